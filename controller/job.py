@@ -1,0 +1,173 @@
+"""A job's record and its state machine: one table of transitions, one function that moves a job, nothing else assigns the state.
+
+Place: the controller's core, no I/O. Follows: squeue(1) on states, `../docs/architecture.md` on a job's life.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from understudy.model.states import JobFlag, JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from understudy.protocol.messages import Emulation, JobSpec
+
+HELD_BY_ADMIN: Final = "JobHeldAdmin"
+HELD_BY_USER: Final = "JobHeldUser"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeShare:
+    """What a job holds on one node. `cores` is a bit mask of core numbers (socket by socket)."""
+
+    node: int  # index in the node table
+    cpus: int
+    cores: int
+    memory_mb: int
+    tasks: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What a job holds: `nodes` as a bitmap of node indices, and each node's share in index order."""
+
+    nodes: int
+    shares: tuple[NodeShare, ...]
+    cpus: int
+
+    @property
+    def node_count(self) -> int:
+        return self.nodes.bit_count()
+
+
+class JobEvent(Enum):
+    """What can happen to a job."""
+
+    ALLOCATED = "allocated"
+    EXITED_WELL = "exited well"
+    EXITED_BADLY = "exited badly"
+    TIMED_OUT = "timed out"
+    CANCELLED = "cancelled"
+    NODE_FAILED = "node failed"
+    LAUNCH_FAILED = "launch failed"
+    DEADLINE_PASSED = "deadline passed"
+    RAN_OUT_OF_MEMORY = "ran out of memory"
+    PREEMPTED = "preempted"
+    SUSPENDED = "suspended"
+    RESUMED = "resumed"
+    REQUEUED = "requeued"
+    CANNOT_RUN = "cannot run"
+
+
+_RUNNING_ENDS: Final = {
+    JobEvent.EXITED_WELL: JobState.COMPLETED,
+    JobEvent.EXITED_BADLY: JobState.FAILED,
+    JobEvent.TIMED_OUT: JobState.TIMEOUT,
+    JobEvent.CANCELLED: JobState.CANCELLED,
+    JobEvent.NODE_FAILED: JobState.NODE_FAIL,
+    JobEvent.LAUNCH_FAILED: JobState.FAILED,
+    JobEvent.DEADLINE_PASSED: JobState.DEADLINE,
+    JobEvent.RAN_OUT_OF_MEMORY: JobState.OUT_OF_MEMORY,
+    JobEvent.PREEMPTED: JobState.PREEMPTED,
+}
+
+TRANSITIONS: Final[Mapping[tuple[JobState, JobEvent], JobState]] = {
+    (JobState.PENDING, JobEvent.ALLOCATED): JobState.RUNNING,
+    (JobState.PENDING, JobEvent.CANCELLED): JobState.CANCELLED,
+    (JobState.PENDING, JobEvent.DEADLINE_PASSED): JobState.DEADLINE,
+    (JobState.PENDING, JobEvent.CANNOT_RUN): JobState.FAILED,
+    **{(JobState.RUNNING, event): state for event, state in _RUNNING_ENDS.items()},
+    **{(JobState.SUSPENDED, event): state for event, state in _RUNNING_ENDS.items()},
+    (JobState.RUNNING, JobEvent.SUSPENDED): JobState.SUSPENDED,
+    (JobState.SUSPENDED, JobEvent.RESUMED): JobState.RUNNING,
+    **{(state, JobEvent.REQUEUED): JobState.PENDING for state in JobState},
+}
+
+
+class InvalidTransition(AssertionError):
+    """An event that cannot happen in the job's state: a bug. Carries the job's story."""
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One job. Times are seconds of the cluster's clock since the epoch; None where it has not happened."""
+
+    job_id: int
+    spec: JobSpec
+    user_id: int
+    group_id: int
+    submit_time: int
+    partitions: tuple[str, ...]  # candidates in order; [0] is shown while pending
+    priority: int = 1  # 0: held
+    state: JobState = JobState.PENDING
+    flags: JobFlag = JobFlag.NONE
+    partition: str = ""  # where it runs, or partitions[0]
+    reason: str = "None"
+    reason_detail: str = ""
+    eligible_time: int | None = None
+    start_time: int | None = None
+    end_time: int | None = None  # real end; while running the expected one (start + limit)
+    suspend_time: int | None = None
+    pre_suspend_s: int = 0
+    expected_start: int | None = None  # the scheduler's promise while pending
+    expected_nodes: int = 0  # bitmap
+    time_limit_s: int | None = None  # None: unlimited
+    min_nodes: int = 1
+    max_nodes: int | None = None
+    num_tasks: int = 1
+    cpus_per_task: int = 1
+    min_cpus: int = 1  # tasks * cpus per task
+    memory_per_node_mb: int | None = None
+    memory_per_cpu_mb: int | None = None
+    exclusive: bool = False
+    allocation: Allocation | None = None
+    completing_nodes: int = 0  # bitmap of nodes whose epilog has not been reported
+    exit_code: int = 0
+    exit_signal: int = 0
+    derived_exit_code: int = 0
+    restarts: int = 0
+    requeue: bool = True
+    held_by: str = ""  # HELD_BY_ADMIN, HELD_BY_USER or ""
+    last_sched_eval: int | None = None
+    admin_comment: str = ""
+    emulation: Emulation | None = None
+    log: list[tuple[float, str]] = field(default_factory=list)  # the last few events, for `story`
+
+    @property
+    def is_pending(self) -> bool:
+        return self.state is JobState.PENDING
+
+    @property
+    def is_running(self) -> bool:
+        return self.state is JobState.RUNNING
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state >= JobState.COMPLETED
+
+    @property
+    def is_completing(self) -> bool:
+        return bool(self.flags & JobFlag.COMPLETING)
+
+    @property
+    def story(self) -> str:
+        """The job's last events, for error messages."""
+        return f"job {self.job_id} {self.state.name}: " + "; ".join(f"{t:.3f} {what}" for t, what in self.log)
+
+
+def advance(job: Job, event: JobEvent, now: float) -> None:
+    """Move the job's base state.
+
+    Raises:
+        InvalidTransition: with the job's story; the job is unchanged.
+    """
+    after = TRANSITIONS.get((job.state, event))
+    if after is None:
+        raise InvalidTransition(f"{event.value} while {job.state.name}: {job.story}")
+    job.log.append((now, event.value))
+    del job.log[:-8]
+    job.state = after

@@ -1,0 +1,81 @@
+"""What a scheduling policy is given and what it may do: the contract for plug-ins.
+
+A policy reads the tables and asks the planner to start jobs; the planner applies, and may refuse. A policy does no I/O, never awaits, and gets the
+time handed to it. Long passes yield between jobs, so that the edge can let requests in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from understudy.controller.job import Allocation, Job
+    from understudy.controller.nodes import NodeTable
+    from understudy.controller.partitions import Partition
+
+
+@dataclass(slots=True, eq=False)
+class Tables:
+    """The controller's tables, as a policy reads them.
+
+    `pending` and `running` are kept by the controller: insertion-ordered, keyed by job id. A job whose resources are not yet given back
+    (completing) is in neither, but its nodes are in `nodes.completing_nodes` and their resources still taken.
+    """
+
+    nodes: NodeTable
+    partitions: dict[str, Partition]
+    jobs: dict[int, Job] = field(default_factory=dict)
+    pending: dict[int, Job] = field(default_factory=dict)
+    running: dict[int, Job] = field(default_factory=dict)
+    version: int = 0  # raised with every change that could let a job start
+
+
+class Selector(Protocol):
+    """Chooses nodes (`SelectType`)."""
+
+    def select(self, job: Job, partition: Partition, usable: int, tables: Tables) -> Allocation | None:
+        """The nodes and CPUs for the job out of the bitmap `usable` with what is free now, or None."""
+
+    def could_ever_run(self, job: Job, partition: Partition, tables: Tables) -> bool:
+        """Whether the partition's configured nodes could hold the job if all were up and empty."""
+
+    def will_run(self, job: Job, partition: Partition, usable: int, tables: Tables, now: int) -> tuple[int, int] | None:
+        """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or None."""
+
+
+class Planner(Protocol):
+    """How a policy acts. The controller implements it."""
+
+    def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
+        """Start the job. False if the controller refuses (something changed); the tables are then as before."""
+
+    def explain(self, job: Job, reason: str, detail: str = "") -> None:
+        """Record why a pending job does not start now."""
+
+    def promise(self, job: Job, start: int | None, nodes: int) -> None:
+        """Record the expected start and nodes of a pending job (None: no promise)."""
+
+
+class SchedulingPolicy(Protocol):
+    """A `SchedulerType`. Entry point group `understudy.schedulers`: a class called with (tables, selector, planner, parameters).
+
+    `parameters` are SchedulerParameters split at commas, keys in lower case, "" for bare words.
+    """
+
+    name: str
+    exact_limits: bool  # time limits to the second, enforced by the node daemon (textbook policies)
+
+    def note(self, what: str, now: float) -> None:
+        """Something happened: "submit", "free" (resources came back), "change" (an update, a node came up ...), "tick"."""
+
+    def next_run(self) -> float | None:
+        """When `run` should be called next (seconds of the cluster's clock), or None when there is nothing to do."""
+
+    def run(self, now: float) -> Iterator[None]:
+        """One pass. Yields between jobs."""
+
+
+PolicyParameters = "Mapping[str, str]"

@@ -1,0 +1,340 @@
+"""Every message that crosses a connection, declared once.
+
+Place: the contract between daemons and commands. A message is a frozen, array-like `msgspec.Struct` with an integer tag; on the wire
+`[tag, field, field, ...]` in msgpack. Decoding checks every type; unknown tags and wrong types raise `msgspec.ValidationError`.
+New fields go to the end and have a default, so that an older sender is understood. After a change run `make wire`: commands read a generated table
+of tags and field names, because importing msgspec would cost them 30 ms a start.
+
+Times are seconds of the cluster's clock since the epoch; durations are in seconds; memory in MB.
+"""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True):
+    """Base of all messages."""
+
+    # Bulk messages may be longer than the ordinary frame limit; see protocol.frames.
+    bulk: ClassVar[bool] = False
+
+
+# --- answers -------------------------------------------------------------------------------------------------------------------
+
+
+class Ok(Message, frozen=True, tag=1):
+    """It is done (and on disk, where state is kept there)."""
+
+
+class Failure(Message, frozen=True, tag=2):
+    """It was refused. `code` is Slurm's error number, `text` what the user reads."""
+
+    code: int
+    text: str
+
+
+class Rows(Message, frozen=True, tag=3):
+    """Rows of a table, the columns in the order that was asked for. See understudy.model.records for the columns."""
+
+    rows: list[list[Any]]
+    now: float
+    last_update: float = 0.0
+
+
+# --- commands to the controller ------------------------------------------------------------------------------------------------
+
+
+class Emulation(Message, frozen=True, tag=10):
+    """How an emulated job behaves: runs `run_s` seconds, then ends with `exit_code`, or by `signal` if not 0."""
+
+    run_s: float
+    exit_code: int = 0
+    signal: int = 0
+
+
+class JobSpec(Message, frozen=True, tag=11):
+    """What a submitter asks for; None or "" where nothing was said. Names follow sbatch(1)."""
+
+    name: str = ""
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    wckey: str = ""
+    reservation: str = ""
+    comment: str = ""
+    time_limit_s: int | None = None  # sbatch rounds up to whole minutes; -1 is UNLIMITED
+    time_min_s: int | None = None
+    begin_time: float | None = None
+    deadline: float | None = None
+    min_nodes: int | None = None
+    max_nodes: int | None = None
+    num_tasks: int | None = None
+    cpus_per_task: int | None = None
+    ntasks_per_node: int | None = None
+    ntasks_per_socket: int | None = None
+    ntasks_per_core: int | None = None
+    threads_per_core: int | None = None
+    min_cpus_node: int | None = None
+    mem_per_node_mb: int | None = None  # 0 is all memory of each node
+    mem_per_cpu_mb: int | None = None
+    tmp_disk_mb: int | None = None
+    features: str = ""
+    required_nodes: str = ""
+    excluded_nodes: str = ""
+    contiguous: bool = False
+    exclusive: bool = False
+    oversubscribe: bool = False
+    overcommit: bool = False
+    licenses: str = ""
+    gres: str = ""
+    dependency: str = ""
+    array: str = ""
+    nice: int = 0
+    priority: int | None = None
+    hold: bool = False
+    requeue: bool | None = None
+    no_kill: bool = False
+    kill_signal: int | None = None
+    kill_signal_before_s: int = 60
+    kill_signal_batch: bool = False
+    work_dir: str = ""
+    std_in: str = ""
+    std_out: str = ""
+    std_err: str = ""
+    open_mode: str = ""
+    mail_type: str = ""
+    mail_user: str = ""
+    environment: list[str] = []
+    arguments: list[str] = []  # of the script
+    command: str = ""  # the script's name, or "(null)" / "wrap"
+    distribution: str = ""
+    submit_line: str = ""
+    extra: dict[str, str] = {}  # options that are accepted and shown, without effect
+
+
+class SubmitJob(Message, frozen=True, tag=12):
+    """sbatch. Answered by `Submitted` or `Failure`. `user_id` may differ from the connection's only for root and SlurmUser (-1: the connection's)."""
+
+    spec: JobSpec
+    script: str
+    emulation: Emulation | None = None
+    user_id: int = -1
+    group_id: int = -1
+    test_only: bool = False
+
+
+class Submitted(Message, frozen=True, tag=13):
+    job_id: int
+    note: str = ""  # printed to stderr by sbatch if not empty
+
+
+class Query(Message, frozen=True, tag=14):
+    """squeue, sinfo, scontrol show. Answered by `Rows`, one row a record, the columns as in `columns`.
+
+    `where` keeps records whose column is one of the values. Unknown tables or columns are a `Failure`.
+    """
+
+    table: str  # jobs, nodes, partitions, config, ping
+    columns: list[str]
+    where: dict[str, list[Any]] = {}
+    all_partitions: bool = True  # hidden ones, too
+
+
+class CancelJobs(Message, frozen=True, tag=15):
+    """scancel. Each of `job_ids` ("17", "17_3", "17_[1-4]"), or with none given all that match `where` (columns of the jobs table)."""
+
+    job_ids: list[str]
+    signal: int | None = None  # None: cancel; else send this signal
+    where: dict[str, list[Any]] = {}
+    batch_only: bool = False
+    full: bool = False
+    hurry: bool = False
+
+
+class JobResults(Message, frozen=True, tag=16):
+    """What became of each job: (job id as given, error code or 0, text)."""
+
+    results: list[tuple[str, int, str]]
+
+
+class UpdateJobs(Message, frozen=True, tag=17):
+    """scontrol update jobid=... ; `changes` has Slurm's key names in lower case and the user's text. Answered by `JobResults`."""
+
+    job_ids: list[str]
+    changes: dict[str, str]
+
+
+class ControlJobs(Message, frozen=True, tag=18):
+    """scontrol hold | uhold | release | requeue | requeuehold | suspend | resume | top. Answered by `JobResults`."""
+
+    action: str
+    job_ids: list[str]
+    where: dict[str, list[Any]] = {}
+
+
+class UpdateNodes(Message, frozen=True, tag=19):
+    """scontrol update nodename=... ; `nodes` is a host list expression. Answered by `Ok` or `Failure`."""
+
+    nodes: str
+    changes: dict[str, str]
+
+
+class UpdatePartition(Message, frozen=True, tag=20):
+    """scontrol update | create | delete partition. Answered by `Ok` or `Failure`."""
+
+    action: str  # update, create, delete
+    name: str
+    changes: dict[str, str]
+
+
+class Reconfigure(Message, frozen=True, tag=21):
+    """scontrol reconfigure: read slurm.conf again."""
+
+
+class Shutdown(Message, frozen=True, tag=22):
+    """scontrol shutdown, understudy down: end after saving state."""
+
+
+class Ping(Message, frozen=True, tag=23):
+    """Are you there? Answered by `Ok`."""
+
+
+class GetScript(Message, frozen=True, tag=24):
+    """scontrol write batch_script. Answered by `Script`."""
+
+    job_id: str
+
+
+class Script(Message, frozen=True, tag=25):
+    text: str
+
+
+# --- node daemons to the controller --------------------------------------------------------------------------------------------
+
+
+class RegisterNodes(Message, frozen=True, tag=40):
+    """A node daemon announces the nodes for which it stands. Answered by `Registered`."""
+
+    daemon: str  # its name among the participants
+    address: str  # where it listens: tcp:HOST:PORT or unix:PATH
+    nodes: str  # host list expression
+    boot_time: float
+    slurmd_start_time: float
+    running_jobs: list[int] = []
+
+
+class Registered(Message, frozen=True, tag=41):
+    """Jobs that the node daemon has and the controller does not know any more: end them."""
+
+    unknown_jobs: list[int] = []
+
+
+class BatchComplete(Message, frozen=True, tag=42):
+    """The batch script of a job has ended: `exit_code` 0..255, `signal` 0 or what ended it. `timed_out`: ended by its exact time limit."""
+
+    job_id: int
+    restart: int  # the job's restart count at launch, so that late news of an earlier run is recognised
+    exit_code: int
+    signal: int
+    timed_out: bool = False
+    node: str = ""
+
+
+class EpilogComplete(Message, frozen=True, tag=43):
+    """The nodes (host list expression) are free of the job."""
+
+    job_id: int
+    restart: int
+    nodes: str
+
+
+# --- the controller to node daemons --------------------------------------------------------------------------------------------
+
+
+class LaunchBatch(Message, frozen=True, tag=60):
+    """Run a batch job whose first node is one of the daemon's. Answered by `Ok` or `Failure`."""
+
+    job_id: int
+    restart: int
+    nodes: str
+    start_time: int
+    credential: bytes
+    user_id: int
+    group_id: int
+    emulation: Emulation | None = None
+    script: str = ""
+    spec: JobSpec | None = None  # with the real executor
+    environment: list[str] = []
+    exact_limit_s: int | None = None  # textbook policies: the emulated job's end counts from start_time, and it is ended at this limit
+
+
+class TerminateJob(Message, frozen=True, tag=61):
+    """End what is left of a job on the nodes and run the epilog. Each daemon sends `EpilogComplete` when done."""
+
+    job_id: int
+    restart: int
+
+
+class SignalJob(Message, frozen=True, tag=62):
+    """Send a signal to a job's processes. `batch_only`: to the script alone."""
+
+    job_id: int
+    restart: int
+    signal: int
+    batch_only: bool = False
+
+
+class Forward(Message, frozen=True, tag=63):
+    """A message for many nodes, on its way down the tree. Answered by `NodeReplies`.
+
+    `inner` is the encoded message. `nodes` are those for which the receiver answers, itself included if it stands for one of them.
+    """
+
+    inner: bytes
+    nodes: str
+    width: int
+    timeout_s: float
+
+
+class NodeReply(Message, frozen=True, tag=64):
+    """What the nodes (host list expression) answered: code 0 and "" if all is well."""
+
+    nodes: str
+    code: int
+    text: str
+
+
+class NodeReplies(Message, frozen=True, tag=65):
+    replies: list[NodeReply]
+
+
+# --- the clock service ---------------------------------------------------------------------------------------------------------
+# Participants' reports and grants are the hot path and have frames of their own (understudy.clock.protocol).
+
+
+class ClockControl(Message, frozen=True, tag=80):
+    """understudy clock pause | resume | step | run-until | rate | break | status. Answered by `ClockStatus` or `Failure`."""
+
+    action: str
+    value: float = 0.0
+    text: str = ""
+
+
+class ClockStatus(Message, frozen=True, tag=81):
+    mode: str
+    now: float
+    rate: float
+    state: str  # running, paused, idle, ended
+    reason: str = ""
+    participants: list[str] = []
+    windows: int = 0
+
+
+AnyMessage = (
+    Ok | Failure | Rows | Emulation | JobSpec | SubmitJob | Submitted | Query | CancelJobs | JobResults | UpdateJobs | ControlJobs
+    | UpdateNodes | UpdatePartition | Reconfigure | Shutdown | Ping | GetScript | Script
+    | RegisterNodes | Registered | BatchComplete | EpilogComplete
+    | LaunchBatch | TerminateJob | SignalJob | Forward | NodeReply | NodeReplies
+    | ClockControl | ClockStatus
+)
