@@ -210,6 +210,10 @@ class Script(Message, frozen=True, tag=25):
     text: str
 
 
+class AwaitEmpty(Message, frozen=True, tag=26):
+    """Answered with `Ok` when no job is pending, running or completing (held jobs count: they are pending). Used by replay."""
+
+
 # --- node daemons to the controller --------------------------------------------------------------------------------------------
 
 
@@ -333,7 +337,7 @@ class ClockStatus(Message, frozen=True, tag=81):
 
 AnyMessage = (
     Ok | Failure | Rows | Emulation | JobSpec | SubmitJob | Submitted | Query | CancelJobs | JobResults | UpdateJobs | ControlJobs
-    | UpdateNodes | UpdatePartition | Reconfigure | Shutdown | Ping | GetScript | Script
+    | UpdateNodes | UpdatePartition | Reconfigure | Shutdown | Ping | GetScript | Script | AwaitEmpty
     | RegisterNodes | Registered | BatchComplete | EpilogComplete
     | LaunchBatch | TerminateJob | SignalJob | Forward | NodeReply | NodeReplies
     | ClockControl | ClockStatus

@@ -1,0 +1,69 @@
+"""One running cluster as its run directory describes it: `cluster.json`, which every daemon and `understudy` read.
+
+Place: the vocabulary; written by `understudy up` and `understudy replay`, read by every daemon's main and by the commands' look-up.
+
+RUN_DIR/
+    cluster.json   this description
+    slurm.conf     the configuration in use (a copy; includes resolved)
+    key            the cluster's key, 32 bytes, mode 0600
+    *.pid  *.sock  logs/NAME.log  state/ (the controller's)  spool/NAME/ (each node daemon's)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+
+@dataclass(slots=True)
+class NodeDaemon:
+    """One node daemon: its name among the participants, its address, and the nodes (host list expression) for which it stands."""
+
+    name: str
+    address: str
+    nodes: str
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Addresses are `tcp:HOST:PORT` or `unix:PATH`. `epoch` is the cluster's time, in seconds, at the start of virtual or scaled time."""
+
+    name: str
+    conf: str  # the file that the user named
+    time: str = "real"  # real, scaled, virtual
+    rate: float = 1.0
+    epoch: float = 0.0
+    executor: str = "emulated"  # emulated, real
+    state: str = "disk"  # disk, memory
+    controller: str = ""
+    controller_unix: str = ""  # second listener of the controller, for daemons and commands on the same host
+    agent: str = ""
+    clock: str = ""
+    key_file: str = ""
+    nodeds: list[NodeDaemon] = field(default_factory=list)
+    participants: list[str] = field(default_factory=list)  # for whom virtual time waits before it begins
+    latency_s: float = 0.001
+    link_latency: dict[str, float] = field(default_factory=dict)  # "controller>noded1": seconds added
+    limit_s: float = 60.0  # real seconds after which a silent participant is named dead
+    cpu: int = -1  # virtual time is a chain of messages: all on one CPU avoids wake-ups across CPUs; -1: no pinning
+    default_run_s: float = 1.0  # an emulated job of which nobody said how long it runs
+    user_id: int = 0  # who started the cluster: its SlurmUser, beside root
+
+    def save(self, run_dir: Path) -> None:
+        """Write cluster.json so that a reader sees the old or the new file, never a part."""
+        temporary = run_dir / f"cluster.json.{os.getpid()}"
+        temporary.write_text(json.dumps(asdict(self), indent=1) + "\n")
+        temporary.replace(run_dir / "cluster.json")
+
+    @classmethod
+    def load(cls, run_dir: Path) -> Cluster:
+        """Read RUN_DIR/cluster.json.
+
+        Raises:
+            FileNotFoundError, ValueError, TypeError: not a run directory, or not one of this version.
+        """
+        fields = json.loads((run_dir / "cluster.json").read_text())
+        fields["nodeds"] = [NodeDaemon(**each) for each in fields.get("nodeds", [])]
+        return cls(**fields)
