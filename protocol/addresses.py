@@ -1,0 +1,51 @@
+"""Addresses of daemons: `tcp:HOST:PORT` and `unix:PATH`."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any
+
+
+def parse(address: str) -> tuple[socket.AddressFamily, Any]:
+    """The address family and what `socket.connect` takes.
+
+    Raises:
+        ValueError: neither form.
+    """
+    kind, _, rest = address.partition(":")
+    if kind == "unix" and rest:
+        return socket.AF_UNIX, rest
+    if kind == "tcp":
+        host, _, port = rest.rpartition(":")
+        if host and port.isdigit():
+            return (socket.AF_INET6, (host.strip("[]"), int(port))) if host.startswith("[") else (socket.AF_INET, (host, int(port)))
+    raise ValueError(f"not an address: {address!r} (tcp:HOST:PORT or unix:PATH)")
+
+
+def listen(address: str, backlog: int = 512) -> socket.socket:
+    """A non-blocking listening socket. A Unix socket's stale file is replaced; a busy one raises OSError as a busy port does."""
+    family, where = parse(address)
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if family == socket.AF_UNIX:
+            _remove_stale(where)
+        else:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(where)
+        sock.listen(backlog)
+    except OSError as error:
+        sock.close()
+        raise OSError(error.errno, f"cannot listen on {address}: {os.strerror(error.errno or 0)}") from error
+    sock.setblocking(False)
+    return sock
+
+
+def _remove_stale(path: str) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            os.unlink(path)
+        except OSError:
+            pass  # absent, or something else than a socket: bind will say

@@ -1,0 +1,185 @@
+"""One stream connection: frames in, frames out, sealed once the challenge is over.
+
+Place: under the messenger and the clock service; the only code that reads and writes sockets between daemons. It works on any asyncio loop through
+`add_reader` and `add_writer`, and can be taken off the loop (`pause_reading`), because under virtual time a peer's messages are read only when the clock has
+granted time and said how many must have come (a wake-up for each would double the cost of a message).
+
+A frame is four bytes of length, big-endian, then the body. Limits: `MAX_HANDSHAKE` before authentication, `max_frame` after it.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections import deque
+from typing import TYPE_CHECKING
+
+from understudy.auth.handshake import MAX_FRAME, MAX_HANDSHAKE, AuthError, SealedChannel, frame
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+log = logging.getLogger("understudy.connection")
+
+_READ_BYTES = 1 << 18
+MAX_UNSENT = 256 << 20
+
+
+class ProtocolError(Exception):
+    """The other end broke the protocol. One line, fit for the log."""
+
+
+class Connection:
+    """Frames over a non-blocking stream socket.
+
+    `on_body(connection, body)` is called for each frame, opened if the connection is sealed; it may raise ProtocolError or AuthError, which
+    close the connection with one line in the log. `on_closed(connection, reason)` is called once, "" for an orderly end.
+    """
+
+    __slots__ = ("_buffer", "_channel", "_loop", "_needed", "_reading", "_unsent", "_unsent_bytes", "_writing", "closed", "max_frame", "on_body", "on_closed", "peer", "sock", "tag")
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        sock: socket.socket,
+        on_body: Callable[[Connection, bytes], None],
+        on_closed: Callable[[Connection, str], None],
+        *,
+        peer: str,
+    ) -> None:
+        sock.setblocking(False)
+        if sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._loop, self.sock, self.on_body, self.on_closed = loop, sock, on_body, on_closed
+        self.peer = peer  # for the log
+        self.tag: object = None  # the owner's
+        self.max_frame = MAX_HANDSHAKE
+        self._channel: SealedChannel | None = None
+        self._buffer = bytearray()
+        self._needed = 4
+        self._unsent: deque[bytes] = deque()
+        self._unsent_bytes = 0
+        self._writing = False
+        self.closed = False
+        self._reading = True
+        loop.add_reader(sock.fileno(), self.read)
+
+    @property
+    def is_sealed(self) -> bool:
+        return self._channel is not None
+
+    @property
+    def has_unsent(self) -> bool:
+        return bool(self._unsent)
+
+    def secure(self, channel: SealedChannel, max_frame: int = MAX_FRAME) -> None:
+        """From here on every frame in either direction is sealed."""
+        self._channel = channel
+        self.max_frame = max_frame
+
+    def send(self, body: bytes) -> None:
+        """Send one frame; what the socket does not take at once follows when it can."""
+        if self.closed:
+            return
+        data = self._channel.seal(body) if self._channel is not None else frame(body)
+        if not self._unsent:
+            try:
+                taken = self.sock.send(data)
+            except BlockingIOError:
+                taken = 0
+            except OSError as error:
+                self.close(f"lost: {error.strerror or error}")
+                return
+            if taken == len(data):
+                return
+            data = data[taken:]
+        self._unsent.append(data)
+        self._unsent_bytes += len(data)
+        if self._unsent_bytes > MAX_UNSENT:
+            self.close(f"takes no data: {self._unsent_bytes >> 20} MB are waiting")
+        elif not self._writing:
+            self._writing = True
+            self._loop.add_writer(self.sock.fileno(), self.flush)
+
+    def flush(self) -> None:
+        """Send what waits, as far as the socket takes it."""
+        try:
+            while self._unsent:
+                data = self._unsent[0]
+                taken = self.sock.send(data)
+                self._unsent_bytes -= taken
+                if taken < len(data):
+                    self._unsent[0] = data[taken:]
+                    return
+                self._unsent.popleft()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.close(f"lost: {error.strerror or error}")
+            return
+        self._stop_writing()
+
+    def read(self) -> None:
+        """Read what is there and hand on whole frames."""
+        try:
+            data = self.sock.recv(_READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.close(f"lost: {error.strerror or error}")
+            return
+        if not data:
+            self.close("cut off in the middle of a frame" if self._buffer else "")
+            return
+        self._buffer += data
+        if len(self._buffer) < self._needed:
+            return
+        try:
+            self._take_frames()
+        except (ProtocolError, AuthError) as error:
+            self.close(str(error))
+
+    def _take_frames(self) -> None:
+        buffer = self._buffer
+        start, size = 0, len(buffer)
+        while size - start >= 4 and not self.closed:
+            length = int.from_bytes(buffer[start : start + 4], "big")
+            if length > self.max_frame:
+                raise ProtocolError(f"frame of {length} bytes, the limit is {self.max_frame}")
+            end = start + 4 + length
+            if size < end:
+                self._needed = end - start
+                break
+            body = bytes(buffer[start + 4 : end])
+            start = end
+            self.on_body(self, self._channel.open(body) if self._channel is not None else body)
+        else:
+            self._needed = 4
+        if start:
+            del buffer[:start]
+
+    def pause_reading(self) -> None:
+        """Take the socket off the loop; the owner calls `read` itself."""
+        if self._reading and not self.closed:
+            self._reading = False
+            self._loop.remove_reader(self.sock.fileno())
+
+    def close(self, reason: str = "") -> None:
+        """End the connection; `reason` goes to the log (as a warning) and to `on_closed`."""
+        if self.closed:
+            return
+        self.closed = True
+        if reason:
+            log.warning("connection with %s closed: %s", self.peer, reason)
+        fd = self.sock.fileno()
+        if self._reading:
+            self._loop.remove_reader(fd)
+        self._stop_writing()
+        self.sock.close()
+        self.on_closed(self, reason)
+
+    def _stop_writing(self) -> None:
+        if self._writing:
+            self._writing = False
+            self._loop.remove_writer(self.sock.fileno())
