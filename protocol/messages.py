@@ -274,10 +274,14 @@ class LaunchBatch(Message, frozen=True, tag=60):
 
 
 class TerminateJob(Message, frozen=True, tag=61):
-    """End what is left of a job on the nodes and run the epilog. Each daemon sends `EpilogComplete` when done."""
+    """End what is left of a job on the nodes and run the epilog. Each daemon sends `EpilogComplete` when done, also for a job it does not know.
+
+    `nodes` (host list expression) are those of the job for which the receiver stands.
+    """
 
     job_id: int
     restart: int
+    nodes: str = ""
 
 
 class SignalJob(Message, frozen=True, tag=62):
