@@ -1,5 +1,7 @@
 """Node sets against plain Python sets of positions."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,7 +51,7 @@ def test_runs_are_maximal_and_give_the_bitmap_back(chosen: set[int]) -> None:
     found = nodeset.runs(bits)
     assert nodeset.from_runs(found) == bits
     assert all(length > 0 for _, length in found)
-    assert all(start + length < following for (start, length), (following, _) in zip(found, found[1:], strict=False))
+    assert all(start + length < following for (start, length), (following, _) in pairwise(found))
 
 
 @given(positions, st.integers(0, 3000))
