@@ -1,0 +1,90 @@
+"""The read/write locks."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from understudy.controller.locks import NONE, READ, WRITE, Locks, Needs
+
+JOB_READ, JOB_WRITE, NODE_WRITE = Needs(NONE, READ), Needs(NONE, WRITE), Needs(NONE, NONE, WRITE)
+
+
+def test_readers_share_and_a_writer_waits_for_them() -> None:
+    locks, order = Locks(), []
+    assert locks.take(JOB_READ)
+    assert locks.take(JOB_READ)
+    assert not locks.available(JOB_WRITE)
+    locks.when_available(JOB_WRITE, lambda: order.append("writer"))
+    locks.drop(JOB_READ)
+    assert order == []
+    locks.drop(JOB_READ)
+    assert order == ["writer"]
+
+
+def test_a_reader_does_not_overtake_a_waiting_writer_but_other_work_does() -> None:
+    locks = Locks()
+    assert locks.take(JOB_READ)
+    locks.when_available(JOB_WRITE, lambda: None)
+    assert not locks.available(JOB_READ)
+    assert locks.available(NODE_WRITE)
+
+
+async def test_hold_waits_in_a_task_and_gives_back_at_the_end() -> None:
+    locks, order = Locks(), []
+
+    async def write() -> None:
+        async with locks.hold(job=WRITE):
+            order.append("written")
+
+    async with locks.hold(job=READ, node=READ):
+        task = asyncio.create_task(write())
+        await asyncio.sleep(0)
+        assert order == []
+    await task
+    assert order == ["written"]
+    assert locks.available(JOB_WRITE)
+
+
+async def test_a_cancelled_waiter_keeps_nobody_back() -> None:
+    locks = Locks()
+
+    async def write() -> None:
+        async with locks.hold(job=WRITE):
+            raise AssertionError("never granted")
+
+    assert locks.take(JOB_READ)
+    task = asyncio.create_task(write())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert locks.available(JOB_READ)
+    locks.drop(JOB_READ)
+    assert locks.available(JOB_WRITE)
+
+
+async def test_a_waiter_cancelled_in_the_instant_of_its_turn_gives_the_locks_back() -> None:
+    locks = Locks()
+
+    async def write() -> None:
+        async with locks.hold(job=WRITE):
+            raise AssertionError("cancelled before it ran")
+
+    assert locks.take(JOB_READ)
+    task = asyncio.create_task(write())
+    await asyncio.sleep(0)
+    locks.drop(JOB_READ)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert locks.available(JOB_WRITE)
+
+
+def test_giving_back_twice_is_a_bug() -> None:
+    locks = Locks()
+    assert locks.take(JOB_READ)
+    locks.drop(JOB_READ)
+    with pytest.raises(AssertionError):
+        locks.drop(JOB_READ)
