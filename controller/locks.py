@@ -2,8 +2,8 @@
 
 Place: the controller's core; it knows nothing of what it guards. No I/O; asyncio only for those who wait in a task.
 
-Slurm's controller takes its locks in a fixed order (configuration, jobs, nodes, partitions), so that no two threads wait for each other. Here a request
-names all levels at once and gets all of them or none, so nobody holds one level while waiting for another, and the order of the fields
+Slurm's controller takes its locks in a fixed order (configuration, jobs, nodes, partitions), so that no two threads wait for each other. Here a
+request names all levels at once and gets all of them or none, so nobody holds one level while waiting for another, and the order of the fields
 of `Needs` is the order in which they are looked at.
 
 Requests are served first come, first served: a waiting request keeps back every later one that conflicts with it, and lets pass the ones that do not.
@@ -140,10 +140,7 @@ class Locks:
             turn.set_result(None)
 
     def _is_compatible(self, needs: Needs) -> bool:
-        for level, mode in enumerate(needs):
-            if mode and (self._writers[level] or (mode == WRITE and self._readers[level])):
-                return False
-        return True
+        return not any(mode and (self._writers[level] or (mode == WRITE and self._readers[level])) for level, mode in enumerate(needs))
 
     def _grant(self, needs: Needs) -> None:
         self._held += 1
