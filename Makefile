@@ -1,0 +1,73 @@
+# Everything that is done with this repository, one target each. Needs make and Python >= 3.11 with venv; pip fetches the rest, in locked versions.
+# `make check` is what continuous integration runs.
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+# The first interpreter that is recent enough and can make virtual environments; override with `make PYTHON=...`.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
+
+# What `make demo` replays; `answers` are the start times that the schedule must have.
+TRACE   ?= examples/year.swf.gz
+NODES   ?= 1024
+ANSWERS ?= examples/year-easy.csv.gz
+OUT     ?= runs/demo
+
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: all demo test check format wire bench lock clean
+.DELETE_ON_ERROR:
+
+all: $(VENV)/.prepared-dev
+
+# Two stamps: who only wants the demo does not wait for the developer's tools.
+$(VENV)/.prepared: requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Understudy needs Python 3.11 or later, with its venv module; found none. Name one: make PYTHON=/path/to/python3"; exit 1; }
+	@echo "Preparing $(VENV) with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP_INSTALL) --require-hashes -r requirements.lock
+	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.prepared-dev: $(VENV)/.prepared requirements-dev.lock
+	@echo "Adding the developer's tools to $(VENV) ..."
+	@$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+demo: $(VENV)/.prepared
+	$(BIN)/understudy replay $(TRACE) --nodes $(NODES) --cpus 1 --scheduler easy --out $(OUT) --answers $(ANSWERS)
+
+test: $(VENV)/.prepared-dev
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.prepared-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m understudy.protocol.make_wire_table --check
+	$(BIN)/python -m pytest
+
+format: $(VENV)/.prepared-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+wire: $(VENV)/.prepared
+	$(BIN)/python -m understudy.protocol.make_wire_table
+
+bench: $(VENV)/.prepared-dev
+	$(BIN)/python -m benchmarks
+
+# Writes the newest versions that pyproject.toml allows into the locks. The locks name no registry: pip's own configuration says where to look.
+LOCK := build/lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --all-build-deps --upgrade \
+	--no-header --no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+
+lock:
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet pip-tools
+	$(LOCK) --output-file requirements.lock pyproject.toml
+	$(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) build dist runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
