@@ -1,0 +1,191 @@
+"""An asyncio event loop whose time is virtual: it stands still while anything is ready to run, and jumps to the next timer or message when nothing is.
+
+Place: daemons run their ordinary asyncio code on it; `sleep`, `timeout` and `call_at` included. Only public hooks of asyncio are used: `time`, `call_at`
+and the selector, whose `select(None)` is where the loop says that it has nothing to do.
+
+How it works. Timers and messages have heaps of their own, in microseconds since the cluster's epoch; asyncio's heap stays empty. When nothing is ready the
+loop takes the earliest of both, if the window that the clock service has granted reaches that far, and otherwise reports and waits (see `windows.py` for
+why this is safe). Alone in a process (`authority` None) no window is needed. Deliveries of one instant are made in the order (delivery time, sender,
+sequence number) and before its timers.
+
+Sockets still work, outside virtual time: they are looked at only while the loop waits for the clock, so what comes through them sees the cluster at one
+instant. Something from outside that acts on the cluster goes through `run_outside`, which first has the clock hold everybody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+import selectors
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from understudy.clock.timers import NEVER, Timer, TimerHeap
+
+if TYPE_CHECKING:
+    import contextvars
+    from collections.abc import Callable, Iterator
+
+Events = list[tuple[selectors.SelectorKey, int]]
+
+_LOOK_OUTSIDE_S = 0.02  # how often a loop that never waits looks at its sockets
+
+
+class Authority(Protocol):
+    """Who grants time to the loop (see participant.py)."""
+
+    def wait(self, next_us: int) -> Events | None:
+        """Report, and wait until more time is granted (None) or something outside happens (events for asyncio)."""
+
+    def run_outside(self, callback: Callable[..., None], args: tuple[Any, ...]) -> None:
+        """Hold the others, then call."""
+
+    def sent(self, receiver: str, deliver_us: int) -> None:
+        """A message has been sent to another participant."""
+
+
+class _Selector(selectors.EpollSelector):
+    loop: VirtualEventLoop
+
+    def select(self, timeout: float | None = None) -> Events:
+        if timeout is not None and timeout <= 0:
+            return []
+        return self.loop.idle()
+
+    def look(self, timeout: float | None) -> Events:
+        return super().select(timeout)
+
+
+class VirtualEventLoop(asyncio.SelectorEventLoop):
+    """The loop. `now_us` is virtual time, microseconds since the cluster's epoch."""
+
+    def __init__(self) -> None:
+        self.selector = _Selector()
+        self.selector.loop = self
+        self.now_us = 0
+        self.window_end_us = NEVER
+        self.authority: Authority | None = None
+        self._timers = TimerHeap()
+        self._inbox: list[tuple[int, str, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._holds = 0
+        self._real_timers: list[tuple[float, int, Callable[..., object], tuple[Any, ...]]] = []
+        self._real_count = 0
+        self._next_look = 0.0
+        self.on_stalled: Callable[[str], None] | None = None
+        self._stalled_at_us = -1
+        super().__init__(self.selector)
+
+    # --- time ----------------------------------------------------------------------------------------------------------------
+
+    def time(self) -> float:
+        return self.now_us / 1e6
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        timer = Timer(when, callback, args, self, context)
+        self._timers.add(max(round(when * 1e6), self.now_us), timer)
+        return timer
+
+    def call_later_real(self, delay_s: float, callback: Callable[..., object], *args: Any) -> None:
+        """Call after real seconds, whatever virtual time does meanwhile (watchdogs, handshakes)."""
+        self._real_count += 1
+        heapq.heappush(self._real_timers, (time.monotonic() + delay_s, self._real_count, callback, args))
+
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        """Virtual time stands still meanwhile, for everybody."""
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+
+    # --- messages ------------------------------------------------------------------------------------------------------------
+
+    def post(self, deliver_us: int, sender: str, sequence: int, deliver: Callable[..., None], *args: Any) -> None:
+        """Call `deliver(*args)` at `deliver_us`, in the order of messages."""
+        heapq.heappush(self._inbox, (deliver_us, sender, sequence, deliver, args))
+
+    def run_outside(self, callback: Callable[..., None], *args: Any) -> None:
+        """Call on behalf of someone outside virtual time, while all participants stand still at one instant."""
+        if self.authority is None:
+            callback(*args)
+        else:
+            self.authority.run_outside(callback, args)
+
+    # --- nothing is ready ----------------------------------------------------------------------------------------------------
+
+    def idle(self) -> Events:
+        """Let time pass. Returns when something is ready."""
+        while True:
+            if self._real_timers and self._run_real_timers():
+                return []
+            if self._holds:
+                return self.look_outside(None)
+            next_us = self._timers.next_us()
+            inbox = self._inbox
+            if inbox and inbox[0][0] <= next_us:
+                next_us = inbox[0][0]
+            if next_us < self.window_end_us:
+                now = time.monotonic()
+                if self.authority is None and now > self._next_look:
+                    self._next_look = now + _LOOK_OUTSIDE_S
+                    events = self.selector.look(0)
+                    if events:
+                        return events
+                self._advance(next_us)
+                return []
+            if self.authority is not None:
+                events_or_none = self.authority.wait(next_us)
+                if events_or_none is not None:
+                    return events_or_none
+            elif self.on_stalled is not None and self._stalled_at_us != self.now_us:
+                self._stalled_at_us = self.now_us
+                self.call_soon(self.on_stalled, "nobody has anything left to do")
+                return []
+            else:
+                return self.look_outside(None)
+
+    def look_outside(self, timeout: float | None) -> Events:
+        """Wait for sockets, at most until the next real timer."""
+        timeout = self.real_timeout(timeout)
+        return self.selector.look(timeout)
+
+    def real_timeout(self, timeout: float | None) -> float | None:
+        """`timeout`, shortened to the next real timer."""
+        if self._real_timers:
+            until = max(0.0, self._real_timers[0][0] - time.monotonic())
+            timeout = until if timeout is None else min(timeout, until)
+        return timeout
+
+    def _run_real_timers(self) -> bool:
+        ran = False
+        while self._real_timers and self._real_timers[0][0] <= time.monotonic():
+            _, _, callback, args = heapq.heappop(self._real_timers)
+            self.call_soon(callback, *args)
+            ran = True
+        return ran
+
+    def _advance(self, to_us: int) -> None:
+        if to_us > self.now_us:
+            self.now_us = to_us
+        else:
+            to_us = self.now_us
+        inbox = self._inbox
+        due: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        while inbox and inbox[0][0] <= to_us:
+            _, _, _, deliver, args = heapq.heappop(inbox)
+            due.append((deliver, args))
+        due += [(timer.fire, ()) for timer in self._timers.pop_due(to_us)]
+        self.call_soon(self._run_due, due)
+
+    def _run_due(self, due: list[tuple[Callable[..., object], tuple[Any, ...]]]) -> None:
+        for callback, args in due:
+            try:
+                callback(*args)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # noqa: BLE001  one delivery's failure is reported as asyncio reports a callback's
+                self.call_exception_handler({"message": f"Exception in {callback!r}", "exception": error})

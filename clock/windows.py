@@ -1,0 +1,282 @@
+"""The window protocol's decisions: who may run, and how far. The clock service's core, without I/O.
+
+Place: driven by `service.py`, tested alone. Knows no sockets and no real time but what it is handed.
+
+A message sent at virtual time t is delivered at t + L or later, L > 0 being the smallest latency. So what a participant does at t cannot reach another
+before t + L, and cannot come back to itself before t + 2L. Once all that were granted time have reported, each participant i with next event n(i) may run up
+to min over the others of n(j) + L; it ends its own window earlier, 2L after its first message (the participant sees to that itself). This is wider than
+one window [T, T + L) for all: a participant that is alone with its events goes through many of them on one grant, and the schedule is the same, because
+deliveries are ordered by (delivery time, sender, sender's sequence number) and come before timers of the same time whatever the windows are.
+
+All times are integers, microseconds since the cluster's epoch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from understudy.clock.timers import NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+@dataclass(slots=True, eq=False)
+class Participant:
+    """What the service knows of one participant."""
+
+    name: str
+    next_us: int = 0
+    now_us: int = 0
+    in_flight_us: int = NEVER  # earliest delivery on its way there that it has not been told of
+    running: bool = True  # granted, has not reported
+    wants_hold: bool = False
+    waiting: bool = False  # for an answer, or for jobs to end
+    watches: bool = False  # is told when nothing goes on
+    told: bool = False
+    sent_to_it: dict[str, int] = field(default_factory=dict)  # by sender, all in all
+    news: dict[str, int] = field(default_factory=dict)  # of sent_to_it, since the last grant
+
+    @property
+    def earliest_us(self) -> int:
+        return min(self.next_us, self.in_flight_us)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Run all that lies before `end_us`, after having received so many messages in all from each sender in `must_have`."""
+
+    to: str
+    end_us: int
+    must_have: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """All others stand still: do what came from outside virtual time at `now_us`, then report."""
+
+    to: str
+    now_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stalled:
+    """Nobody has anything left to do, or someone is gone: `reason` says what is the matter."""
+
+    to: str
+    reason: str
+
+
+Decision = Grant | Held | Stalled
+
+
+class Windows:
+    """The state of virtual time. Each input is a method; `decide` then says whom to grant what."""
+
+    def __init__(self, latency_us: int, expected: Iterable[str] = ()) -> None:
+        assert latency_us > 0
+        self.latency_us = latency_us
+        self.participants: dict[str, Participant] = {}
+        self._awaited = set(expected)
+        self._running = 0
+        self._log: list[str] = []
+        self.paused = ""  # why, or ""
+        self.stop_us = NEVER  # breakpoint: nothing at or after it happens before `resume`
+        self.break_every_us = 0
+        self.allowed_us: Callable[[], int] | None = None  # how far a rate lets time go now
+        self.throttled = False
+        self.steps_left = -1  # windows until the next pause; -1: no limit
+        self.windows = 0
+        self.lost: list[str] = []  # participants that died
+
+    # --- what participants say -----------------------------------------------------------------------------------------------
+
+    def join(self, name: str, *, watches: bool = False) -> None:
+        """A participant takes part from now on. One that was expected begins at time 0; a late one asks for a hold by joining."""
+        if name in self.participants:
+            raise ValueError(f"participant {name} takes part already")
+        participant = Participant(name, watches=watches)
+        if name in self._awaited:
+            self._awaited.discard(name)
+            self._running += 1
+        else:
+            participant.next_us = NEVER
+            participant.running = False
+            participant.wants_hold = True
+        self.participants[name] = participant
+
+    def report(self, name: str, next_us: int, now_us: int, sent: dict[str, tuple[int, int]], *, waiting: bool) -> None:
+        """The participant has nothing left before its window's end. `sent`: receiver -> (messages, earliest delivery) since its last report."""
+        participant = self.participants[name]
+        assert participant.running, f"{name} reported without a grant"
+        participant.running = False
+        self._running -= 1
+        participant.next_us = next_us
+        participant.now_us = now_us
+        participant.waiting = waiting
+        for receiver_name, (count, earliest_us) in sent.items():
+            receiver = self.participants.get(receiver_name)
+            if receiver is None:
+                continue  # died or left meanwhile; the sender's connection tells it
+            total = receiver.sent_to_it.get(name, 0) + count
+            receiver.sent_to_it[name] = receiver.news[name] = total
+            receiver.in_flight_us = min(receiver.in_flight_us, earliest_us)
+
+    def hold(self, name: str) -> None:
+        """The participant has something from outside virtual time to do."""
+        self.participants[name].wants_hold = True
+
+    def leave(self, name: str, *, died: bool = False) -> None:
+        """The participant takes part no longer. If it died, watchers are told."""
+        participant = self.participants.pop(name, None)
+        if participant is None:
+            return
+        if participant.running:
+            self._running -= 1
+        for other in self.participants.values():
+            other.sent_to_it.pop(name, None)
+            other.news.pop(name, None)
+        if died:
+            self.lost.append(name)
+            for other in self.participants.values():
+                other.told = False
+
+    # --- what people say -----------------------------------------------------------------------------------------------------
+
+    @property
+    def now_us(self) -> int:
+        """The latest instant that anybody has reached."""
+        return max((p.now_us for p in self.participants.values()), default=0)
+
+    @property
+    def next_event_us(self) -> int:
+        return min((p.earliest_us for p in self.participants.values()), default=NEVER)
+
+    @property
+    def running(self) -> list[str]:
+        """Who has been granted time and has not reported."""
+        return [p.name for p in self.participants.values() if p.running]
+
+    @property
+    def awaited(self) -> list[str]:
+        return sorted(self._awaited)
+
+    def state(self) -> tuple[str, str]:
+        """(running, paused, idle or waiting; why)."""
+        if self._awaited:
+            return "waiting", "for " + ", ".join(self.awaited) + " to join"
+        if self.paused:
+            return "paused", self.paused
+        if not self._running and self.next_event_us == NEVER:
+            return "idle", "nobody has anything to do"
+        return "running", ""
+
+    def pause(self, reason: str) -> None:
+        self.paused = reason
+
+    def resume(self) -> None:
+        """Go on; a breakpoint that has been reached is done with."""
+        self.paused = ""
+        self.steps_left = -1
+        if self.stop_us <= self.next_event_us:
+            self.stop_us = NEVER
+        if self.break_every_us:
+            self._arm_periodic_break()
+
+    def run_until(self, when_us: int) -> None:
+        self.resume()
+        self.stop_us = when_us
+
+    def step(self, windows: int) -> None:
+        self.resume()
+        self.steps_left = windows
+
+    def break_at(self, when_us: int) -> None:
+        """Stop before anything at or after `when_us` happens."""
+        self.stop_us = min(self.stop_us, when_us)
+
+    def break_every(self, period_us: int) -> None:
+        """Stop at each multiple of the period (0: no more)."""
+        self.break_every_us = period_us
+        self.stop_us = NEVER
+        if period_us:
+            self._arm_periodic_break()
+
+    def _arm_periodic_break(self) -> None:
+        reached = max(self.now_us, min(self.next_event_us, NEVER - 1) if self.next_event_us != NEVER else 0)
+        following = (reached // self.break_every_us + 1) * self.break_every_us
+        self.stop_us = min(self.stop_us, following)
+
+    # --- what follows --------------------------------------------------------------------------------------------------------
+
+    def decide(self) -> list[Decision]:
+        """Whom to grant what now; nothing while somebody runs."""
+        if self._running or self._awaited or not self.participants:
+            return []
+        everybody = self.participants.values()
+        for participant in everybody:
+            if participant.wants_hold:
+                return [self._grant_hold(participant)]
+        if self.lost:
+            return self._tell_watchers(f"{', '.join(self.lost)} died")
+        if self.paused:
+            return []
+        first_us = second_us = NEVER
+        first: Participant | None = None
+        for participant in everybody:
+            earliest_us = participant.earliest_us
+            if earliest_us < first_us:
+                first, first_us, second_us = participant, earliest_us, first_us
+            elif earliest_us < second_us:
+                second_us = earliest_us
+        if first is None:
+            waiting = [p.name for p in everybody if p.waiting]
+            return self._tell_watchers("nobody has anything left to do; waiting: " + ", ".join(waiting)) if waiting else []
+        if first_us >= self.stop_us:
+            self.pause("breakpoint")
+            return []
+        if self.steps_left == 0:
+            self.pause("step done")
+            return []
+        ceiling_us = self.stop_us
+        if self.allowed_us is not None:
+            ceiling_us = min(ceiling_us, self.allowed_us() + 1)
+            self.throttled = first_us >= ceiling_us
+            if self.throttled:
+                return []
+        self.windows += 1
+        if self.steps_left > 0:
+            self.steps_left -= 1
+            second_us = min(second_us, first_us)  # a step is one narrow window
+        end_us = first_us + self.latency_us
+        decisions: list[Decision] = []
+        for participant in everybody:
+            its_end_us = min(second_us + self.latency_us if participant is first else end_us, ceiling_us)
+            if participant.earliest_us < its_end_us:
+                decisions.append(self._grant(participant, its_end_us))
+        return decisions
+
+    def _grant(self, participant: Participant, end_us: int) -> Grant:
+        participant.running = True
+        participant.told = False
+        self._running += 1
+        participant.in_flight_us = NEVER
+        news, participant.news = participant.news, {}
+        return Grant(participant.name, end_us, news)
+
+    def _grant_hold(self, participant: Participant) -> Held:
+        participant.wants_hold = False
+        participant.running = True
+        participant.told = False
+        self._running += 1
+        now_us = max(participant.now_us, min(self.now_us, self.next_event_us))
+        return Held(participant.name, now_us)
+
+    def _tell_watchers(self, reason: str) -> list[Decision]:
+        told: list[Decision] = []
+        for participant in self.participants.values():
+            if participant.watches and not participant.told:
+                participant.told = True
+                told.append(Stalled(participant.name, reason))
+        return told
