@@ -14,6 +14,7 @@ from understudy.model.states import JobFlag, JobState
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from understudy.controller.dependency import Dependency
     from understudy.protocol.messages import Emulation, JobSpec
 
 HELD_BY_ADMIN: Final = "JobHeldAdmin"
@@ -108,7 +109,10 @@ class Job:
     partition: str = ""  # where it runs, or partitions[0]
     reason: str = "None"
     reason_detail: str = ""
-    eligible_time: int | None = None
+    reason_is_fixed: bool = False  # the reason says why it ended; nothing overwrites it
+    begin_time: int | None = None  # --begin
+    eligible_time: int | None = None  # from when it may run; None: held without --begin, or its dependencies are not met
+    accrue_time: int | None = None  # from when its age counts for its priority
     start_time: int | None = None
     end_time: int | None = None  # real end; while running the expected one (start + limit)
     suspend_time: int | None = None
@@ -124,8 +128,15 @@ class Job:
     memory_per_node_mb: int | None = None
     memory_per_cpu_mb: int | None = None
     exclusive: bool = False
-    allocation: Allocation | None = None
+    required_nodes: int = 0  # bitmap of --nodelist
+    excluded_nodes: int = 0  # bitmap of --exclude
+    nice: int = 0
+    dependency: Dependency | None = None  # what is left of it
+    allocation: Allocation | None = None  # what it holds or held in its last run
+    node_list: str = ""  # the allocation's nodes as a host list expression
     completing_nodes: int = 0  # bitmap of nodes whose epilog has not been reported
+    launch_acknowledged: bool = False  # the node daemon has it
+    kill_sent: bool = False  # warned by --signal before its limit
     exit_code: int = 0
     exit_signal: int = 0
     derived_exit_code: int = 0
@@ -133,6 +144,7 @@ class Job:
     requeue: bool = True
     held_by: str = ""  # HELD_BY_ADMIN, HELD_BY_USER or ""
     last_sched_eval: int | None = None
+    last_scheduler: str = ""  # Main or Backfill
     admin_comment: str = ""
     emulation: Emulation | None = None
     log: list[tuple[float, str]] = field(default_factory=list)  # the last few events, for `story`
@@ -152,6 +164,14 @@ class Job:
     @property
     def is_completing(self) -> bool:
         return bool(self.flags & JobFlag.COMPLETING)
+
+    def is_eligible(self, now: float) -> bool:
+        """Whether a scheduler may start it: pending, not held, begin time reached, dependencies met."""
+        return self.state is JobState.PENDING and self.priority > 0 and self.eligible_time is not None and self.eligible_time <= now
+
+    @property
+    def is_held(self) -> bool:
+        return self.priority == 0
 
     @property
     def story(self) -> str:

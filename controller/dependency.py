@@ -1,0 +1,161 @@
+"""Job dependencies: their syntax, and whether they are met.
+
+Place: the controller's core, no I/O. Follows: sbatch(1) --dependency; squeue(1) %E on how they are shown.
+
+    afterok:17:18,after:19+10     all must be met
+    afterok:17?afterany:18        one must be met
+    singleton                     no earlier job of the same name and user is pending or running
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from understudy.model.errors import SlurmError
+from understudy.model.states import JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from understudy.controller.job import Job
+
+DEPENDENCY_PROBLEM: Final = 2038
+SINGLETON: Final = "singleton"
+_KINDS: Final = ("after", "afterany", "afterok", "afternotok")
+_JOB: Final = re.compile(r"(\d+)(?:\+(\d+))?\Z")
+
+
+class Outlook(Enum):
+    """What a dependency, or a term of it, amounts to now."""
+
+    MET = "met"
+    WAITING = "unfulfilled"
+    NEVER = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One condition. `delay_min`: minutes after the other job's start, for `after`."""
+
+    kind: str
+    job_id: int = 0
+    delay_min: int = 0
+    outlook: Outlook = Outlook.WAITING
+
+    def __str__(self) -> str:
+        if self.kind == SINGLETON:
+            return f"{SINGLETON}({self.outlook.value})"
+        delay = f"+{self.delay_min}" if self.delay_min else ""
+        return f"{self.kind}:{self.job_id}{delay}({self.outlook.value})"
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """Conditions of which all, or any one, must be met."""
+
+    terms: tuple[Term, ...]
+    any_suffices: bool = False
+
+    def __str__(self) -> str:
+        return ("?" if self.any_suffices else ",").join(map(str, self.terms))
+
+    @property
+    def outlook(self) -> Outlook:
+        """Met, never to be met, or still open."""
+        outlooks = [term.outlook for term in self.terms]
+        if not outlooks:
+            return Outlook.MET
+        if self.any_suffices:
+            if Outlook.MET in outlooks:
+                return Outlook.MET
+            return Outlook.WAITING if Outlook.WAITING in outlooks else Outlook.NEVER
+        if Outlook.NEVER in outlooks:
+            return Outlook.NEVER
+        return Outlook.WAITING if Outlook.WAITING in outlooks else Outlook.MET
+
+    @property
+    def job_ids(self) -> list[int]:
+        """The jobs on which it depends."""
+        return [term.job_id for term in self.terms if term.job_id]
+
+
+def parse(text: str, own_job_id: int = 0) -> Dependency | None:
+    """The dependency that the text describes, None for an empty one.
+
+    Raises:
+        SlurmError: unknown kind, malformed job id, or the job itself.
+    """
+    if text in ("", "0"):
+        return None
+    terms: list[Term] = []
+    for part in re.split(r"[,?]", text):
+        kind, _, jobs = part.strip().partition(":")
+        kind = kind.lower()
+        if kind == SINGLETON and not jobs:
+            terms.append(Term(SINGLETON))
+            continue
+        if kind.isdigit() and not jobs:  # a bare number means afterany
+            kind, jobs = "afterany", kind
+        if kind not in _KINDS or not jobs:
+            raise SlurmError(DEPENDENCY_PROBLEM)
+        for job in jobs.split(":"):
+            match = _JOB.match(job)
+            if match is None or int(match[1]) == own_job_id or (match[2] and kind != "after"):
+                raise SlurmError(DEPENDENCY_PROBLEM)
+            terms.append(Term(kind, int(match[1]), int(match[2] or 0)))
+    return Dependency(tuple(terms), any_suffices="?" in text)
+
+
+def evaluate(job: Job, jobs: Mapping[int, Job], now: float) -> Dependency | None:
+    """What is left of the job's dependency: terms that are met go, None when nothing is left to wait for."""
+    dependency = job.dependency
+    if dependency is None:
+        return None
+    terms = tuple(
+        Term(term.kind, term.job_id, term.delay_min, _look(term, job, jobs, now)) if term.outlook is Outlook.WAITING else term
+        for term in dependency.terms
+    )
+    changed = Dependency(terms, dependency.any_suffices)
+    if changed.outlook is Outlook.MET:
+        return None
+    return Dependency(tuple(term for term in terms if term.outlook is not Outlook.MET), dependency.any_suffices)
+
+
+def next_test(dependency: Dependency, jobs: Mapping[int, Job]) -> int | None:
+    """When a delay (`after:17+10`) ends by itself, if one is running."""
+    times = [
+        other.start_time + 60 * term.delay_min
+        for term in dependency.terms
+        if term.delay_min and (other := jobs.get(term.job_id)) is not None and other.start_time is not None and not other.is_pending
+    ]
+    return min(times, default=None)
+
+
+def _look(term: Term, job: Job, jobs: Mapping[int, Job], now: float) -> Outlook:
+    if term.kind == SINGLETON:
+        return Outlook.WAITING if _has_earlier_namesake(job, jobs) else Outlook.MET
+    other = jobs.get(term.job_id)
+    if other is None:  # never there, or forgotten since: how it ended cannot be said any more
+        return Outlook.MET if term.kind in ("after", "afterany") else Outlook.NEVER
+    if term.kind == "after":
+        if other.is_pending:
+            return Outlook.WAITING
+        since = other.start_time if other.start_time is not None else now
+        return Outlook.MET if now >= since + 60 * term.delay_min else Outlook.WAITING
+    if not other.is_finished or other.is_completing:
+        return Outlook.WAITING
+    if term.kind == "afterany":
+        return Outlook.MET
+    ended_well = other.state is JobState.COMPLETED
+    return Outlook.MET if ended_well == (term.kind == "afterok") else Outlook.NEVER
+
+
+def _has_earlier_namesake(job: Job, jobs: Mapping[int, Job]) -> bool:
+    name, user_id, own = job.spec.name, job.user_id, job.job_id
+    return any(
+        other.user_id == user_id and other.job_id < own and other.spec.name == name and (not other.is_finished or other.is_completing)
+        for other in jobs.values()
+    )
