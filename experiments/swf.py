@@ -1,0 +1,218 @@
+"""Workload traces in the Standard Workload Format: read, put into normal form, written.
+
+Place: where experiments begin. Knows files, but nothing of clusters, messages or time.
+Follows: the Parallel Workloads Archive's definition of the format, version 2.2: 18 blank-separated columns a job, `;` begins a header or
+comment line, -1 is "unknown".
+
+A trace tells what once happened on some machine. What is replayed is its normal form, the one that simulators of schedulers agree on:
+
+- processors: as requested, else as allocated; run time: at least 1 s and at most the requested time; requested time unknown: the run time;
+- jobs without processors, run time or submit time are left out, and counted by reason;
+- submit times count from the first job that is kept; jobs are in the order (submit, id) and numbered 1, 2, 3 ...
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import re
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+COLUMNS: Final = 18
+NAMED_BAD_LINES: Final = 100  # of more than these only the count is kept
+_LARGEST: Final = 10**12  # a time or processor count beyond this is a broken number
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_HEADER: Final = re.compile(r";\s*([A-Za-z][A-Za-z0-9 _-]*?)\s*:\s*(.*)")
+_NUMBER: Final = re.compile(r"[+-]?\d")
+
+NO_PROCESSORS: Final = "no processors"
+NO_RUN_TIME: Final = "no run time"
+NO_SUBMIT_TIME: Final = "no submit time"
+
+
+class TraceError(Exception):
+    """A trace that cannot be read, or with `strict` a line of it. Says where."""
+
+
+class TraceJob(msgspec.Struct, frozen=True, gc=False):
+    """One job of a trace in normal form. Times in whole seconds; -1 is unknown.
+
+    `run` is never longer than `req`; `raw_run` is what the trace says, so that a job which outlasts its limit can be seen to be ended by it.
+    """
+
+    id: int  # its place in the order (submit, original id), from 1
+    submit: int  # since the trace's zero
+    run: int
+    procs: int
+    req: int  # requested time: the limit
+    raw_run: int
+    original_id: int = -1
+    memory_kb: int = -1  # requested, per processor
+    status: int = -1
+    user: int = -1
+    group: int = -1
+    executable: int = -1
+    queue: int = -1
+    partition: int = -1
+    preceding_job: int = -1
+    think_time: int = -1
+    extra: tuple[str, ...] = ()  # columns after the 18th, as they are
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that is no job: its number (from 1) and why."""
+
+    number: int
+    why: str
+
+
+@dataclass(slots=True)
+class Trace:
+    """What a trace file holds, and what was left out."""
+
+    jobs: list[TraceJob] = field(default_factory=list)
+    header: dict[str, str] = field(default_factory=dict)  # a key that is given more than once has one line for each
+    bad_lines: list[BadLine] = field(default_factory=list)  # the first of them
+    bad_line_count: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)  # reason: jobs
+    zero: int = 0  # the file's submit time that is 0 in `jobs`
+
+    @property
+    def unix_start_time(self) -> int | None:
+        return self._header_number("UnixStartTime")
+
+    @property
+    def max_nodes(self) -> int | None:
+        return self._header_number("MaxNodes")
+
+    @property
+    def max_procs(self) -> int | None:
+        return self._header_number("MaxProcs")
+
+    def _header_number(self, key: str) -> int | None:
+        text = self.header.get(key, "").split()
+        return int(text[0]) if text and re.fullmatch(r"\d{1,15}", text[0]) else None
+
+
+def read_swf(path: str | Path, *, strict: bool = False) -> Trace:
+    """Read a trace, plain or compressed with gzip.
+
+    Raises:
+        OSError: the file cannot be opened.
+        TraceError: it is damaged; with `strict` also at the first bad line.
+    """
+    content = Path(path).read_bytes()
+    if content.startswith(_GZIP_MAGIC):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise TraceError(f"{path}: damaged gzip file: {error}") from error
+    # Names in comments may have any encoding; the numbers are ASCII.
+    return parse_swf(content.decode("utf-8", "replace").split("\n"), strict=strict, name=str(path))
+
+
+def parse_swf(lines: Iterable[str], *, strict: bool = False, name: str = "trace") -> Trace:
+    """Make a trace of its lines. `name` is what errors call it."""
+    trace = Trace()
+    dropped = trace.dropped
+    kept: list[tuple[Any, ...]] = []
+    keep = kept.append
+    for number, line in enumerate(lines, 1):
+        fields = line.split(None, COLUMNS)
+        if not fields:
+            continue
+        if fields[0][0] == ";":
+            _read_header(line.strip(), trace.header)
+            continue
+        try:
+            columns: tuple[Any, ...] = tuple(map(int, fields[:COLUMNS]))
+        except ValueError:
+            columns = tuple(_whole(text) for text in fields[:COLUMNS])  # some logs have fractions of seconds
+        why = _fault(columns, fields)
+        if why:
+            if strict:
+                raise TraceError(f"{name} line {number}: {why}")
+            trace.bad_line_count += 1
+            if len(trace.bad_lines) < NAMED_BAD_LINES:
+                trace.bad_lines.append(BadLine(number, why))
+            continue
+        job, submit, _, run, allocated, _, _, requested, limit, memory, status, user, group, executable, queue, partition, preceding, think = columns
+        procs = requested if requested > 0 else allocated
+        if procs < 1:
+            dropped[NO_PROCESSORS] += 1
+        elif run <= 0:
+            dropped[NO_RUN_TIME] += 1
+        elif submit < 0:
+            dropped[NO_SUBMIT_TIME] += 1
+        else:
+            if limit <= 0:
+                limit = run
+            extra = tuple(fields[COLUMNS].split()) if len(fields) > COLUMNS else ()
+            keep((submit, job, run, procs, limit, memory, status, user, group, executable, queue, partition, preceding, think, extra))
+    kept.sort(key=itemgetter(0, 1))
+    trace.zero = zero = kept[0][0] if kept else 0
+    trace.jobs = [
+        TraceJob(place, submit - zero, min(run, limit), procs, limit, run, job, *rest)
+        for place, (submit, job, run, procs, limit, *rest) in enumerate(kept, 1)
+    ]
+    return trace
+
+
+def write_swf(path: str | Path, jobs: Sequence[TraceJob], header: Mapping[str, str] | None = None) -> None:
+    """Write jobs as a trace; compressed if the name ends with `.gz`. The same jobs give the same bytes."""
+    lines = [f"; {key}: {text}" for key, value in (header or {}).items() for text in value.split("\n")]
+    lines += [
+        " ".join(
+            (
+                f"{job.id} {job.submit} -1 {job.raw_run} {job.procs} -1 -1 {job.procs} {job.req} {job.memory_kb} {job.status} {job.user} {job.group}",
+                f"{job.executable} {job.queue} {job.partition} {job.preceding_job} {job.think_time}",
+                *job.extra,
+            )
+        )
+        for job in jobs
+    ]
+    content = ("\n".join(lines) + "\n").encode()
+    # No time stamp and no file name in the gzip header: they would make every writing a different file.
+    Path(path).write_bytes(gzip.compress(content, 9, mtime=0) if str(path).endswith(".gz") else content)
+
+
+def _read_header(line: str, header: dict[str, str]) -> None:
+    match = _HEADER.fullmatch(line)
+    if match:
+        key, value = match.groups()
+        header[key] = f"{header[key]}\n{value}" if key in header else value
+
+
+def _whole(text: str) -> int | None:
+    """The number rounded, or None when it is none."""
+    if not _NUMBER.match(text):
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return round(number) if math.isfinite(number) else None
+
+
+def _fault(columns: Sequence[int | None], fields: Sequence[str]) -> str:
+    """Why the line is no job, or ""."""
+    if len(columns) < COLUMNS:
+        return f"{len(columns)} columns where {COLUMNS} are expected"
+    if None in columns:
+        place = columns.index(None)
+        return f"column {place + 1} is not a number: {fields[place][:40]!r}"
+    for place in (0, 1, 3, 4, 7, 8):
+        if abs(columns[place] or 0) > _LARGEST:
+            return f"column {place + 1} is out of range: {fields[place][:40]}"
+    return ""
