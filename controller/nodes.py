@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from understudy.model import nodeset
 from understudy.model.states import NodeFlag, NodeState
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from understudy.controller.job import Allocation
@@ -53,6 +56,19 @@ class Node:
     active_features: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class NodeKind:
+    """Nodes that are alike in all that matters to the choice of nodes, features aside."""
+
+    nodes: int  # bitmap
+    cpus: int
+    cores: int
+    threads: int
+    memory_mb: int
+    tmp_disk_mb: int
+    weight: int
+
+
 @dataclass(slots=True, eq=False)
 class NodeTable:
     """All nodes. Vectors have one entry a node, in index order; `*_nodes` are bitmaps."""
@@ -72,6 +88,11 @@ class NodeTable:
     idle_nodes: int = 0  # no job holds anything there (up or not)
     completing_nodes: int = 0
     exclusive_nodes: int = 0  # held whole by one job
+    full_nodes: int = 0  # no free CPU
+    generation: int = 0  # raised with every allocation and release
+    _kinds: list[NodeKind] | None = None
+    _features: dict[str, int] | None = None
+    _named: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         nodes = self.nodes
@@ -91,35 +112,106 @@ class NodeTable:
         self.used_cores = [0] * len(nodes)
         self.idle_nodes = (1 << len(nodes)) - 1
 
-    def allocate(self, allocation: Allocation, *, whole: bool) -> None:
-        """Take the shares. `whole`: no other job may use the nodes meanwhile."""
-        for share in allocation.shares:
-            i = share.node
-            assert self.free_cpus[i] >= share.cpus, f"node {self.nodes[i].name} over-committed"
-            assert not self.used_cores[i] & share.cores, f"cores of {self.nodes[i].name} given twice"
-            self.free_cpus[i] -= share.cpus
-            self.free_memory[i] -= share.memory_mb
-            self.used_cores[i] |= share.cores
-            self.job_count[i] += 1
+    def allocate(self, allocation: Allocation, *, whole: bool = False) -> None:
+        """Take the shares. `whole` (also the allocation's own): no other job may use the nodes meanwhile."""
+        used = self.used_cores
+        for group in allocation.groups:
+            nodes, cores = group.nodes, group.cores
+            at = _places(nodes)
+            left = self.free_cpus[at] - group.cpus
+            assert left.min() >= 0, "nodes over-committed"
+            self.free_cpus[at] = left
+            if group.memory_mb:
+                self.free_memory[at] -= group.memory_mb
+            self.job_count[at] += 1
+            for i in _listed(at, nodes):
+                assert not used[i] & cores, f"cores of {self.nodes[i].name} given twice"
+                used[i] |= cores
+            if not left.any():
+                self.full_nodes |= nodes
+            elif left.size > 1 and not left.all():
+                self.full_nodes |= nodes & ~self._with_free_cpus(nodes)
         self.idle_nodes &= ~allocation.nodes
-        if whole:
+        if whole or allocation.whole:
             self.exclusive_nodes |= allocation.nodes
+        self.generation += 1
 
     def release(self, allocation: Allocation, nodes: int) -> None:
         """Give back the shares on those of the allocation's nodes that are in `nodes` (a bitmap)."""
-        freed = allocation.nodes & nodes
-        for share in allocation.shares:
-            i = share.node
-            if not nodes >> i & 1:
+        used = self.used_cores
+        freed = idle = 0
+        for group in allocation.groups:
+            part = group.nodes & nodes
+            if not part:
                 continue
-            self.free_cpus[i] += share.cpus
-            self.free_memory[i] += share.memory_mb
-            self.used_cores[i] &= ~share.cores
-            self.job_count[i] -= 1
-            if self.job_count[i]:
-                freed &= ~(1 << i)
-        self.idle_nodes |= freed
-        self.exclusive_nodes &= ~freed
+            at, keep = _places(part), ~group.cores
+            self.free_cpus[at] += group.cpus
+            if group.memory_mb:
+                self.free_memory[at] += group.memory_mb
+            for i in _listed(at, part):
+                used[i] &= keep
+            left = self.job_count[at] - 1
+            self.job_count[at] = left
+            freed |= part
+            if not left.any():
+                idle |= part
+            elif left.size > 1:
+                idle |= part & ~nodeset.from_array(nodeset.positions_array(part)[left > 0])
+        self.full_nodes &= ~freed
+        self.idle_nodes |= idle
+        self.exclusive_nodes &= ~idle
+        self.generation += 1
+
+    def _with_free_cpus(self, nodes: int) -> int:
+        at = nodeset.positions_array(nodes)
+        return nodeset.from_array(at[self.free_cpus[at] > 0])
+
+    @property
+    def kinds(self) -> list[NodeKind]:
+        """The kinds of nodes, in the order of each kind's first node."""
+        if self._kinds is None:
+            alike: dict[tuple[int, int, int, int, int, int], list[int]] = {}
+            for n in self.nodes:
+                key = (n.cpus, n.sockets * n.cores_per_socket, n.threads_per_core, n.memory_mb, n.tmp_disk_mb, n.weight)
+                alike.setdefault(key, []).append(n.index)
+            self._kinds = [NodeKind(nodeset.from_positions(indices), *key) for key, indices in alike.items()]
+        return self._kinds
+
+    def kind_of(self, nodes: int) -> NodeKind | None:
+        """The kind to which all nodes of the bitmap belong, None if there are several."""
+        for kind in self.kinds:
+            if not nodes & ~kind.nodes:
+                return kind
+        return None
+
+    def with_feature(self, feature: str) -> int:
+        """The nodes that have the feature."""
+        if self._features is None:
+            found: dict[str, list[int]] = {}
+            for n in self.nodes:
+                for name in n.active_features or n.features:
+                    found.setdefault(name, []).append(n.index)
+            self._features = {name: nodeset.from_positions(indices) for name, indices in found.items()}
+        return self._features.get(feature, 0)
+
+    def named(self, expression: str) -> int:
+        """The nodes of a host list expression; names that are not in the table are left out."""
+        nodes = self._named.get(expression)
+        if nodes is None:
+            from understudy.model.hostlist import expand  # noqa: PLC0415 - of the few who name nodes
+
+            if len(self._named) > 4096:  # one entry a distinct --nodelist: bounded, and cheap to make again
+                self._named.clear()
+            found = (self.index_of.get(name) for name in expand(expression))
+            nodes = self._named[expression] = nodeset.from_positions(i for i in found if i is not None)
+        return nodes
+
+    def reconfigured(self) -> None:
+        """Look again at what is said of the nodes: to be called after a change of weight, features or sizes."""
+        self._kinds = self._features = None
+        self._named.clear()
+        self.weight[:] = [n.weight for n in self.nodes]
+        self.generation += 1
 
     def set_availability(self, node: Node) -> None:
         """Bring `up_nodes` and `completing_nodes` in line with the node's state and flags."""
@@ -144,3 +236,19 @@ class NodeTable:
         if free == 0 or self.exclusive_nodes >> node.index & 1:
             return NodeState.ALLOCATED
         return NodeState.MIXED
+
+
+def _places(nodes: int) -> slice | NDArray[np.intp]:
+    """Where to look in a vector for the nodes: a slice if they are consecutive, which costs a fraction of an index vector."""
+    start = nodeset.first(nodes)
+    run = nodes >> start
+    if run & (run + 1) == 0:
+        return slice(start, start + run.bit_length())
+    return nodeset.positions_array(nodes)
+
+
+def _listed(at: slice | NDArray[np.intp], nodes: int) -> Iterable[int]:
+    if isinstance(at, slice):
+        return range(at.start, at.start + nodes.bit_count())
+    listed: list[int] = at.tolist()
+    return listed
