@@ -303,6 +303,7 @@ class Forward(Message, frozen=True, tag=63):
     nodes: str
     width: int
     timeout_s: float
+    every_hop: bool = False  # a load test: each node is a hop of its own; the first of `nodes` is the receiver
 
 
 class NodeReply(Message, frozen=True, tag=64):

@@ -33,7 +33,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "LaunchBatch": (60, ("job_id", "restart", "nodes", "start_time", "credential", "user_id", "group_id", "emulation", "script", "spec", "environment", "exact_limit_s"), (None, "", None, [], None)),
     "TerminateJob": (61, ("job_id", "restart", "nodes"), ("",)),
     "SignalJob": (62, ("job_id", "restart", "signal", "batch_only"), (False,)),
-    "Forward": (63, ("inner", "nodes", "width", "timeout_s"), ()),
+    "Forward": (63, ("inner", "nodes", "width", "timeout_s", "every_hop"), (False,)),
     "NodeReply": (64, ("nodes", "code", "text"), ()),
     "NodeReplies": (65, ("replies",), ()),
     "ClockControl": (80, ("action", "value", "text"), (0.0, "")),
