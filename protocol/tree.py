@@ -1,19 +1,19 @@
 """Messages to many nodes: a tree of width TreeWidth, replies merged on the way up, failures reported node by node.
 
-Place: used by the controller's agents and by node daemons alike; a state machine without I/O. Its owner sends what it asks for (`Send`), hands back what
-came of each (`answered`), and reads `result` when it is there. It must not know sockets, time, or what the messages mean.
+Place: used by the controller's agents and by node daemons alike; a state machine without I/O. Its owner sends what it asks for (`Send`), hands
+back what came of each (`answered`), and reads `result` when it is there. It must not know sockets, time, or what the messages mean.
 Follows: slurm.conf(5) TreeWidth, MessageTimeout.
 
-How it works. The targets, in order, are split in at most `width` parts. The first target of a part is its head: it gets one `Forward` for the whole part,
-does its own share, and forwards the rest in the same way. A head that does not answer is reported, and the next of its part takes its place. Nodes of the
-part that a head says nothing about are reported, too. So every node is in the result exactly once, whatever happens.
+How it works. The targets, in order, are split in at most `width` parts. The first target of a part is its head: it gets one `Forward` for the
+whole part, does its own share, and forwards the rest in the same way. A head that does not answer is reported, and the next of its part takes its
+place. Nodes of the part that a head says nothing about are reported, too. So every node is in the result exactly once, whatever happens.
 
-A target is one node daemon with those of the nodes for which it stands: hops between nodes of one process are taken in memory. With `every_hop` each node
-is a target of its own and every hop is a message, also from a daemon to itself: the same load on connections as one daemon a node would give.
+A target is one node daemon with those of the nodes for which it stands: hops between nodes of one process are taken in memory. With `every_hop`
+each node is a target of its own and every hop is a message, also from a daemon to itself: the load that one daemon a node would give.
 
-How long to wait. A sender waits `patience_s` for a head, by the number of levels from the head down; a forwarder gives up after `budget_s`, one timeout
-earlier, and answers with what it has: otherwise a dead node deep in the tree would make everybody above it look dead. Both grow with the square of the
-depth. If they grew in proportion to it, a head that hangs would use up all of its forwarder's time, and nothing would be left for its replacement.
+How long to wait. A sender waits `patience_s` for a head, by the number of levels from the head down; a forwarder gives up after `budget_s`, one
+timeout earlier, and answers with what it has: otherwise a dead node deep in the tree would make everybody above it look dead. Both grow with the
+square of the depth. If they grew in proportion to it, a head that hangs would use up its forwarder's time, and none be left for its replacement.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 DEFAULT_WIDTH: Final = 32
 CANNOT_CONNECT: Final = 1005
 NO_ANSWER: Final = 1006
+TIMED_OUT: Final = 5004
 UNKNOWN_NODE: Final = 2018
 
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -52,7 +53,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """What the owner must do: send `message` to `peer`, wait at most `timeout_s`, and give the answer or failure to `ForwardTree.answered(hop, ...)`."""
+    """What the owner must do: send `message` to `peer`, wait at most `timeout_s`, give what came of it to `ForwardTree.answered(hop, ...)`."""
 
     hop: int
     peer: str
@@ -138,8 +139,8 @@ def merged(outcomes: Mapping[str, Outcome]) -> NodeReplies:
 class ForwardTree:
     """One message on its way to the targets.
 
-    `start` and `answered` return what to send next; `result` is set as soon as every node is accounted for. Answers that come late (after `expire`, or for a
-    head that was given up) change nothing.
+    `start` and `answered` return what to send next; `result` is set as soon as every node is accounted for. Answers that come late (after `expire`,
+    or of a head that was given up) change nothing.
     """
 
     def __init__(self, message: Message | bytes, targets: Sequence[Target], width: int, timeout_s: float, *, every_hop: bool = False) -> None:
@@ -179,7 +180,7 @@ class ForwardTree:
         """Time is up: report all that is not known yet as not answering."""
         for part in self._open.values():
             for target in part:
-                self._report(target.nodes, (NO_ANSWER, "no answer in time"))
+                self._report(target.nodes, (TIMED_OUT, "no answer in time"))
         self._open.clear()
         self._finish_if_complete()
 
