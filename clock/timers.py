@@ -22,7 +22,12 @@ class Timer(asyncio.TimerHandle):
     __slots__ = ("call", "call_args", "call_context")
 
     def __init__(
-        self, when: float, callback: Callable[..., object], args: tuple[Any, ...], loop: asyncio.AbstractEventLoop, context: contextvars.Context | None
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: asyncio.AbstractEventLoop,
+        context: contextvars.Context | None,
     ) -> None:
         super().__init__(when, callback, args, loop, context)
         self.call, self.call_args, self.call_context = callback, args, context

@@ -44,6 +44,18 @@ class Authority(Protocol):
     def sent(self, receiver: str, deliver_us: int) -> None:
         """A message has been sent to another participant."""
 
+    def add_peer(self, connection: Any, sender: str) -> None:
+        """Read this connection's frames when a grant says that there are some."""
+
+    def remove_peer(self, fd: int) -> None:
+        """The connection with this descriptor is closing."""
+
+    def count_received(self, sender: str) -> None:
+        """A message of another participant has come."""
+
+    def pause(self, reason: str) -> None:
+        """Stop time after this window."""
+
 
 class _Selector(selectors.EpollSelector):
     loop: VirtualEventLoop

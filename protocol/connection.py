@@ -37,7 +37,24 @@ class Connection:
     close the connection with one line in the log. `on_closed(connection, reason)` is called once, "" for an orderly end.
     """
 
-    __slots__ = ("_buffer", "_channel", "_loop", "_needed", "_reading", "_unsent", "_unsent_bytes", "_writing", "closed", "max_frame", "on_body", "on_closed", "peer", "sock", "tag")
+    __slots__ = (
+        "_buffer",
+        "_channel",
+        "_loop",
+        "_needed",
+        "_reading",
+        "_unsent",
+        "_unsent_bytes",
+        "_writing",
+        "closed",
+        "fd",
+        "max_frame",
+        "on_body",
+        "on_closed",
+        "peer",
+        "sock",
+        "tag",
+    )
 
     def __init__(
         self,
@@ -51,6 +68,7 @@ class Connection:
         sock.setblocking(False)
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.fd = sock.fileno()  # also after the socket is closed
         self._loop, self.sock, self.on_body, self.on_closed = loop, sock, on_body, on_closed
         self.peer = peer  # for the log
         self.tag: object = None  # the owner's
@@ -63,7 +81,7 @@ class Connection:
         self._writing = False
         self.closed = False
         self._reading = True
-        loop.add_reader(sock.fileno(), self.read)
+        loop.add_reader(self.fd, self.read)
 
     @property
     def is_sealed(self) -> bool:
@@ -100,7 +118,7 @@ class Connection:
             self.close(f"takes no data: {self._unsent_bytes >> 20} MB are waiting")
         elif not self._writing:
             self._writing = True
-            self._loop.add_writer(self.sock.fileno(), self.flush)
+            self._loop.add_writer(self.fd, self.flush)
 
     def flush(self) -> None:
         """Send what waits, as far as the socket takes it."""
@@ -163,7 +181,7 @@ class Connection:
         """Take the socket off the loop; the owner calls `read` itself."""
         if self._reading and not self.closed:
             self._reading = False
-            self._loop.remove_reader(self.sock.fileno())
+            self._loop.remove_reader(self.fd)
 
     def close(self, reason: str = "") -> None:
         """End the connection; `reason` goes to the log (as a warning) and to `on_closed`."""
@@ -172,9 +190,8 @@ class Connection:
         self.closed = True
         if reason:
             log.warning("connection with %s closed: %s", self.peer, reason)
-        fd = self.sock.fileno()
         if self._reading:
-            self._loop.remove_reader(fd)
+            self._loop.remove_reader(self.fd)
         self._stop_writing()
         self.sock.close()
         self.on_closed(self, reason)
@@ -182,4 +199,4 @@ class Connection:
     def _stop_writing(self) -> None:
         if self._writing:
             self._writing = False
-            self._loop.remove_writer(self.sock.fileno())
+            self._loop.remove_writer(self.fd)

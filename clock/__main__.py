@@ -1,0 +1,56 @@
+"""`python -m understudy.clock --run-dir DIR`: the clock service of one cluster."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+import uvloop
+
+from understudy.auth.keys import read_key
+from understudy.clock.daemon import set_up_logging, write_pid_file
+from understudy.clock.service import ClockService
+from understudy.model.cluster import Cluster
+
+
+async def serve(run_dir: Path) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    cluster = Cluster.load(run_dir)
+    loop = asyncio.get_running_loop()
+    service = ClockService(cluster, read_key(Path(cluster.key_file)), loop)
+    service.listen(cluster.clock)
+    ending = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ending.set)
+    pid_file = write_pid_file(run_dir, "clock")
+    await ending.wait()
+    service.close()
+    pid_file.unlink(missing_ok=True)
+
+
+def main() -> int:
+    """Run the service."""
+    parser = argparse.ArgumentParser(prog="understudy-clock")
+    parser.add_argument("--run-dir", type=Path, required=True)
+    parser.add_argument("-v", "--verbose", action="store_true")
+    arguments = parser.parse_args()
+    set_up_logging(logging.DEBUG if arguments.verbose else logging.INFO)
+    cluster = Cluster.load(arguments.run_dir)
+    if cluster.time == "virtual" and cluster.cpu >= 0:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, {cluster.cpu})
+    try:
+        asyncio.Runner(loop_factory=uvloop.new_event_loop).run(serve(arguments.run_dir))
+    except OSError as error:
+        logging.getLogger("understudy.clock").error("%s", error)  # noqa: TRY400  the text says all
+        return 1
+    return 0
+
+
+sys.exit(main())

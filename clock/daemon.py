@@ -1,0 +1,179 @@
+"""What every daemon's main does: read cluster.json, make the loop for the cluster's kind of time, listen, take part in time, run until told to end.
+
+Place: the lowest layer that knows both messages and time, hence here. `run_daemon` is for one daemon a process; a replay in one process builds `Daemon`s itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgpack
+import uvloop
+
+from understudy.auth.handshake import SealedChannel, client_hello, session_secret
+from understudy.auth.keys import read_key
+from understudy.clock import frames
+from understudy.clock.participant import ClockLink, ClockLost
+from understudy.clock.scaled_loop import ScaledEventLoop
+from understudy.clock.timekeeper import Timekeeper
+from understudy.clock.virtual_loop import VirtualEventLoop
+from understudy.model.cluster import Cluster
+from understudy.protocol import addresses
+from understudy.protocol.connection import Connection
+from understudy.protocol.messenger import Messenger
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+
+class Daemon:
+    """What a daemon's `start` is given. `stopping` is set when it should save its state and end."""
+
+    def __init__(self, name: str, cluster: Cluster, run_dir: Path, messenger: Messenger, time: Timekeeper) -> None:
+        self.name, self.cluster, self.run_dir, self.messenger, self.time = name, cluster, run_dir, messenger, time
+        self.log = logging.getLogger(f"understudy.{name}")
+        self.stopping = asyncio.Event()
+        self.at_exit: list[Callable[[], Awaitable[None] | None]] = []  # called in reverse order before the process ends
+
+    def stop(self) -> None:
+        """End the daemon."""
+        self.stopping.set()
+
+
+def make_loop(cluster: Cluster) -> asyncio.AbstractEventLoop:
+    """The event loop for the cluster's kind of time."""
+    if cluster.time == "virtual":
+        return VirtualEventLoop()
+    return ScaledEventLoop() if cluster.time == "scaled" else uvloop.new_event_loop()
+
+
+def set_up_logging(level: int = logging.INFO) -> None:
+    """Log to stderr, which `understudy up` sends to RUN_DIR/logs/NAME.log."""
+    logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
+
+
+def write_pid_file(run_dir: Path, name: str) -> Path:
+    """RUN_DIR/NAME.pid with the pid and the process's start time (field 22 of /proc/PID/stat), by which a recycled pid is told from ours."""
+    stat = Path("/proc/self/stat").read_text()
+    started = stat.rpartition(")")[2].split()[19]
+    path = run_dir / f"{name}.pid"
+    temporary = run_dir / f"{name}.pid.new"
+    temporary.write_text(f"{os.getpid()} {started}\n")
+    temporary.replace(path)
+    return path
+
+
+def run_daemon(run_dir: Path, name: str, listen: Iterable[str], start: Callable[[Daemon], Awaitable[None]], *, verbose: bool = False) -> int:
+    """Run one daemon until SIGTERM, SIGINT or `Daemon.stop`. The exit code."""
+    set_up_logging(logging.DEBUG if verbose else logging.INFO)
+    log = logging.getLogger(f"understudy.{name}")
+    cluster = Cluster.load(run_dir)
+    if cluster.time == "virtual" and cluster.cpu >= 0:
+        with contextlib.suppress(OSError):  # a hint: without it, messages cost a wake-up across CPUs
+            os.sched_setaffinity(0, {cluster.cpu})
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+    loop = make_loop(cluster)
+    try:
+        return asyncio.Runner(loop_factory=lambda: loop).run(_run(loop, cluster, run_dir, name, list(listen), start))
+    except ClockLost as error:
+        log.info("%s: ending", error)
+        return 1
+    except OSError as error:
+        log.error("%s", error)  # noqa: TRY400  the text says all
+        return 1
+
+
+async def _run(
+    loop: asyncio.AbstractEventLoop, cluster: Cluster, run_dir: Path, name: str, listen: list[str], start: Callable[[Daemon], Awaitable[None]]
+) -> int:
+    key = read_key(Path(cluster.key_file))
+    messenger = Messenger(name, loop, key, user_id=os.getuid(), group_id=os.getgid(), latency_s=cluster.latency_s, link_latency=cluster.link_latency)
+    daemon = Daemon(name, cluster, run_dir, messenger, Timekeeper(loop, None if cluster.time == "real" else cluster.epoch))
+    messenger.listen(listen)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, daemon.stop)
+    link: ClockLink | None = None
+    if isinstance(loop, VirtualEventLoop):
+        link = take_part(loop, cluster, name, key, messenger)
+    elif isinstance(loop, ScaledEventLoop):
+        follow_rate(loop, cluster, name, key, daemon)
+    await start(daemon)
+    pid_file = write_pid_file(run_dir, name)
+    daemon.log.info("ready, pid %d", os.getpid())
+    await daemon.stopping.wait()
+    for close in reversed(daemon.at_exit):
+        result = close()
+        if result is not None:
+            await result
+    messenger.close()
+    if link is not None:
+        link.leave()
+    pid_file.unlink(missing_ok=True)
+    daemon.log.info("ended")
+    return 0
+
+
+def take_part(loop: VirtualEventLoop, cluster: Cluster, name: str, key: bytes, messenger: Messenger, *, watches: bool = False) -> ClockLink:
+    """Join the clock service; waits, in real time, until it listens."""
+    until = time.monotonic() + 10.0
+    while True:
+        try:
+            link = ClockLink(loop, cluster.clock, name, key, latency_us=round(cluster.latency_s * 1e6), watches=watches)
+            break
+        except ClockLost:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+    link.waiting = lambda: messenger.is_waiting
+    return link
+
+
+def follow_rate(loop: ScaledEventLoop, cluster: Cluster, name: str, key: bytes, daemon: Daemon) -> None:
+    """Learn the rate of scaled time from the clock service, now and whenever it changes."""
+    until = time.monotonic() + 10.0
+    family, where = addresses.parse(cluster.clock)
+    while True:
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.connect(where)
+            break
+        except OSError as error:
+            sock.close()
+            if time.monotonic() > until:
+                raise ClockLost(f"no clock service at {cluster.clock}: {error}") from error
+            time.sleep(0.02)
+    hello = client_hello(name, os.getuid(), os.getgid(), is_daemon=True)
+
+    def challenged(connection: Connection, body: bytes) -> None:
+        connection.secure(SealedChannel(session_secret(key, hello, body), is_client=True))
+        connection.on_body = told
+        connection.send(msgpack.packb([frames.JOIN, False]))
+
+    def told(_: Connection, body: bytes) -> None:
+        content = msgpack.unpackb(body)
+        if content[0] == frames.RATE:
+            loop.set_segment(*content[1:4])
+
+    def lost(_: Connection, reason: str) -> None:
+        daemon.log.error("the clock service is gone%s", f" ({reason})" if reason else "")
+        daemon.stop()
+
+    connection = Connection(loop, sock, challenged, lost, peer="clock")
+    connection.send(hello)
+
+    def end() -> None:
+        connection.on_closed = lambda _connection, _reason: None
+        connection.close()
+
+    daemon.at_exit.append(end)

@@ -1,0 +1,303 @@
+"""The virtual clock service: one process that knows what time it is for all daemons of a cluster.
+
+Place: the edge around `windows.py` (virtual time) and `rates.py` (scaled time). Participants and `understudy clock` connect here; frames as in `frames.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgpack
+import msgspec
+
+from understudy.auth.handshake import SealedChannel, read_hello, server_challenge, session_secret
+from understudy.clock import frames
+from understudy.clock.rates import Rates
+from understudy.clock.windows import Grant, Held, Windows
+from understudy.model.errors import SlurmError
+from understudy.protocol import addresses
+from understudy.protocol.connection import Connection, ProtocolError
+from understudy.protocol.messages import ClockControl, ClockStatus, Failure, Message
+
+if TYPE_CHECKING:
+    import socket
+
+    from understudy.model.cluster import Cluster
+
+log = logging.getLogger("understudy.clock")
+
+_WATCH_S = 1.0
+
+
+class ClockService:
+    """Accepts participants and grants them time; obeys `understudy clock`."""
+
+    def __init__(self, cluster: Cluster, key: bytes, loop: asyncio.AbstractEventLoop) -> None:
+        self._cluster, self._key, self._loop = cluster, key, loop
+        self._listener: socket.socket | None = None
+        self._participants: dict[str, Connection] = {}
+        self._connections: dict[Connection, None] = {}
+        self._names: dict[Connection, tuple[str, int, bool]] = {}
+        self.windows = Windows(round(cluster.latency_s * 1e6), cluster.participants if cluster.time == "virtual" else ())
+        self.rates = Rates(cluster.rate if cluster.time == "scaled" else 1.0, time.monotonic())
+        self._is_virtual = cluster.time == "virtual"
+        self._virtual_rate = 0.0  # 0: as fast as possible
+        self._throttle: asyncio.TimerHandle | None = None
+        self._rate_timer: asyncio.TimerHandle | None = None
+        self._granted_at = time.monotonic()
+        self._named: set[str] = set()
+
+    def listen(self, address: str) -> None:
+        """Accept connections from now on."""
+        self._listener = addresses.listen(address)
+        self._loop.add_reader(self._listener.fileno(), self._accept)
+        if self._is_virtual:
+            self._loop.call_later(_WATCH_S, self._watch)
+
+    def close(self) -> None:
+        """End: participants lose their clock and end, too."""
+        if self._listener is not None:
+            self._loop.remove_reader(self._listener.fileno())
+            self._listener.close()
+        for connection in list(self._connections):
+            connection.close()
+
+    # --- connections -----------------------------------------------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        assert self._listener is not None
+        try:
+            sock, address = self._listener.accept()
+        except OSError:
+            return
+        connection = Connection(self._loop, sock, self._take_hello, self._closed, peer=str(address or "a local process"))
+        self._connections[connection] = None
+
+    def _take_hello(self, connection: Connection, body: bytes) -> None:
+        name, user_id, _, is_daemon = read_hello(body)
+        connection.peer = f"{name} (user {user_id})"
+        challenge = server_challenge("clock")
+        connection.send(challenge)
+        connection.secure(SealedChannel(session_secret(self._key, body, challenge), is_client=False), 1 << 20)
+        connection.on_body = self._take
+        self._names[connection] = (name, user_id, is_daemon)
+
+    def _take(self, connection: Connection, body: bytes) -> None:
+        try:
+            content = msgpack.unpackb(body)
+            kind = content[0]
+            if kind == frames.REPORT:
+                _, next_us, now_us, waiting, sent = content
+                name = connection.tag
+                if not isinstance(name, str):
+                    raise ProtocolError("a report before joining")
+                self.windows.report(name, next_us, now_us, sent, waiting=waiting)
+                self._decide()
+            elif kind == frames.HOLD and isinstance(connection.tag, str):
+                self.windows.hold(connection.tag)
+                self._decide()
+            elif kind == frames.JOIN:
+                self._join(connection, watches=bool(content[1]))
+            elif kind == frames.LEAVE and isinstance(connection.tag, str):
+                self._leave(connection, died=False)
+            elif kind == frames.PAUSE:
+                self.windows.pause(str(content[1]))
+            elif kind == frames.CONTROL:
+                self._control(connection, content[1], content[2])
+            else:
+                raise ProtocolError(f"a frame of kind {kind!r} from {connection.tag or 'somebody who has not joined'}")
+        except (ValueError, TypeError, IndexError, KeyError, msgspec.ValidationError) as error:
+            raise ProtocolError(f"malformed frame: {error}") from error
+
+    def _join(self, connection: Connection, *, watches: bool) -> None:
+        name, _, is_daemon = self._names[connection]
+        if not is_daemon:
+            raise ProtocolError("only daemons take part in time")
+        connection.tag = name
+        if not self._is_virtual:
+            self._participants[name] = connection
+            self._send(connection, [frames.RATE, *self.rates.segment])
+            return
+        try:
+            self.windows.join(name, watches=watches)
+        except ValueError as error:
+            raise ProtocolError(str(error)) from error
+        self._participants[name] = connection
+        log.info("%s takes part", name)
+        self._decide()
+
+    def _leave(self, connection: Connection, *, died: bool) -> None:
+        name = connection.tag
+        connection.tag = None
+        if isinstance(name, str) and self._participants.pop(name, None) is not None and self._is_virtual:
+            if died:
+                log.error("participant %s died at %.6f", name, self.windows.now_us / 1e6)
+            self.windows.leave(name, died=died)
+            self._decide()
+
+    def _closed(self, connection: Connection, _reason: str) -> None:
+        self._connections.pop(connection, None)
+        self._names.pop(connection, None)
+        if connection.tag is not None:
+            self._leave(connection, died=True)
+
+    def _send(self, connection: Connection, content: list[Any]) -> None:
+        connection.send(msgpack.packb(content))
+
+    # --- granting --------------------------------------------------------------------------------------------------------------
+
+    def _decide(self) -> None:
+        decisions = self.windows.decide()
+        for decision in decisions:
+            connection = self._participants[decision.to]
+            if isinstance(decision, Grant):
+                connection.send(msgpack.packb((frames.GRANT, decision.end_us, decision.must_have)))
+            elif isinstance(decision, Held):
+                connection.send(msgpack.packb((frames.HELD, decision.now_us)))
+            else:
+                log.error("stalled: %s", decision.reason)
+                connection.send(msgpack.packb((frames.STALLED, decision.reason)))
+        if decisions:
+            self._granted_at = time.monotonic()
+        elif self.windows.throttled and self._throttle is None:
+            self._throttle = self._loop.call_later(0.01, self._unthrottle)
+
+    def _unthrottle(self) -> None:
+        self._throttle = None
+        self._decide()
+
+    def _watch(self) -> None:
+        """Name a participant that has been granted time and does not come back."""
+        self._loop.call_later(_WATCH_S, self._watch)
+        running = self.windows.running
+        if not running:
+            self._named.clear()
+            return
+        silent_s = time.monotonic() - self._granted_at
+        if silent_s > self._cluster.limit_s and not self._named.issuperset(running):
+            self._named.update(running)
+            reason = f"{', '.join(running)} has not reported for {silent_s:.0f} s (real time)"
+            log.error("hangs: %s", reason)
+            for name, participant in self.windows.participants.items():
+                if participant.watches and not participant.running:
+                    self._send(self._participants[name], [frames.STALLED, reason])
+
+    # --- understudy clock ------------------------------------------------------------------------------------------------------
+
+    def _control(self, connection: Connection, number: int, packed: bytes) -> None:
+        control = msgspec.msgpack.decode(packed, type=ClockControl)
+        _, user_id, is_daemon = self._names[connection]
+        answer: Message
+        try:
+            if not is_daemon and control.action != "status" and user_id not in (0, self._cluster.user_id):
+                raise SlurmError(2002)
+            self._obey(control)
+            answer = self.status()
+        except SlurmError as error:
+            answer = Failure(error.code, error.text)
+        self._send(connection, [frames.ANSWER, number, msgspec.msgpack.encode(answer)])
+        self._decide()
+
+    def status(self) -> ClockStatus:
+        """What `understudy clock status` shows."""
+        if not self._is_virtual:
+            rate = self.rates.segment[2]
+            now = self._cluster.epoch + self.rates.at(time.monotonic()) / 1e6
+            return ClockStatus(self._cluster.time, now, rate, "running" if rate else "paused", "", sorted(self._participants))
+        state, reason = self.windows.state()
+        running = self.windows.running
+        if state == "running" and running and time.monotonic() - self._granted_at > self._cluster.limit_s:
+            reason = f"{', '.join(running)} has not reported for {time.monotonic() - self._granted_at:.0f} s"
+        if self.windows.lost:
+            reason = (reason + "; " if reason else "") + f"{', '.join(self.windows.lost)} died"
+        return ClockStatus(
+            "virtual",
+            self._cluster.epoch + self.windows.now_us / 1e6,
+            self._virtual_rate,
+            state,
+            reason,
+            sorted(self.windows.participants),
+            self.windows.windows,
+        )
+
+    def _obey(self, control: ClockControl) -> None:
+        if control.action == "status":
+            return
+        if self._is_virtual:
+            self._obey_virtual(control)
+        elif self._cluster.time == "scaled":
+            self._obey_scaled(control)
+        else:
+            raise SlurmError(-1, "the cluster runs in real time: its clock cannot be changed")
+
+    def _obey_virtual(self, control: ClockControl) -> None:
+        windows, value = self.windows, control.value
+        value_us = round((value - self._cluster.epoch) * 1e6)
+        match control.action:
+            case "pause":
+                windows.pause("by request")
+            case "resume":
+                windows.resume()
+            case "step":
+                windows.step(max(1, int(value)))
+            case "step-for":
+                windows.run_until(windows.now_us + round(value * 1e6))
+            case "run-until" | "break" if value_us <= windows.now_us:
+                raise SlurmError(-1, f"that is past: it is {(windows.now_us / 1e6) / 86400:.3f} days after the start already")
+            case "run-until":
+                windows.run_until(value_us)
+            case "break":
+                windows.break_at(value_us)
+            case "break-every":
+                windows.break_every(round(value * 1e6))
+            case "rate":
+                self._set_virtual_rate(value)
+            case _:
+                raise SlurmError(-1, f"unknown request to the clock: {control.action}")
+
+    def _set_virtual_rate(self, rate: float) -> None:
+        self._virtual_rate = rate
+        if rate <= 0:
+            self.windows.allowed_us = None
+            self.windows.throttled = False
+            return
+        base_us = min(self.windows.next_event_us, max(self.windows.now_us, 0)) if self.windows.participants else 0
+        began = time.monotonic()
+        self.windows.allowed_us = lambda: base_us + round((time.monotonic() - began) * rate * 1e6)
+
+    def _obey_scaled(self, control: ClockControl) -> None:
+        rates, now, value = self.rates, time.monotonic(), control.value
+        if self._rate_timer is not None and control.action in ("pause", "resume", "run-until", "rate"):
+            self._rate_timer.cancel()
+            self._rate_timer = None
+        match control.action:
+            case "pause":
+                rates.set(0.0, now)
+            case "resume":
+                rates.set(rates.wanted, now)
+            case "rate":
+                if value <= 0:
+                    raise SlurmError(-1, "a rate must be above 0 (use pause)")
+                rates.wanted = value
+                rates.set(value, now)
+            case "run-until" | "break" | "step-for":
+                until_us = rates.at(now) + value * 1e6 if control.action == "step-for" else (value - self._cluster.epoch) * 1e6
+                if until_us <= rates.at(now):
+                    raise SlurmError(-1, "that is past")
+                rates.set(rates.wanted, now)
+                self._rate_timer = self._loop.call_later((until_us - rates.at(now)) / 1e6 / rates.wanted, self._stop_scaled, until_us)
+            case _:
+                raise SlurmError(-1, f"{control.action} needs virtual time")
+        self._tell_rate()
+
+    def _stop_scaled(self, at_us: float) -> None:
+        self._rate_timer = None
+        self.rates.stop(at_us, time.monotonic())
+        self._tell_rate()
+
+    def _tell_rate(self) -> None:
+        for connection in self._participants.values():
+            self._send(connection, [frames.RATE, *self.rates.segment])

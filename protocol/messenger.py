@@ -1,0 +1,544 @@
+"""A daemon's mouth and ears: typed requests and answers to and from its peers.
+
+Place: between a daemon's core and the connections. One class for all transports: sockets in real, scaled and virtual time, and memory when all daemons share a
+process. Handlers are plain functions, called in a defined order; a message costs no task.
+
+Under virtual time a message carries the instant of its delivery, sent + latency, and is handed to the loop, which delivers it then: in the order (delivery,
+sender, sender's sequence number). What comes from outside virtual time (a command) waits until all participants stand still.
+
+An envelope is `[kind, number, deliver_us, sequence, message]`; kind 0 asks, 1 answers, 2 complains before the connection is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
+
+from understudy.auth.handshake import (
+    MAX_FRAME,
+    AuthError,
+    SealedChannel,
+    client_hello,
+    read_challenge,
+    read_hello,
+    server_challenge,
+    session_secret,
+)
+from understudy.model.errors import SlurmError
+from understudy.protocol import addresses
+from understudy.protocol.connection import Connection, ProtocolError
+from understudy.protocol.messages import AnyMessage, Failure, Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+log = logging.getLogger("understudy.messenger")
+
+ASK: Final = 0
+ANSWER: Final = 1
+COMPLAINT: Final = 2
+
+CONNECT_FAILED: Final = 1005
+CONNECTION_LOST: Final = 1006
+TIMED_OUT: Final = 5004  # Slurm's "Socket timed out on send/recv operation"
+
+_HANDSHAKE_S: Final = 10.0
+_COMMAND_MAX_FRAME: Final = 16 << 20
+_PATIENCE_S: Final = 10.0  # under virtual time a peer that does not listen yet is waited for, in real time
+_UNREACHABLE: Final = "Unable to contact slurm controller (connect failure)"
+
+
+class VirtualLoop(Protocol):
+    """What the messenger needs of a loop under virtual time (clock.virtual_loop)."""
+
+    now_us: int
+    authority: Any
+
+    def post(self, deliver_us: int, sender: str, sequence: int, deliver: Callable[..., None], *args: Any) -> None: ...
+    def run_outside(self, callback: Callable[..., None], *args: Any) -> None: ...
+    def hold(self) -> Any: ...
+    def call_later_real(self, delay_s: float, callback: Callable[..., object], *args: Any) -> None: ...
+
+
+class Envelope(msgspec.Struct, frozen=True, array_like=True):
+    """What a frame holds."""
+
+    kind: int
+    number: int
+    deliver_us: int
+    sequence: int
+    message: AnyMessage
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Envelope).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Who is at the other end of a connection, authenticated. Daemons hold the cluster's key; commands act for a user."""
+
+    name: str
+    user_id: int
+    group_id: int
+    is_daemon: bool
+
+
+class Request:
+    """A message that wants one answer."""
+
+    __slots__ = ("_answer", "_number", "message", "sender")
+
+    def __init__(self, message: Message, sender: Peer, number: int, answer: Callable[[int, Message], None]) -> None:
+        self.message, self.sender, self._number = message, sender, number
+        self._answer: Callable[[int, Message], None] | None = answer
+
+    def reply(self, answer: Message) -> None:
+        """Answer, once."""
+        send = self._answer
+        assert send is not None, f"{type(self.message).__name__} of {self.sender.name} was answered twice"
+        self._answer = None
+        send(self._number, answer)
+
+
+Handler = "Callable[[Request], Message | None]"
+
+
+class _Link:
+    """An outgoing connection to a peer, opened on first use."""
+
+    __slots__ = ("address", "connection", "name", "queue")
+
+    def __init__(self, name: str, address: str) -> None:
+        self.name, self.address = name, address
+        self.connection: Connection | None = None
+        self.queue: list[tuple[int, int, int, Message]] | None = None  # while connecting: number, deliver_us, sequence, message
+
+
+class _Accepted:
+    """The state of an accepted connection."""
+
+    __slots__ = ("is_participant", "peer", "proven", "respond")
+
+    def __init__(self) -> None:
+        self.peer: Peer | None = None
+        self.is_participant = False
+        self.proven = False
+        self.respond: Callable[[int, Message], None] | None = None
+
+
+class MemoryNetwork:
+    """Messengers that share one process and one virtual loop: messages are handed over as they are, in the same order as over sockets."""
+
+    def __init__(self) -> None:
+        self.members: dict[str, Messenger] = {}
+
+
+class Messenger:
+    """Sends requests to peers by name, and hands theirs to the handler.
+
+    `latency_s`, `link_latency`: only under virtual time, where they set when a message is delivered. `key` is the cluster's.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        loop: asyncio.AbstractEventLoop,
+        key: bytes,
+        *,
+        user_id: int = 0,
+        group_id: int = 0,
+        latency_s: float = 0.001,
+        link_latency: Mapping[str, float] | None = None,
+        network: MemoryNetwork | None = None,
+    ) -> None:
+        self.name = name
+        self._loop = loop
+        self._virtual: VirtualLoop | None = loop if hasattr(loop, "now_us") else None  # type: ignore[assignment]
+        self._key = key
+        self._me = Peer(name, user_id, group_id, is_daemon=True)
+        self._latency_us = round(latency_s * 1e6)
+        self._link_latency_us = {tuple(link.split(">")): round(extra * 1e6) for link, extra in (link_latency or {}).items()}
+        self._network = network
+        if network is not None:
+            network.members[name] = self
+        self._links: dict[str, _Link] = {}
+        self._pending: dict[int, tuple[Callable[[Message], None] | None, str, float]] = {}
+        self._numbers = 0
+        self._sequence = 0
+        self._handler: Callable[[Request], Message | None] | None = None
+        self._listeners: list[socket.socket] = []
+        self._connections: dict[Connection, None] = {}
+        self._deadline: asyncio.TimerHandle | None = None
+        self._deadline_at = 0.0
+        self._closed = False
+        self.accept_commands = True
+
+    def set_handler(self, handler: Callable[[Request], Message | None]) -> None:
+        """Call `handler` for each request; it returns the answer, or None and answers later through `Request.reply`."""
+        self._handler = handler
+
+    def add_peer(self, name: str, address: str) -> None:
+        """Tell where a peer listens. A new address replaces the old one for the next connection."""
+        link = self._links.get(name)
+        if link is None:
+            self._links[name] = _Link(name, address)
+        else:
+            link.address = address
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an answer is outstanding."""
+        return bool(self._pending)
+
+    # --- asking --------------------------------------------------------------------------------------------------------------
+
+    def send(self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0) -> None:
+        """Ask a peer. `on_reply` gets the answer, or a Failure with code 1005 (no connection), 1006 (lost) or 5004 (timed out)."""
+        self._numbers = number = self._numbers + 1
+        self._await(number, peer, on_reply, timeout_s)
+        virtual = self._virtual
+        self._sequence = sequence = self._sequence + 1
+        deliver_us = 0
+        if virtual is not None:
+            deliver_us = virtual.now_us + self._latency_us
+            if self._link_latency_us:
+                deliver_us += self._link_latency_us.get((self.name, peer), 0)
+            if self._network is not None:
+                receiver = self._network.members.get(peer)
+                if receiver is None:
+                    self._loop.call_soon(self._answered, number, Failure(CONNECT_FAILED, _UNREACHABLE))
+                else:
+                    virtual.post(deliver_us, self.name, sequence, receiver._take_in_memory, self, number, message)
+                return
+        link = self._links.get(peer)
+        if link is None:
+            self._loop.call_soon(self._answered, number, Failure(CONNECT_FAILED, f"no address of {peer} is known"))
+        elif link.connection is not None:
+            link.connection.send(_encode((ASK, number, deliver_us, sequence, message)))
+            if virtual is not None and virtual.authority is not None:
+                virtual.authority.sent(peer, deliver_us)
+        elif link.queue is not None:
+            link.queue.append((number, deliver_us, sequence, message))
+        else:
+            link.queue = [(number, deliver_us, sequence, message)]
+            task = self._loop.create_task(self._connect(link))
+            task.add_done_callback(_log_failure)
+
+    async def call(self, peer: str, message: Message, timeout_s: float = 10.0) -> Message:
+        """Ask a peer and wait for the answer (a Failure where there is none)."""
+        future: asyncio.Future[Message] = self._loop.create_future()
+
+        def answered(answer: Message) -> None:
+            if not future.done():
+                future.set_result(answer)
+
+        self.send(peer, message, answered, timeout_s)
+        return await future
+
+    def _await(self, number: int, peer: str, on_reply: Callable[[Message], None] | None, timeout_s: float) -> None:
+        deadline = self._loop.time() + timeout_s
+        self._pending[number] = (on_reply, peer, deadline)
+        if timeout_s != float("inf") and (self._deadline is None or deadline < self._deadline_at):
+            self._arm(deadline)
+
+    def _arm(self, deadline: float) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline_at = deadline
+        self._deadline = self._loop.call_at(deadline, self._time_out)
+
+    def _time_out(self) -> None:
+        self._deadline = None
+        now = self._loop.time()
+        late = [number for number, (_, _, deadline) in self._pending.items() if deadline <= now]
+        for number in late:
+            peer = self._pending[number][1]
+            self._answered(number, Failure(TIMED_OUT, f"no answer of {peer} in time"))
+        following = min((deadline for _, _, deadline in self._pending.values()), default=float("inf"))
+        if following != float("inf") and self._deadline is None:
+            self._arm(following)
+
+    def _answered(self, number: int, message: Message) -> None:
+        waiting = self._pending.pop(number, None)
+        if waiting is None:
+            return  # answered after its time
+        if not self._pending and self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        on_reply = waiting[0]
+        if on_reply is not None:
+            on_reply(message)
+
+    def _fail_all(self, peer: str, failure: Failure) -> None:
+        for number in [number for number, waiting in self._pending.items() if waiting[1] == peer]:
+            self._answered(number, failure)
+
+    # --- connecting ----------------------------------------------------------------------------------------------------------
+
+    async def _connect(self, link: _Link) -> None:
+        with self._virtual.hold() if self._virtual is not None else nullcontext():
+            until = time.monotonic() + (_PATIENCE_S if self._virtual is not None else 0.0)
+            while True:
+                try:
+                    connection = await self._open(link)
+                    break
+                except (OSError, AuthError, ProtocolError, ValueError) as error:
+                    if isinstance(error, OSError) and time.monotonic() < until:
+                        await self._pause_real(0.02)
+                        continue
+                    log.warning("no connection with %s at %s: %s", link.name, link.address, error)
+                    queue, link.queue = link.queue, None
+                    failure = Failure(
+                        CONNECT_FAILED, f"{_UNREACHABLE}: {error}" if link.name == "controller" else f"no connection with {link.name}: {error}"
+                    )
+                    for number, _, _, _ in queue or ():
+                        self._loop.call_soon(self._answered, number, failure)
+                    return
+            queue, link.queue = link.queue, None
+            link.connection = connection
+            for number, deliver_us, sequence, message in queue or ():
+                connection.send(_encode((ASK, number, deliver_us, sequence, message)))
+                if self._virtual is not None and self._virtual.authority is not None:
+                    self._virtual.authority.sent(link.name, deliver_us)
+
+    async def _pause_real(self, seconds: float) -> None:
+        future: asyncio.Future[None] = self._loop.create_future()
+        assert self._virtual is not None
+        self._virtual.call_later_real(seconds, future.set_result, None)
+        await future
+
+    async def _open(self, link: _Link) -> Connection:
+        family, where = addresses.parse(link.address)
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        try:
+            await self._loop.sock_connect(sock, where)
+        except BaseException:
+            sock.close()
+            raise
+        challenged: asyncio.Future[bytes] = self._loop.create_future()
+
+        def first(_: Connection, body: bytes) -> None:
+            if not challenged.done():
+                challenged.set_result(body)
+
+        def lost(_: Connection, reason: str) -> None:
+            if not challenged.done():
+                challenged.set_exception(ConnectionError(reason or "closed during the handshake"))
+
+        connection = Connection(self._loop, sock, first, lost, peer=link.name)
+        self._connections[connection] = None
+        hello = client_hello(self.name, self._me.user_id, self._me.group_id, is_daemon=True)
+        connection.send(hello)
+        self._close_unless(connection, challenged.done, "no challenge in time")
+        try:
+            challenge = await challenged
+            read_challenge(challenge)
+        except BaseException:
+            connection.close()
+            self._connections.pop(connection, None)
+            raise
+        connection.secure(SealedChannel(session_secret(self._key, hello, challenge), is_client=True))
+        connection.tag = link
+        connection.on_body = self._take_as_client
+        connection.on_closed = self._link_closed
+        if self._virtual is not None and self._virtual.authority is not None:
+            self._virtual.authority.add_peer(connection, link.name)
+        return connection
+
+    def _link_closed(self, connection: Connection, reason: str) -> None:
+        self._forget(connection)
+        link = connection.tag
+        assert isinstance(link, _Link)
+        if link.connection is connection:
+            link.connection = None
+        self._loop.call_soon(self._fail_all, link.name, Failure(CONNECTION_LOST, reason or f"{link.name} closed the connection"))
+
+    def _forget(self, connection: Connection) -> None:
+        self._connections.pop(connection, None)
+        if self._virtual is not None and self._virtual.authority is not None:
+            self._virtual.authority.remove_peer(connection.fd)
+
+    def _close_unless(self, connection: Connection, is_done: Callable[[], bool], reason: str) -> None:
+        """Close the connection if `is_done` does not hold after some real seconds: whoever connects must prove itself in time."""
+
+        def check() -> None:
+            if not is_done():
+                connection.close(reason)
+
+        later = getattr(self._loop, "call_later_real", self._loop.call_later)
+        later(_HANDSHAKE_S, check)
+
+    # --- being asked -----------------------------------------------------------------------------------------------------------
+
+    def listen(self, where: Iterable[str]) -> None:
+        """Accept connections at these addresses.
+
+        Raises:
+            OSError: an address is in use or not ours; says which.
+        """
+        for address in where:
+            sock = addresses.listen(address)
+            self._listeners.append(sock)
+            self._loop.add_reader(sock.fileno(), self._accept, sock)
+
+    def _accept(self, listener: socket.socket) -> None:
+        for _ in range(64):
+            try:
+                sock, address = listener.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:  # out of descriptors: say so, and let the others live
+                log.warning("cannot accept a connection: %s", error.strerror)
+                return
+            connection = Connection(self._loop, sock, self._take_hello, self._accepted_closed, peer=str(address or "a local process"))
+            accepted = _Accepted()
+            connection.tag = accepted
+            self._connections[connection] = None
+            self._close_unless(connection, lambda accepted=accepted: accepted.proven or accepted.is_participant, "did not authenticate in time")  # type: ignore[misc]
+
+    def _take_hello(self, connection: Connection, body: bytes) -> None:
+        name, user_id, group_id, is_daemon = read_hello(body)
+        accepted = connection.tag
+        assert isinstance(accepted, _Accepted)
+        accepted.peer = Peer(name, user_id, group_id, is_daemon)
+        connection.peer = f"{name} (user {user_id})"
+        challenge = server_challenge(self.name)
+        connection.send(challenge)
+        connection.secure(SealedChannel(session_secret(self._key, body, challenge), is_client=False), MAX_FRAME if is_daemon else _COMMAND_MAX_FRAME)
+        connection.on_body = self._take_as_server
+        if is_daemon and self._virtual is not None and self._virtual.authority is not None:
+            accepted.is_participant = True
+            self._virtual.authority.add_peer(connection, name)
+
+        def respond(number: int, answer: Message) -> None:
+            self._respond(connection, number, answer)
+
+        accepted.respond = respond
+
+    def _accepted_closed(self, connection: Connection, _reason: str) -> None:
+        self._forget(connection)
+
+    def _take_as_server(self, connection: Connection, body: bytes) -> None:
+        accepted = connection.tag
+        assert isinstance(accepted, _Accepted)
+        accepted.proven = True
+        envelope = self._read(connection, body)
+        if envelope.kind != ASK:
+            raise ProtocolError(f"a frame of kind {envelope.kind} where a request was expected")
+        assert accepted.peer is not None
+        assert accepted.respond is not None
+        if accepted.is_participant:
+            assert self._virtual is not None
+            self._virtual.authority.count_received(accepted.peer.name)
+            self._virtual.post(
+                envelope.deliver_us,
+                accepted.peer.name,
+                envelope.sequence,
+                self._handle,
+                envelope.message,
+                accepted.peer,
+                envelope.number,
+                accepted.respond,
+            )
+        elif self._virtual is not None:
+            self._virtual.run_outside(self._handle, envelope.message, accepted.peer, envelope.number, accepted.respond)
+        else:
+            self._handle(envelope.message, accepted.peer, envelope.number, accepted.respond)
+
+    def _take_as_client(self, connection: Connection, body: bytes) -> None:
+        link = connection.tag
+        assert isinstance(link, _Link)
+        envelope = self._read(connection, body)
+        if envelope.kind == COMPLAINT:
+            raise ProtocolError(f"{link.name} complains: {envelope.message.text if isinstance(envelope.message, Failure) else '?'}")
+        if envelope.kind != ANSWER:
+            raise ProtocolError(f"a frame of kind {envelope.kind} where an answer was expected")
+        if self._virtual is not None and self._virtual.authority is not None:
+            self._virtual.authority.count_received(link.name)
+            self._virtual.post(envelope.deliver_us, link.name, envelope.sequence, self._answered, envelope.number, envelope.message)
+        else:
+            self._answered(envelope.number, envelope.message)
+
+    def _read(self, connection: Connection, body: bytes) -> Envelope:
+        try:
+            return _decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            complaint = f"malformed message: {error}"[:200]
+            connection.send(_encode((COMPLAINT, 0, 0, 0, Failure(-1, complaint))))
+            raise ProtocolError(complaint) from error
+
+    def _take_in_memory(self, sender: Messenger, number: int, message: Message) -> None:
+        def respond(number: int, answer: Message) -> None:
+            self._sequence += 1
+            virtual = self._virtual
+            assert virtual is not None
+            deliver_us = virtual.now_us + self._latency_us
+            if self._link_latency_us:
+                deliver_us += self._link_latency_us.get((self.name, sender.name), 0)
+            virtual.post(deliver_us, self.name, self._sequence, sender._answered, number, answer)
+
+        self._handle(message, sender._me, number, respond)
+
+    def _handle(self, message: Message, sender: Peer, number: int, respond: Callable[[int, Message], None]) -> None:
+        request = Request(message, sender, number, respond)
+        handler = self._handler
+        try:
+            if handler is None:
+                raise SlurmError(-1, f"{self.name} is not ready")
+            answer = handler(request)
+        except SlurmError as error:
+            answer = Failure(error.code, error.text)
+        except Exception:
+            log.exception("%s of %s failed", type(message).__name__, sender.name)
+            answer = Failure(-1, f"internal error in {self.name}, see its log")
+        if answer is not None:
+            request.reply(answer)
+
+    def _respond(self, connection: Connection, number: int, answer: Message) -> None:
+        accepted = connection.tag
+        assert isinstance(accepted, _Accepted)
+        if connection.closed:
+            return
+        if accepted.is_participant:
+            virtual = self._virtual
+            assert virtual is not None
+            assert accepted.peer is not None
+            self._sequence += 1
+            deliver_us = virtual.now_us + self._latency_us
+            if self._link_latency_us:
+                deliver_us += self._link_latency_us.get((self.name, accepted.peer.name), 0)
+            connection.send(_encode((ANSWER, number, deliver_us, self._sequence, answer)))
+            virtual.authority.sent(accepted.peer.name, deliver_us)
+        else:
+            connection.send(_encode((ANSWER, number, 0, 0, answer)))
+
+    # --- ending ----------------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Stop listening and close all connections."""
+        self._closed = True
+        for listener in self._listeners:
+            self._loop.remove_reader(listener.fileno())
+            listener.close()
+        self._listeners.clear()
+        for connection in list(self._connections):
+            connection.flush()
+            connection.close()
+        if self._network is not None:
+            self._network.members.pop(self.name, None)
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        log.error("connecting failed", exc_info=task.exception())
