@@ -1,0 +1,135 @@
+"""Output fields: one declaration each serves `-o`, `-O` and the query for the columns that are needed.
+
+Place: commands alone; pure. A field says how to make its text from raw columns of understudy.model.records; columns that begin with "@" are not asked
+of the controller but supplied by the command (`@now`).
+
+A format of `-o` is `%[.][width]letter` with any text between; one of `-O` is `name[:[.][width][text]],...`.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+LONG_FORMAT_WIDTH = 20  # squeue(1), -O: what a field without a size gets
+
+
+class Field:
+    """One output field: its letter for `-o` ("" if it has none), its names for `-O`, its header, the columns it reads, and how they become text."""
+
+    __slots__ = ("columns", "header", "letter", "make", "merge", "names")
+
+    def __init__(self, letter: str, names: str, header: str, columns: str, make: "Callable[..., str]", *, merge: str = "") -> None:
+        self.letter = letter
+        self.names = names.split()
+        self.header = header
+        self.columns = columns.split()
+        self.make = make
+        self.merge = merge  # the command's own: how records are put together that differ in this field
+
+
+class Cell:
+    """One place in an output line: a field (None: nothing but the text behind), its width (0: as wide as the text), and the text behind it."""
+
+    __slots__ = ("field", "right", "suffix", "width")
+
+    def __init__(self, field: Field | None, width: int = 0, *, right: bool = False, suffix: str = "") -> None:
+        self.field = field
+        self.width = width
+        self.right = right
+        self.suffix = suffix
+
+
+class FieldTable:
+    """All fields of a command."""
+
+    __slots__ = ("by_letter", "by_name", "fields")
+
+    def __init__(self, fields: "Sequence[Field]") -> None:
+        self.fields = fields
+        self.by_letter = {field.letter: field for field in fields if field.letter}
+        self.by_name = {name: field for field in fields for name in field.names}
+
+    def parse_short(self, text: str, complain: "Callable[[str], None]") -> list[Cell]:
+        """The cells of a `-o` format. `complain` is called with the letter of each unknown field, which is then printed as it stands."""
+        head, *specifications = text.split("%")
+        cells = [Cell(None, suffix=head)] if head else []
+        for specification in specifications:
+            right = specification.startswith(".")
+            start = end = 1 if right else 0
+            while end < len(specification) and specification[end].isdigit():
+                end += 1
+            width = int(specification[start:end] or 0)
+            kind, suffix = specification[end : end + 1], specification[end + 1 :]
+            if specification[end : end + 3] == "all":
+                cells += [Cell(field, suffix="|") for field in self.fields if field.letter]
+                cells[-1].suffix = specification[end + 3 :]
+                continue
+            field = self.by_letter.get(kind)
+            if field is None:
+                if kind:
+                    complain(kind)
+                cells.append(Cell(None, suffix="%" + specification))
+            else:
+                cells.append(Cell(field, width, right=right, suffix=suffix))
+        return cells
+
+    def parse_long(self, text: str, complain: "Callable[[str], None]") -> list[Cell]:
+        """The cells of a `-O` format. `complain` is called with each unknown name, which is then left out."""
+        cells = []
+        for part in text.split(","):
+            if not part:
+                continue
+            name, _, size = part.partition(":")
+            if name.lower() == "all":
+                cells += [Cell(field, suffix="|") for field in self.fields if field.letter]
+                continue
+            field = self.by_name.get(name.lower())
+            if field is None:
+                complain(name)
+                continue
+            right = size.startswith(".")
+            start = end = 1 if right else 0
+            while end < len(size) and size[end].isdigit():
+                end += 1
+            width = int(size[start:end]) if end > start else LONG_FORMAT_WIDTH
+            cells.append(Cell(field, width, right=right, suffix=size[end:]))
+        return cells
+
+
+def needed_columns(cells: "Iterable[Cell]", also: "Iterable[str]" = ()) -> list[str]:
+    """The controller's columns that the cells read, each once, those in `also` first."""
+    names = dict.fromkeys(also)
+    for cell in cells:
+        if cell.field is not None:
+            for name in cell.field.columns:
+                if not name.startswith("@"):
+                    names[name] = None
+    return list(names)
+
+
+def fitted(text: str, cell: Cell) -> str:
+    """The text in the cell's width, cut if need be, and what follows it."""
+    width = cell.width
+    if not width:
+        return text + cell.suffix
+    if len(text) > width:
+        return text[:width] + cell.suffix
+    return (text.rjust(width) if cell.right else text.ljust(width)) + cell.suffix
+
+
+def header_line(cells: "Sequence[Cell]") -> str:
+    return "".join([fitted(cell.field.header if cell.field is not None else "", cell) for cell in cells])
+
+
+def lines(cells: "Sequence[Cell]", columns: "Sequence[str]", rows: "Iterable[Sequence[Any]]") -> list[str]:
+    """One line a row. `columns` names the rows' columns; a "@" column of a field must be among them."""
+    place = {name: index for index, name in enumerate(columns)}
+    plan = [(cell, cell.field.make, [place[name] for name in cell.field.columns]) if cell.field is not None else (cell, None, []) for cell in cells]
+    result = []
+    for row in rows:
+        parts = []
+        for cell, make, indices in plan:
+            parts.append(fitted(make(*[row[i] for i in indices]), cell) if make is not None else cell.suffix)
+        result.append("".join(parts))
+    return result

@@ -1,0 +1,144 @@
+"""Reading command lines as getopt_long does, with its error texts, from one table of options per command.
+
+Place: commands alone; pure. argparse would cost each command 11 ms and says other things. The same table reads the command line, the environment
+variables and `#SBATCH` lines. Follows getopt_long(3): clusters of short options, values attached or apart, `--name=value`, abbreviations as long as
+they are unambiguous, `--` ends the options.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+NONE, REQUIRED, OPTIONAL = 0, 1, 2
+
+
+class OptionError(Exception):
+    """A command line that getopt_long would refuse. The text has the program's name in front when printed."""
+
+
+class Option:
+    """One option. `value`: NONE, REQUIRED or OPTIONAL. `env`: variables that give it, the first that is set counts. `dest`: the command's name for it."""
+
+    __slots__ = ("dest", "env", "help", "long", "short", "value")
+
+    def __init__(self, long: str, short: str, value: int, help: str, *, env: str = "", dest: str = "") -> None:  # noqa: A002
+        self.long = long
+        self.short = short
+        self.value = value
+        self.help = help  # "METAVAR: what it does", or "what it does"; "" hides it
+        self.env = env.split()
+        self.dest = dest or long.replace("-", "_")
+
+
+class OptionTable:
+    """All options of a command, in the order in which ambiguities are listed."""
+
+    __slots__ = ("by_long", "by_short", "options")
+
+    def __init__(self, options: "Sequence[Option]") -> None:
+        self.options = options
+        self.by_short = {option.short: option for option in options if option.short}
+        self.by_long = {option.long: option for option in options if option.long}
+
+    def find_long(self, name: str) -> Option:
+        """The option of this name or unambiguous abbreviation.
+
+        Raises:
+            OptionError: none, or several that mean different things.
+        """
+        exact = self.by_long.get(name)
+        if exact is not None:
+            return exact
+        found = [option for option in self.options if option.long.startswith(name)]
+        if not found:
+            raise OptionError(f"unrecognized option '--{name}'")
+        if any(option.dest != found[0].dest or option.value != found[0].value for option in found):
+            raise OptionError(f"option '--{name}' is ambiguous; possibilities: " + " ".join(f"'--{option.long}'" for option in found))
+        return found[0]
+
+    def parse(self, arguments: "Sequence[str]", *, permute: bool = True) -> "tuple[list[tuple[Option, str | None]], list[str]]":
+        """The options in their order with their values, and the operands. Without `permute` the first operand ends the options.
+
+        Raises:
+            OptionError: as getopt_long refuses.
+        """
+        given: list[tuple[Option, str | None]] = []
+        operands: list[str] = []
+        index, count = 0, len(arguments)
+        while index < count:
+            argument = arguments[index]
+            index += 1
+            if argument == "--":
+                operands += arguments[index:]
+                break
+            if argument.startswith("--"):
+                name, equals, attached = argument[2:].partition("=")
+                try:
+                    option = self.find_long(name)
+                except OptionError as error:
+                    if equals and str(error).startswith("unrecognized"):
+                        raise OptionError(f"unrecognized option '{argument}'") from None
+                    raise
+                value: str | None = attached if equals else None
+                if equals and option.value == NONE:
+                    raise OptionError(f"option '--{option.long}' doesn't allow an argument")
+                if option.value == REQUIRED and not equals:
+                    if index == count:
+                        raise OptionError(f"option '--{option.long}' requires an argument")
+                    value = arguments[index]
+                    index += 1
+                given.append((option, value))
+            elif argument.startswith("-") and argument != "-":
+                at = 1
+                while at < len(argument):
+                    letter = argument[at]
+                    at += 1
+                    found = self.by_short.get(letter)
+                    if found is None:
+                        raise OptionError(f"invalid option -- '{letter}'")
+                    value = None
+                    if found.value != NONE and at < len(argument):
+                        value = argument[at:]
+                        at = len(argument)
+                    elif found.value == REQUIRED:
+                        if index == count:
+                            raise OptionError(f"option requires an argument -- '{letter}'")
+                        value = arguments[index]
+                        index += 1
+                    given.append((found, value))
+            else:
+                operands.append(argument)
+                if not permute:
+                    operands += arguments[index:]
+                    break
+        return given, operands
+
+    def from_environment(self, environ: "Mapping[str, str]") -> list[tuple[Option, str | None]]:
+        """The options that environment variables give, in the table's order."""
+        given: list[tuple[Option, str | None]] = []
+        for option in self.options:
+            for name in option.env:
+                if name in environ:
+                    given.append((option, environ[name]))
+                    break
+        return given
+
+    def help_text(self, usage: str) -> str:
+        """What `--help` prints."""
+        lines = ["Usage: " + usage]
+        for option in self.options:
+            if not option.help:
+                continue
+            metavar, _, what = option.help.rpartition(": ")
+            short = f"-{option.short}" if option.short else ""
+            long = f"--{option.long}" if option.long else ""
+            if metavar and long:
+                long += f"[={metavar}]" if option.value == OPTIONAL else f"={metavar}"
+            names = ", ".join(name for name in (short, long) if name) if short else "    " + long
+            lines.append(f"  {names:<32}  {what}" if len(names) <= 32 else f"  {names}\n{'':36}{what}")
+        return "\n".join(lines) + "\n"
+
+
+def last_values(given: "Iterable[tuple[Option, str | None]]") -> "dict[str, str | None]":
+    """The value of each option that was given, by `dest`; the last one counts."""
+    return {option.dest: value for option, value in given}

@@ -1,0 +1,120 @@
+"""Raw column values to the texts that Slurm's commands print: durations, times, sizes.
+
+Place: commands alone; no state but SLURM_TIME_FORMAT. Follows squeue(1), sinfo(1) and scontrol(1) of 22.05.
+"""
+
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_MEGABYTE_UNITS = "MGTPE"
+_ONE_UNITS = " KMGTPE"
+
+
+def duration(seconds: int) -> str:
+    """As squeue and sinfo print: `0:05`, `30:00`, `1:00:00`, `2-00:00:00`."""
+    minutes, second = divmod(max(int(seconds), 0), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    if days:
+        return f"{days}-{hour:02}:{minute:02}:{second:02}"
+    if hours:
+        return f"{hour}:{minute:02}:{second:02}"
+    return f"{minute}:{second:02}"
+
+
+def full_duration(seconds: int) -> str:
+    """As scontrol prints: `00:00:05`, `2-00:00:00`."""
+    minutes, second = divmod(max(int(seconds), 0), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    return f"{days}-{hour:02}:{minute:02}:{second:02}" if days else f"{hour:02}:{minute:02}:{second:02}"
+
+
+def limit(seconds: int | None, unlimited: str = "UNLIMITED") -> str:
+    """A time limit as squeue and sinfo print it."""
+    return unlimited if seconds is None else duration(seconds)
+
+
+def full_limit(seconds: int | None, unlimited: str = "UNLIMITED") -> str:
+    """A time limit as scontrol prints it."""
+    return unlimited if seconds is None else full_duration(seconds)
+
+
+def timestamp(when: float | None, unknown: str = "N/A") -> str:
+    """A point in time, in the local zone, as SLURM_TIME_FORMAT says."""
+    if when is None:
+        return unknown
+    moment = time.localtime(when)
+    wanted = os.environ.get("SLURM_TIME_FORMAT", "standard")
+    if wanted in {"", "standard"}:
+        year, month, day, hour, minute, second = moment[:6]
+        return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
+    if wanted == "relative":
+        return _relative(moment)
+    return time.strftime(wanted, moment)
+
+
+def _relative(moment: time.struct_time) -> str:
+    today = time.localtime()
+    if moment.tm_year != today.tm_year:
+        return f"{moment.tm_mday} {time.strftime('%b %Y', moment)}"
+    distance = moment.tm_yday - today.tm_yday
+    if distance == 0:
+        return time.strftime("%H:%M:%S", moment)
+    clock = time.strftime("%H:%M", moment)
+    if distance == -1:
+        return f"Ystday {clock}"
+    if distance == 1:
+        return f"Tomorr {clock}"
+    if 1 < distance < 7:
+        return f"{time.strftime('%a', moment)} {clock}"
+    return f"{moment.tm_mday} {time.strftime('%b', moment)} {clock}"
+
+
+def date_line(now: float) -> str:
+    """The line above long listings, `Sat Nov 21 09:29:16 2026`."""
+    return time.asctime(time.localtime(now))
+
+
+def megabytes(amount: int, *, convert: bool = True) -> str:
+    """A size: `0`, `500M`, `4000M`, `4G`, `1.50G`. Converted to a larger unit only where no more than a half of it is left over."""
+    if amount == 0:
+        return "0"
+    size, unit = amount, 0
+    if convert:
+        while size >= 1024 and size % 512 == 0:
+            if size % 1024:
+                return f"{size / 1024:.2f}{_MEGABYTE_UNITS[unit + 1]}"
+            size //= 1024
+            unit += 1
+    return f"{size}{_MEGABYTE_UNITS[unit]}"
+
+
+def thousands(amount: int, *, convert: bool = True) -> str:
+    """A count as squeue and scontrol print it: plain, or in units of 1024 where it divides (`4K`)."""
+    size, unit = amount, 0
+    if convert:
+        while size >= 1024 and size % 512 == 0:
+            if size % 1024:
+                return f"{size / 1024:.2f}{_ONE_UNITS[unit + 1]}"
+            size //= 1024
+            unit += 1
+    return f"{size}{_ONE_UNITS[unit]}" if unit else str(size)
+
+
+def or_null(text: str) -> str:
+    """The text, or Slurm's word for none."""
+    return text or "(null)"
+
+
+def or_na(text: str) -> str:
+    return text or "N/A"
+
+
+def joined(values: "Iterable[str] | None", everything: str = "ALL") -> str:
+    """A list, where None stands for everything."""
+    return everything if values is None else ",".join(values)
