@@ -1,0 +1,1 @@
+"""Traces in, replay through a live cluster, metrics and reports."""

@@ -73,6 +73,7 @@ class ReplayProgress:
 
     def _show(self, submitted: int, total: int, now: float) -> None:
         self._shown = self._wall()
+        self._last = None
         text = self.line(submitted, total, now)
         if self._bar is None:
             print(text, file=self._out, flush=True)
