@@ -1,0 +1,216 @@
+"""Times, durations, sizes and signals as 22.05's commands take and print them."""
+
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from understudy.model import times
+
+NOW = 1795253684  # 2026-11-21T09:34:44 UTC
+
+
+@pytest.fixture(autouse=True)
+def _utc() -> Iterator[None]:
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    yield
+    if before is None:
+        del os.environ["TZ"]
+    else:
+        os.environ["TZ"] = before
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30", 1800),
+        ("0", 0),
+        ("90:30", 5430),
+        ("0:30", 30),
+        ("1:2:3", 3723),
+        ("1-0", 86400),
+        ("1-", 86400),
+        ("1-2", 93600),
+        ("1-2:3", 93780),
+        ("1-2:3:4", 93784),
+        ("99:99:99", 362439),
+        ("2-25:61", 266460),
+        ("UNLIMITED", None),
+        ("infinite", None),
+        ("-1", None),
+    ],
+)
+def test_time_limits_are_read_in_all_six_forms(text: str, seconds: int | None) -> None:
+    assert times.parse_limit(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "unlim", "1:2:3:4", "1-2:3:4:5", "1d", "5m", "-5", ":30", "1:", "1-2-", "1 2", "9999999999", "\u0661"])
+def test_other_texts_are_no_time_limits(text: str) -> None:
+    with pytest.raises(ValueError, match="Invalid time limit"):
+        times.parse_limit(text)
+
+
+def test_limits_are_rounded_up_to_minutes() -> None:
+    assert [times.whole_minutes(seconds) for seconds in (0, 1, 60, 61)] == [0, 60, 60, 120]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "elapsed", "duration"),
+    [
+        (0, "0:00", "00:00:00"),
+        (59, "0:59", "00:00:59"),
+        (600, "10:00", "00:10:00"),
+        (3600, "1:00:00", "01:00:00"),
+        (86399, "23:59:59", "23:59:59"),
+        (93784, "1-02:03:04", "1-02:03:04"),
+        (36525 * 86400, "36525-00:00:00", "36525-00:00:00"),
+        (None, "UNLIMITED", "UNLIMITED"),
+        (-1, "INVALID", "INVALID"),
+    ],
+)
+def test_durations_are_printed_as_squeue_and_as_scontrol_do(seconds: int | None, elapsed: str, duration: str) -> None:
+    assert times.format_elapsed(seconds) == elapsed
+    assert times.format_duration(seconds) == duration
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("now", "2026-11-21T09:34:44"),
+        ("NOW", "2026-11-21T09:34:44"),
+        ("now+60", "2026-11-21T09:35:44"),
+        ("now+1hour", "2026-11-21T10:34:44"),
+        ("now + 1 hour", "2026-11-21T10:34:44"),
+        ("now+2days", "2026-11-23T09:34:44"),
+        ("now+1week", "2026-11-28T09:34:44"),
+        ("now-1hour", "2026-11-21T08:34:44"),
+        ("16:00", "2026-11-21T16:00:00"),
+        ("16:00:30", "2026-11-21T16:00:30"),
+        ("4:30PM", "2026-11-21T16:30:00"),
+        ("12:00AM", "2026-11-22T00:00:00"),
+        ("12:30pm", "2026-11-21T12:30:00"),
+        ("0:00", "2026-11-22T00:00:00"),
+        ("midnight", "2026-11-22T00:00:00"),
+        ("noon", "2026-11-21T12:00:00"),
+        ("fika", "2026-11-21T15:00:00"),
+        ("teatime", "2026-11-21T16:00:00"),
+        ("today", "2026-11-21T00:00:00"),
+        ("tomorrow", "2026-11-22T00:00:00"),
+        ("2030-01-20", "2030-01-20T00:00:00"),
+        ("2030-01-20T12:34", "2030-01-20T12:34:00"),
+        ("2030-01-20T12:34:56", "2030-01-20T12:34:56"),
+        ("012030", "2030-01-20T00:00:00"),
+        ("01/20/30", "2030-01-20T00:00:00"),
+        ("01.20.30", "2030-01-20T00:00:00"),
+        ("01/20", "2027-01-20T00:00:00"),
+        ("12/31", "2026-12-31T00:00:00"),
+        ("2030-01-20 12:34", "2030-01-20T12:34:00"),
+        ("12:34 2030-01-20", "2030-01-20T12:34:00"),
+        ("16:00 tomorrow", "2026-11-22T16:00:00"),
+        ("noon 01/20/30", "2030-01-20T12:00:00"),
+        ("16:00 01/20", "2027-01-20T16:00:00"),
+        ("uts1700000000", "2023-11-14T22:13:20"),
+        ("2020-01-01", "2020-01-01T00:00:00"),
+        ("2030-02-30", "2030-03-02T00:00:00"),
+    ],
+)
+def test_points_in_time_are_read_as_sbatch_reads_begin(text: str, result: str) -> None:
+    assert times.format_time(times.parse_time(text, NOW)) == result
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "now+5min", "now+1h", "now+1.5hours", "now+1x", "4PM", "12AM", "4 PM", "elevenses", "2030-1-2", "01/20/2030", "01202030",
+        "tomorrow+1hour", "25:00", "10:61", "13:00PM", "16", "1700000000", "Today", "junk", "13/01/30", "00/01/30", "2030-01-20T25:00",
+        "16:00 17:00", "2030-01-20T12:00 13:00", "today tomorrow", "0000-01-01",
+    ],
+)  # fmt: skip
+def test_other_texts_are_no_points_in_time(text: str) -> None:
+    with pytest.raises(ValueError, match="Invalid time specification"):
+        times.parse_time(text, NOW)
+
+
+@pytest.mark.parametrize(
+    ("when", "shown"),
+    [
+        ("2024-09-12T10:00:00", "12 Sep 2024"),
+        ("2025-12-31T10:00:00", "31 Dec 2025"),
+        ("2026-01-01T10:00:00", "1 Jan 10:00"),
+        ("2026-11-19T10:00:00", "19 Nov 10:00"),
+        ("2026-11-20T10:00:00", "Ystday 10:00"),
+        ("2026-11-21T10:00:00", "10:00:00"),
+        ("2026-11-22T10:00:00", "Tomorr 10:00"),
+        ("2026-11-23T10:00:00", "Mon 10:00"),
+        ("2026-11-27T10:00:00", "Fri 10:00"),
+        ("2026-11-28T10:00:00", "28 Nov 10:00"),
+        ("2027-01-01T10:00:00", "1 Jan 2027"),
+    ],
+)
+def test_relative_times_are_as_short_as_the_distance_allows(when: str, shown: str) -> None:
+    assert times.format_time(times.parse_time(when, NOW), "relative", now=NOW) == shown
+
+
+def test_times_follow_a_format_of_the_user_and_unknown_ones_a_word() -> None:
+    assert times.format_time(NOW, "%d/%m %H") == "21/11 09"
+    assert times.format_time(None) == "Unknown"
+    assert times.format_time(None, unknown="N/A") == "N/A"
+
+
+@pytest.mark.parametrize(
+    ("text", "megabytes"),
+    [("4G", 4096), ("4g", 4096), ("4GB", 4096), ("1024", 1024), ("100K", 1), ("1025K", 2), ("1T", 1048576), ("2M", 2), ("100mb", 100), ("0", 0)],
+)
+def test_memory_sizes_are_read_in_megabytes(text: str, megabytes: int) -> None:
+    assert times.parse_memory(text) == megabytes
+
+
+@pytest.mark.parametrize("text", ["", "1.5G", "1Ki", "1P", "3x", "-1", "G"])
+def test_other_texts_are_no_memory_sizes(text: str) -> None:
+    with pytest.raises(ValueError, match="Invalid memory"):
+        times.parse_memory(text)
+
+
+@pytest.mark.parametrize(("megabytes", "text"), [(0, "0"), (100, "100M"), (4096, "4G"), (1500, "1500M"), (1048576, "1T"), (1 << 30, "1P")])
+def test_memory_is_printed_in_the_largest_unit_that_divides_it(megabytes: int, text: str) -> None:
+    assert times.format_memory(megabytes) == text
+
+
+@pytest.mark.parametrize(("text", "number"), [("USR1", 10), ("SIGTERM", 15), ("9", 9), ("usr2", 12), ("SIGusr2", 12), ("65", 65), ("URG", 23)])
+def test_signals_are_read_by_name_or_number(text: str, number: int) -> None:
+    assert times.parse_signal(text) == number
+
+
+@pytest.mark.parametrize("text", ["FOO", "0", "", "SEGV", "-1", "SIG"])
+def test_other_texts_are_no_signals(text: str) -> None:
+    with pytest.raises(ValueError, match="Invalid signal"):
+        times.parse_signal(text)
+
+
+def test_signals_have_names_where_slurm_knows_one() -> None:
+    assert times.signal_name(10) == "USR1"
+    assert times.signal_name(64) == "64"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("USR1", (10, 60, False, False)),
+        ("usr1@30", (10, 30, False, False)),
+        ("B:TERM@60", (15, 60, True, False)),
+        ("R:9", (9, 60, False, True)),
+        ("BR:9@0", (9, 0, True, True)),
+    ],
+)
+def test_the_signal_option_is_split(text: str, parts: tuple[int, int, bool, bool]) -> None:
+    assert times.parse_signal_option(text) == parts
+
+
+@pytest.mark.parametrize("text", ["HUP@70000", "X:9", ":9", "9@", "9@x", "B:"])
+def test_other_signal_options_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="Invalid signal"):
+        times.parse_signal_option(text)
