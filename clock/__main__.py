@@ -30,6 +30,7 @@ async def serve(run_dir: Path) -> None:
         loop.add_signal_handler(number, ending.set)
     pid_file = write_pid_file(run_dir, "clock")
     await ending.wait()
+    logging.getLogger("understudy.clock").info("%d windows", service.windows.windows)
     service.close()
     pid_file.unlink(missing_ok=True)
 

@@ -6,7 +6,11 @@ process. Handlers are plain functions, called in a defined order; a message cost
 Under virtual time a message carries the instant of its delivery, sent + latency, and is handed to the loop, which delivers it then: in the order (delivery,
 sender, sender's sequence number). What comes from outside virtual time (a command) waits until all participants stand still.
 
-An envelope is `[kind, number, deliver_us, sequence, message]`; kind 0 asks, 1 answers, 2 complains before the connection is closed.
+Every message is acknowledged. Where the asker only wants to hear of failures (`only_failures`), the acknowledgement under virtual time is the clock's: no
+participant is granted time before it has received what was sent to it, so an `Ok` would only cost a window, and is left out.
+
+An envelope is `[kind, number, deliver_us, sequence, message]`; kind 0 asks, 1 answers, 2 complains before the connection is closed, 3 asks without
+wanting an `Ok`.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ from understudy.auth.handshake import (
 from understudy.model.errors import SlurmError
 from understudy.protocol import addresses
 from understudy.protocol.connection import Connection, ProtocolError
-from understudy.protocol.messages import AnyMessage, Failure, Message
+from understudy.protocol.messages import AnyMessage, Failure, Message, Ok
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -44,6 +48,7 @@ log = logging.getLogger("understudy.messenger")
 ASK: Final = 0
 ANSWER: Final = 1
 COMPLAINT: Final = 2
+TELL: Final = 3
 
 CONNECT_FAILED: Final = 1005
 CONNECTION_LOST: Final = 1006
@@ -52,6 +57,7 @@ TIMED_OUT: Final = 5004  # Slurm's "Socket timed out on send/recv operation"
 _HANDSHAKE_S: Final = 10.0
 _COMMAND_MAX_FRAME: Final = 16 << 20
 _PATIENCE_S: Final = 10.0  # under virtual time a peer that does not listen yet is waited for, in real time
+_TOLD_KEPT: Final = 4096
 _UNREACHABLE: Final = "Unable to contact slurm controller (connect failure)"
 
 
@@ -119,19 +125,20 @@ class _Link:
     def __init__(self, name: str, address: str) -> None:
         self.name, self.address = name, address
         self.connection: Connection | None = None
-        self.queue: list[tuple[int, int, int, Message]] | None = None  # while connecting: number, deliver_us, sequence, message
+        self.queue: list[tuple[int, int, int, int, Message]] | None = None  # while connecting: kind, number, deliver_us, sequence, message
 
 
 class _Accepted:
     """The state of an accepted connection."""
 
-    __slots__ = ("is_participant", "peer", "proven", "respond")
+    __slots__ = ("is_participant", "peer", "proven", "respond", "respond_failures")
 
     def __init__(self) -> None:
         self.peer: Peer | None = None
         self.is_participant = False
         self.proven = False
         self.respond: Callable[[int, Message], None] | None = None
+        self.respond_failures: Callable[[int, Message], None] | None = None
 
 
 class MemoryNetwork:
@@ -171,6 +178,7 @@ class Messenger:
             network.members[name] = self
         self._links: dict[str, _Link] = {}
         self._pending: dict[int, tuple[Callable[[Message], None] | None, str, float]] = {}
+        self._told: dict[int, tuple[Callable[[Message], None], str]] = {}  # the last ones of which only failures matter
         self._numbers = 0
         self._sequence = 0
         self._handler: Callable[[Request], Message | None] | None = None
@@ -179,7 +187,7 @@ class Messenger:
         self._deadline: asyncio.TimerHandle | None = None
         self._deadline_at = 0.0
         self._closed = False
-        self.accept_commands = True
+        self.on_peer_lost: Callable[[str], None] | None = None  # told when the connection to a peer breaks
 
     def set_handler(self, handler: Callable[[Request], Message | None]) -> None:
         """Call `handler` for each request; it returns the answer, or None and answers later through `Request.reply`."""
@@ -200,11 +208,24 @@ class Messenger:
 
     # --- asking --------------------------------------------------------------------------------------------------------------
 
-    def send(self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0) -> None:
-        """Ask a peer. `on_reply` gets the answer, or a Failure with code 1005 (no connection), 1006 (lost) or 5004 (timed out)."""
+    def send(
+        self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0, *, only_failures: bool = False
+    ) -> None:
+        """Ask a peer. `on_reply` gets the answer, or a Failure with code 1005 (no connection), 1006 (lost) or 5004 (timed out).
+
+        `only_failures`: an `Ok` is not handed to `on_reply`. Under virtual time there is no deadline then, because the clock knows who is silent.
+        """
         self._numbers = number = self._numbers + 1
-        self._await(number, peer, on_reply, timeout_s)
         virtual = self._virtual
+        kind = ASK
+        if only_failures and virtual is not None:
+            kind = TELL
+            if on_reply is not None:
+                self._told[number] = (on_reply, peer)
+                if len(self._told) > _TOLD_KEPT:
+                    del self._told[next(iter(self._told))]
+        else:
+            self._await(number, peer, _failures_to(on_reply) if only_failures else on_reply, timeout_s)
         self._sequence = sequence = self._sequence + 1
         deliver_us = 0
         if virtual is not None:
@@ -216,19 +237,19 @@ class Messenger:
                 if receiver is None:
                     self._loop.call_soon(self._answered, number, Failure(CONNECT_FAILED, _UNREACHABLE))
                 else:
-                    virtual.post(deliver_us, self.name, sequence, receiver._take_in_memory, self, number, message)
+                    virtual.post(deliver_us, self.name, sequence, receiver._take_in_memory, self, number, message, kind)
                 return
         link = self._links.get(peer)
         if link is None:
             self._loop.call_soon(self._answered, number, Failure(CONNECT_FAILED, f"no address of {peer} is known"))
         elif link.connection is not None:
-            link.connection.send(_encode((ASK, number, deliver_us, sequence, message)))
+            link.connection.send(_encode((kind, number, deliver_us, sequence, message)))
             if virtual is not None and virtual.authority is not None:
                 virtual.authority.sent(peer, deliver_us)
         elif link.queue is not None:
-            link.queue.append((number, deliver_us, sequence, message))
+            link.queue.append((kind, number, deliver_us, sequence, message))
         else:
-            link.queue = [(number, deliver_us, sequence, message)]
+            link.queue = [(kind, number, deliver_us, sequence, message)]
             task = self._loop.create_task(self._connect(link))
             task.add_done_callback(_log_failure)
 
@@ -269,7 +290,10 @@ class Messenger:
     def _answered(self, number: int, message: Message) -> None:
         waiting = self._pending.pop(number, None)
         if waiting is None:
-            return  # answered after its time
+            told = self._told.pop(number, None)
+            if told is not None:
+                told[0](message)
+            return  # else answered after its time
         if not self._pending and self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -280,6 +304,8 @@ class Messenger:
     def _fail_all(self, peer: str, failure: Failure) -> None:
         for number in [number for number, waiting in self._pending.items() if waiting[1] == peer]:
             self._answered(number, failure)
+        if self.on_peer_lost is not None:
+            self.on_peer_lost(peer)
 
     # --- connecting ----------------------------------------------------------------------------------------------------------
 
@@ -299,13 +325,13 @@ class Messenger:
                     failure = Failure(
                         CONNECT_FAILED, f"{_UNREACHABLE}: {error}" if link.name == "controller" else f"no connection with {link.name}: {error}"
                     )
-                    for number, _, _, _ in queue or ():
+                    for _, number, _, _, _ in queue or ():
                         self._loop.call_soon(self._answered, number, failure)
                     return
             queue, link.queue = link.queue, None
             link.connection = connection
-            for number, deliver_us, sequence, message in queue or ():
-                connection.send(_encode((ASK, number, deliver_us, sequence, message)))
+            for kind, number, deliver_us, sequence, message in queue or ():
+                connection.send(_encode((kind, number, deliver_us, sequence, message)))
                 if self._virtual is not None and self._virtual.authority is not None:
                     self._virtual.authority.sent(link.name, deliver_us)
 
@@ -422,7 +448,12 @@ class Messenger:
         def respond(number: int, answer: Message) -> None:
             self._respond(connection, number, answer)
 
+        def respond_failures(number: int, answer: Message) -> None:
+            if not isinstance(answer, Ok):
+                self._respond(connection, number, answer)
+
         accepted.respond = respond
+        accepted.respond_failures = respond_failures
 
     def _accepted_closed(self, connection: Connection, _reason: str) -> None:
         self._forget(connection)
@@ -432,22 +463,16 @@ class Messenger:
         assert isinstance(accepted, _Accepted)
         accepted.proven = True
         envelope = self._read(connection, body)
-        if envelope.kind != ASK:
+        if envelope.kind not in (ASK, TELL):
             raise ProtocolError(f"a frame of kind {envelope.kind} where a request was expected")
         assert accepted.peer is not None
         assert accepted.respond is not None
         if accepted.is_participant:
             assert self._virtual is not None
             self._virtual.authority.count_received(accepted.peer.name)
+            respond = accepted.respond if envelope.kind == ASK else accepted.respond_failures
             self._virtual.post(
-                envelope.deliver_us,
-                accepted.peer.name,
-                envelope.sequence,
-                self._handle,
-                envelope.message,
-                accepted.peer,
-                envelope.number,
-                accepted.respond,
+                envelope.deliver_us, accepted.peer.name, envelope.sequence, self._handle, envelope.message, accepted.peer, envelope.number, respond
             )
         elif self._virtual is not None:
             self._virtual.run_outside(self._handle, envelope.message, accepted.peer, envelope.number, accepted.respond)
@@ -476,8 +501,10 @@ class Messenger:
             connection.send(_encode((COMPLAINT, 0, 0, 0, Failure(-1, complaint))))
             raise ProtocolError(complaint) from error
 
-    def _take_in_memory(self, sender: Messenger, number: int, message: Message) -> None:
+    def _take_in_memory(self, sender: Messenger, number: int, message: Message, kind: int) -> None:
         def respond(number: int, answer: Message) -> None:
+            if kind == TELL and isinstance(answer, Ok):
+                return
             self._sequence += 1
             virtual = self._virtual
             assert virtual is not None
@@ -537,6 +564,17 @@ class Messenger:
             self._network.members.pop(self.name, None)
         if self._deadline is not None:
             self._deadline.cancel()
+
+
+def _failures_to(on_reply: Callable[[Message], None] | None) -> Callable[[Message], None] | None:
+    if on_reply is None:
+        return None
+
+    def hear(answer: Message) -> None:
+        if not isinstance(answer, Ok):
+            on_reply(answer)
+
+    return hear
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:
