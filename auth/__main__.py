@@ -1,0 +1,50 @@
+"""`python -m understudy.auth --run-dir DIR`: the credential agent of one cluster on this host."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+from understudy.auth.agent import CredentialAgent
+from understudy.auth.keys import read_key
+from understudy.model.cluster import Cluster
+
+
+async def serve(run_dir: Path) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    cluster = Cluster.load(run_dir)
+    agent = CredentialAgent(read_key(Path(cluster.key_file)))
+    await agent.listen(Path(cluster.agent.removeprefix("unix:")))
+    ending = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ending.set)
+    started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    pid_file = run_dir / "agent.pid"
+    pid_file.write_text(f"{os.getpid()} {started}\n")
+    await ending.wait()
+    agent.close()
+    Path(cluster.agent.removeprefix("unix:")).unlink(missing_ok=True)
+    pid_file.unlink(missing_ok=True)
+
+
+def main() -> int:
+    """Run the agent."""
+    parser = argparse.ArgumentParser(prog="understudy-agent")
+    parser.add_argument("--run-dir", type=Path, required=True)
+    arguments = parser.parse_args()
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        asyncio.run(serve(arguments.run_dir))
+    except OSError as error:
+        logging.getLogger("understudy.agent").error("%s", error)  # noqa: TRY400  the text says all
+        return 1
+    return 0
+
+
+sys.exit(main())
