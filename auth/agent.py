@@ -4,7 +4,7 @@ Place: one process a host; holds the cluster's key and answers on a Unix socket 
 (see handshake.py); the agent compares the identity in the hello with what the kernel says of the socket's other end, and returns the connection's
 secret. It never vouches for a daemon.
 
-Wire: one plain frame each way. Request: msgpack `[hello, challenge]`. Answer: `[0, secret]` or `[1, reason]`.
+Wire: one plain frame each way. Request: msgpack `[hello, challenge]`. Answer: the secret's 32 bytes, or an empty frame for a refusal.
 """
 
 from __future__ import annotations
@@ -89,11 +89,11 @@ class CredentialAgent:
                 if length > 2 * MAX_HANDSHAKE:
                     raise AuthError(f"request of {length} bytes")
                 try:
-                    answer = [0, vouch(self._key, await reader.readexactly(length), user_id, group_id)]
+                    answer = vouch(self._key, await reader.readexactly(length), user_id, group_id)
                 except AuthError as error:
                     log.warning("refused: %s", error)
-                    answer = [1, str(error)]
-                writer.write(frame(msgpack.packb(answer)))
+                    answer = b""
+                writer.write(frame(answer))
                 await writer.drain()
         except AuthError as error:
             log.warning("refused user %d: %s", user_id, error)
