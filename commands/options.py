@@ -17,7 +17,7 @@ class OptionError(Exception):
 
 
 class Option:
-    """One option. `value`: NONE, REQUIRED or OPTIONAL. `env`: variables that give it, the first that is set counts. `dest`: the command's name for it."""
+    """One option. `value`: NONE, REQUIRED or OPTIONAL. `env`: variables that give it, the first set counts. `dest`: its name in the command."""
 
     __slots__ = ("dest", "env", "help", "long", "short", "value")
 

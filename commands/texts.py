@@ -80,30 +80,33 @@ def date_line(now: float) -> str:
     return time.asctime(time.localtime(now))
 
 
-def megabytes(amount: int, *, convert: bool = True) -> str:
-    """A size: `0`, `500M`, `4000M`, `4G`, `1.50G`. Converted to a larger unit only where no more than a half of it is left over."""
-    if amount == 0:
-        return "0"
-    size, unit = amount, 0
-    if convert:
-        while size >= 1024 and size % 512 == 0:
-            if size % 1024:
-                return f"{size / 1024:.2f}{_MEGABYTE_UNITS[unit + 1]}"
-            size //= 1024
-            unit += 1
-    return f"{size}{_MEGABYTE_UNITS[unit]}"
+_convert = True
 
 
-def thousands(amount: int, *, convert: bool = True) -> str:
+def convert_units(*, convert: bool) -> None:
+    """Whether `megabytes` and `thousands` go to larger units (--noconvert: not)."""
+    global _convert
+    _convert = convert
+
+
+def megabytes(amount: int) -> str:
+    """A size: `0`, `500M`, `4000M`, `4G`, `1.50G`. It goes to a larger unit only where a whole number of halves results."""
+    return "0" if amount == 0 else _in_units(amount, _MEGABYTE_UNITS)
+
+
+def thousands(amount: int) -> str:
     """A count as squeue and scontrol print it: plain, or in units of 1024 where it divides (`4K`)."""
+    return _in_units(amount, _ONE_UNITS).rstrip()
+
+
+def _in_units(amount: int, units: str) -> str:
     size, unit = amount, 0
-    if convert:
-        while size >= 1024 and size % 512 == 0:
-            if size % 1024:
-                return f"{size / 1024:.2f}{_ONE_UNITS[unit + 1]}"
-            size //= 1024
-            unit += 1
-    return f"{size}{_ONE_UNITS[unit]}" if unit else str(size)
+    while _convert and size >= 1024 and size % 512 == 0 and unit + 1 < len(units):
+        if size % 1024:
+            return f"{size / 1024:.2f}{units[unit + 1]}"
+        size //= 1024
+        unit += 1
+    return f"{size}{units[unit]}"
 
 
 def or_null(text: str) -> str:

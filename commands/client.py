@@ -1,0 +1,294 @@
+"""One blocking connection to the controller, and the frame around a command: its streams, its errors, its end.
+
+Place: under every command. It speaks the protocol of protocol/messenger.py with the lists of protocol/wire_table.py, without asyncio, msgspec, socket
+or logging: a command's whole life is to last no longer than a person notices, or than a portal that runs `squeue` a hundred times can bear.
+"""
+
+import _signal  # type: ignore[import-not-found]  # the module behind signal, without its enums
+import _socket
+import gc
+import os
+import sys
+
+import msgpack
+
+from understudy.auth.handshake import MAX_HANDSHAKE, AuthError, SealedChannel, client_hello, frame, read_challenge, session_secret
+from understudy.commands.locate import BadConfigurationError, Location, NoClusterError, find
+from understudy.protocol.wire_table import WIRE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TextIO
+
+VERSION = "22.05.8"  # the Slurm whose behaviour the commands follow, as `--version` says
+
+CONNECT_FAILED = 1005
+AUTHENTICATION_FAILED = 1007
+TIMED_OUT = 5004
+CONNECT_FAILED_TEXT = "Unable to contact slurm controller (connect failure)"
+_AUTHENTICATION_FAILED_TEXT = "Protocol authentication error"
+_TIMED_OUT_TEXT = "Socket timed out on send/recv operation"
+_CONNECT_S = 10.0
+_ASK, _ANSWER = 0, 1
+_MAX_ANSWER = 1 << 30
+
+_NAME_OF_TAG = {tag: name for name, (tag, _, _) in WIRE.items()}
+
+
+class RefusedError(Exception):
+    """The controller refused, or could not be asked. `code` is Slurm's error number."""
+
+    def __init__(self, code: int, text: str) -> None:
+        self.code = code
+        self.text = text
+        super().__init__(text)
+
+
+class Rows:
+    """What a query answered: rows of columns in the order of the query, and the cluster's time."""
+
+    __slots__ = ("columns", "now", "rows")
+
+    def __init__(self, columns: "Sequence[str]", rows: "list[list[Any]]", now: float) -> None:
+        self.columns = list(columns)
+        self.rows = rows
+        self.now = now
+
+    def dicts(self) -> "list[dict[str, Any]]":
+        """The rows by column name, for commands that print records one by one."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+class Client:
+    """A connection to the controller, opened at the first question."""
+
+    def __init__(self, locate: "Callable[[], Location]" = find, *, timeout_s: float = 100.0) -> None:
+        self._locate = locate
+        self._timeout_s = timeout_s
+        self._socket: _socket.socket | None = None
+        self._channel: SealedChannel | None = None
+        self._number = 0
+
+    def call(self, message: str, *fields: "Any") -> "list[Any]":
+        """Ask; the answer's fields. Trailing fields may be left out where the message has defaults.
+
+        Raises:
+            RefusedError: the controller's Failure, or that it cannot be reached.
+        """
+        name, answer = self.exchange(message, *fields)
+        if name == "Failure":
+            raise RefusedError(answer[0], answer[1])
+        return answer
+
+    def exchange(self, message: str, *fields: "Any") -> "tuple[str, list[Any]]":
+        """Ask; the answer's name and fields, a Failure too."""
+        self._number += 1
+        body: bytes = msgpack.packb([_ASK, self._number, 0, 0, pack(message, *fields)])
+        try:
+            if self._channel is None:
+                self._connect()
+            channel, sock = self._channel, self._socket
+            assert channel is not None
+            assert sock is not None
+            sock.sendall(channel.seal(body), _socket.MSG_NOSIGNAL)
+            envelope = msgpack.unpackb(channel.open(self._read_frame(_MAX_ANSWER)), strict_map_key=False)
+        except TimeoutError:
+            raise RefusedError(TIMED_OUT, _TIMED_OUT_TEXT) from None
+        except OSError:
+            raise RefusedError(CONNECT_FAILED, CONNECT_FAILED_TEXT) from None
+        except AuthError:
+            raise RefusedError(AUTHENTICATION_FAILED, _AUTHENTICATION_FAILED_TEXT) from None
+        _kind, _number, _deliver, _sequence, (tag, *answer) = envelope
+        return _NAME_OF_TAG[tag], answer
+
+    def query(self, table: str, columns: "Sequence[str]", where: "Mapping[str, list[Any]] | None" = None, *, all_partitions: bool = True) -> Rows:
+        """Rows of one of the controller's tables.
+
+        Raises:
+            RefusedError: as `call`.
+        """
+        rows, now, *_ = self.call("Query", table, list(columns), dict(where or {}), all_partitions)
+        return Rows(columns, rows, now)
+
+    def _connect(self) -> None:
+        location = self._locate()
+        reason: OSError = ConnectionRefusedError("no address")
+        for address in location.controller_addresses:
+            try:
+                self._socket = _open_socket(address)
+                break
+            except OSError as error:
+                reason = error
+        if self._socket is None:
+            raise reason
+        user_id, group_id = os.geteuid(), os.getegid()
+        hello = client_hello("command", user_id, group_id, is_daemon=False)
+        self._socket.sendall(frame(hello), _socket.MSG_NOSIGNAL)
+        challenge = self._read_frame(MAX_HANDSHAKE)
+        read_challenge(challenge)
+        self._channel = SealedChannel(_secret(location, hello, challenge), is_client=True)
+        self._socket.settimeout(self._timeout_s)
+
+    def _read_frame(self, most: int) -> bytes:
+        length = int.from_bytes(self._read_bytes(4), "big")
+        if length > most:
+            raise AuthError(f"frame of {length} bytes")
+        return self._read_bytes(length)
+
+    def _read_bytes(self, length: int) -> bytes:
+        assert self._socket is not None
+        buffer = bytearray(length)
+        view = memoryview(buffer)
+        done = 0
+        while done < length:
+            count = self._socket.recv_into(view[done:])
+            if not count:
+                raise ConnectionResetError("closed by the controller")
+            done += count
+        return bytes(buffer)
+
+
+def pack(message: str, *fields: "Any") -> "list[Any]":
+    """A message as it goes on the wire: its tag and all its fields."""
+    tag, names, defaults = WIRE[message]
+    missing = len(names) - len(fields)
+    assert 0 <= missing <= len(defaults), f"{message} has {len(names)} fields, {len(fields)} were given"
+    return [tag, *fields, *defaults[len(defaults) - missing :]]
+
+
+def pack_named(message: str, values: "Mapping[str, Any]") -> "list[Any]":
+    """A message from the fields that differ from their defaults."""
+    tag, names, defaults = WIRE[message]
+    required = len(names) - len(defaults)
+    assert values.keys() <= set(names), f"{message} has no fields {sorted(values.keys() - set(names))}"
+    return [tag, *(values[name] if index < required or name in values else defaults[index - required] for index, name in enumerate(names))]
+
+
+def _open_socket(address: str) -> _socket.socket:
+    kind, _, rest = address.partition(":")
+    family, where = _socket.AF_UNIX, rest
+    sockets: list[tuple[int, Any]] = [(family, where)]
+    if kind == "tcp":
+        host, _, port = rest.rpartition(":")
+        sockets = [(entry[0], entry[4]) for entry in _socket.getaddrinfo(host.strip("[]"), int(port), 0, _socket.SOCK_STREAM)]
+    reason: OSError = ConnectionRefusedError("no address")
+    for family, where in sockets:
+        sock = _socket.socket(family, _socket.SOCK_STREAM)
+        sock.settimeout(_CONNECT_S)
+        try:
+            sock.connect(where)
+        except OSError as error:
+            sock.close()
+            reason = error
+            continue
+        if kind == "tcp":
+            sock.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
+        return sock
+    raise reason
+
+
+def _secret(location: Location, hello: bytes, challenge: bytes) -> bytes:
+    """The connection's secret: from the key where this user can read it, else from the credential agent of this host.
+
+    Raises:
+        AuthError: neither can be had.
+    """
+    if location.key_file:
+        try:
+            with open(location.key_file, "rb") as file:
+                return session_secret(file.read(), hello, challenge)
+        except OSError:
+            pass
+    if not location.agent:
+        raise AuthError("no key and no credential agent")
+    agent = _open_socket(location.agent)
+    try:
+        agent.sendall(frame(msgpack.packb([hello, challenge])), _socket.MSG_NOSIGNAL)
+        answer = b""
+        while len(answer) < 4 or len(answer) < 4 + int.from_bytes(answer[:4], "big"):
+            part = agent.recv(MAX_HANDSHAKE)
+            if not part:
+                raise AuthError("the credential agent gave no credential")
+            answer += part
+    finally:
+        agent.close()
+    return answer[4:]
+
+
+class Context:
+    """A command's surroundings, so that tests can put their own in place."""
+
+    def __init__(
+        self,
+        program: str,
+        *,
+        client: "Any" = None,
+        environ: "Mapping[str, str] | None" = None,
+        stdin: "TextIO | None" = None,
+        stdout: "TextIO | None" = None,
+        stderr: "TextIO | None" = None,
+    ) -> None:
+        self.program = program
+        self.client: Client = client if client is not None else Client()
+        self.environ = os.environ if environ is None else environ
+        self.stdin = stdin if stdin is not None else sys.stdin
+        self.stdout = stdout if stdout is not None else sys.stdout
+        self.stderr = stderr if stderr is not None else sys.stderr
+
+    def print(self, text: str) -> None:
+        self.stdout.write(text + "\n")
+
+    def complain(self, text: str) -> None:
+        """A line on stderr as it stands."""
+        self.stderr.write(text + "\n")
+
+    def error(self, text: str) -> None:
+        """A line on stderr as Slurm's logging writes errors."""
+        self.stderr.write(f"{self.program}: error: {text}\n")
+
+    def fatal(self, text: str) -> None:
+        self.stderr.write(f"{self.program}: fatal: {text}\n")
+
+
+class UsageError(Exception):
+    """A command line that was not understood; the text is the whole complaint, printed with the hint to `--help`."""
+
+
+def run(program: str, command: "Callable[[list[str], Context], int]", usage_exit: int = 1) -> int:
+    """Run a command as a process of its own: never returns, but ends through `os._exit` once the streams are flushed.
+
+    (Freeing an interpreter's memory piece by piece takes 12 ms that nobody needs.) A reader that closes the pipe ends the command without a word, as
+    SIGPIPE does to a C program.
+    """
+    gc.disable()
+    _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="surrogateescape")
+    context = Context(program)
+    try:
+        code = guarded(context, command, sys.argv[1:], usage_exit)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:  # the disk that holds our output is full, or the like
+        code = 1
+    os._exit(code)
+
+
+def guarded(context: Context, command: "Callable[[list[str], Context], int]", arguments: "list[str]", usage_exit: int = 1) -> int:
+    """The command's exit code; what it could not handle is said as Slurm says it."""
+    try:
+        return command(arguments, context)
+    except UsageError as error:
+        context.complain(f'{context.program}: {error}\nTry "{context.program} --help" for more information')
+        return usage_exit
+    except NoClusterError as error:
+        context.error(str(error))
+        context.fatal("Could not establish a configuration source")
+        return 1
+    except BadConfigurationError as error:
+        context.error(str(error))
+        context.fatal("Unable to process configuration file")
+        return 1

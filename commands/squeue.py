@@ -1,0 +1,446 @@
+"""squeue: the jobs in the queue. Follows squeue(1) of 22.05."""
+
+import os
+import time
+
+from understudy.commands import texts
+from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
+from understudy.commands.fields import Cell, Field, header_line, lines, needed_columns
+from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.squeue_fields import FIELDS, job_id_text
+from understudy.commands.states import COMPLETED, COMPLETING, JOB_FLAGS, JOB_STATES, job_state_from
+from understudy.commands.texts import date_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+DEFAULT_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
+LONG_FORMAT = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
+START_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
+STEP_FORMAT_HEADER = "         STEPID     NAME PARTITION     USER      TIME NODELIST"
+DEFAULT_SORT = "P,t,-p"
+START_SORT = "S"
+
+OPTIONS = OptionTable(
+    [
+        Option("accounts", "A", REQUIRED, "LIST: only jobs of these accounts", env="SQUEUE_ACCOUNT"),
+        Option("all", "a", NONE, "show jobs in hidden partitions, too", env="SQUEUE_ALL"),
+        Option("array", "r", NONE, "one line for each task of a job array", env="SQUEUE_ARRAY"),
+        Option("array-unique", "", NONE, "one line for each pending job array", env="SQUEUE_ARRAY_UNIQUE"),
+        Option("Format", "O", REQUIRED, "FIELDS: what to print, by names", env="SQUEUE_FORMAT2", dest="long_format"),
+        Option("format", "o", REQUIRED, "FORMAT: what to print, by letters", env="SQUEUE_FORMAT"),
+        Option("federation", "", NONE, "accepted; this cluster is in no federation", env="SQUEUE_FEDERATION"),
+        Option("help", "", NONE, "print this text"),
+        Option("hide", "", NONE, "leave out jobs in hidden partitions (the default)"),
+        Option("iterate", "i", REQUIRED, "SECONDS: repeat at this interval"),
+        Option("jobs", "j", OPTIONAL, "LIST: only these jobs"),
+        Option("json", "", NONE, ""),
+        Option("local", "", NONE, "accepted; only this cluster is shown", env="SQUEUE_LOCAL"),
+        Option("long", "l", NONE, "more about each job"),
+        Option("licenses", "L", REQUIRED, "LIST: only jobs that use these licences", env="SQUEUE_LICENSES"),
+        Option("cluster", "", REQUIRED, "", dest="clusters"),
+        Option("clusters", "M", REQUIRED, "LIST: clusters to ask", env="SLURM_CLUSTERS"),
+        Option("me", "", NONE, "only my own jobs"),
+        Option("name", "n", REQUIRED, "LIST: only jobs of these names", env="SQUEUE_NAMES"),
+        Option("noconvert", "", NONE, "leave sizes in the unit in which they are kept"),
+        Option("node", "", REQUIRED, "", dest="nodelist"),
+        Option("nodes", "", REQUIRED, "", dest="nodelist"),
+        Option("nodelist", "w", REQUIRED, "HOSTS: only jobs on these nodes"),
+        Option("noheader", "h", NONE, "no header line"),
+        Option("partitions", "p", REQUIRED, "LIST: only jobs in these partitions", env="SQUEUE_PARTITION", dest="partition"),
+        Option("priority", "P", NONE, "pending jobs once for each of their partitions", env="SQUEUE_PRIORITY"),
+        Option("qos", "q", REQUIRED, "LIST: only jobs of these qualities of service", env="SQUEUE_QOS"),
+        Option("reservation", "R", REQUIRED, "NAME: only jobs in this reservation"),
+        Option("sib", "", NONE, "", dest="sibling"),
+        Option("sibling", "", NONE, "", env="SQUEUE_SIBLING"),
+        Option("sort", "S", REQUIRED, "FIELDS: order by these letters, - before one reverses it", env="SQUEUE_SORT"),
+        Option("start", "", NONE, "when pending jobs are expected to start"),
+        Option("steps", "s", OPTIONAL, "LIST: job steps instead of jobs"),
+        Option("states", "t", REQUIRED, "LIST: only jobs in these states, or 'all'", env="SQUEUE_STATES"),
+        Option("usage", "", NONE, "print a short summary of the options"),
+        Option("user", "u", REQUIRED, "LIST: only jobs of these users", env="SQUEUE_USERS"),
+        Option("users", "", REQUIRED, "", dest="user"),
+        Option("verbose", "v", NONE, "say more"),
+        Option("version", "V", NONE, "print the version"),
+        Option("yaml", "", NONE, ""),
+    ]
+)
+
+USAGE = """Usage: squeue [-A account] [--clusters names] [-i seconds] [--job jobid]
+              [-n name] [-o format] [-p partitions] [--qos qos]
+              [--reservation reservation] [--sort fields] [--start]
+              [--step step_id] [-t states] [-u user_name] [--usage]
+              [-L licenses] [-w nodes] [--federation] [--local] [--sibling]
+\t      [-ahjlrsv]"""
+
+
+class _RefusedError(Exception):
+    """The command line makes no sense; what to say has been said."""
+
+
+class _Filter:
+    """Which jobs to show."""
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[int, int | None]] | None = None  # (job, array task or None)
+        self.states: list[tuple[int, int]] | None = None  # (base state, 0) or (-1, flag)
+        self.all_states = False
+        self.texts: dict[str, set[str]] = {}  # column: any of these
+        self.users: list[int] | None = None
+        self.licenses: set[str] | None = None
+        self.nodes: set[str] | None = None
+
+    def columns(self) -> list[str]:
+        """The columns that the filter itself reads."""
+        return ["job_id", "array_job_id", "array_task_id", "array_task_expression", "state", "flags", "nodes", "licenses", "user_id", *self.texts]
+
+    def keeps(self, job: "dict[str, Any]") -> bool:
+        """Whether a job is to be shown; `job` holds the filter's columns."""
+        if self.jobs is not None and not any(self._is(job, number, task) for number, task in self.jobs):
+            return False
+        if not self.all_states:
+            if self.states is None:
+                if job["state"] >= COMPLETED and not job["flags"] & COMPLETING:
+                    return False
+            elif not any(_in_state(job["state"], job["flags"], base, flag) for base, flag in self.states):
+                return False
+        for column, values in self.texts.items():
+            mine = job[column]
+            if mine not in values and not (column == "partition" and values.intersection(mine.split(","))):
+                return False
+        if self.users is not None and job["user_id"] not in self.users:
+            return False
+        if self.licenses is not None and not self.licenses.intersection(part.split(":")[0].split("@")[0] for part in job["licenses"].split(",")):
+            return False
+        if self.nodes is not None:
+            if not job["nodes"]:
+                return False
+            from understudy.model.hostlist import expand
+
+            return not self.nodes.isdisjoint(expand(job["nodes"]))
+        return True
+
+    @staticmethod
+    def _is(job: "dict[str, Any]", number: int, task: int | None) -> bool:
+        if task is None:
+            return number in (job["job_id"], job["array_job_id"])
+        if job["array_job_id"] != number and job["job_id"] != number:
+            return False
+        return bool(job["array_task_id"] == task) or task in task_numbers(job["array_task_expression"])
+
+
+def _in_state(state: int, flags: int, base: int, flag: int) -> bool:
+    if base >= 0:
+        return state == base and not flags & COMPLETING
+    return bool(flags & flag)
+
+
+def task_numbers(expression: str) -> list[int]:
+    """The numbers of an array's expression, `1-3,7,10-20:5`."""
+    numbers: list[int] = []
+    for part in expression.split(","):
+        span, _, step = part.partition(":")
+        first, dash, last = span.partition("-")
+        if first.isdigit():
+            numbers += range(int(first), int(last if dash else first) + 1, int(step or 1))
+    return numbers
+
+
+def squeue(arguments: list[str], context: Context) -> int:
+    """The command. Returns the exit code."""
+    try:
+        given, operands = OPTIONS.parse(arguments)
+    except OptionError as error:
+        raise UsageError(str(error)) from None
+    environment = last_values(OPTIONS.from_environment(context.environ))
+    line = last_values(given)
+    if "help" in line:
+        context.stdout.write(OPTIONS.help_text("squeue [OPTIONS]"))
+        return 0
+    if "usage" in line:
+        context.print(USAGE)
+        return 0
+    if "version" in line:
+        context.print(f"slurm-wlm {VERSION}")
+        return 0
+    if ("format" in line) != ("long_format" in line):  # what the command line says wins over the other kind in the environment
+        environment.pop("format", None)
+        environment.pop("long_format", None)
+    options = {**environment, **line}
+    texts.convert_units(convert="noconvert" not in options)
+    for name in ("jobs", "steps"):  # a list apart from its option
+        if operands and name in line and line[name] is None:
+            options[name] = operands.pop(0)
+    try:
+        if operands:
+            context.error(f"Unrecognized option: {operands[0]}")
+            context.print(USAGE)
+            return 1
+        wanted = _read_filter(options, context)
+        interval = _read_interval(options.get("iterate"), context)
+        cells = _read_format(options, context)
+        keys = _read_sort(options, context)
+    except _RefusedError:
+        return 1
+    if "steps" in options:
+        if "noheader" not in options:
+            context.print(STEP_FORMAT_HEADER)
+        return 0
+    while True:
+        try:
+            _show(options, wanted, cells, keys, context)
+        except RefusedError as error:
+            context.complain(f"slurm_load_jobs error: {error.text}")
+            return 1
+        except _RefusedError:
+            return 1
+        if interval is None:
+            return 0
+        context.stdout.flush()
+        time.sleep(interval)
+        context.print("")
+
+
+def _show(options: "dict[str, str | None]", wanted: _Filter, cells: list[Cell], keys: "list[_SortKey]", context: Context) -> None:
+    """One listing."""
+    if options.get("nodelist"):
+        _check_nodes(wanted, context)
+    one_line_a_task = "array" in options and "array_unique" not in options
+    also = [*wanted.columns(), "priority", *(column for key in keys for column in key.columns)]
+    if one_line_a_task:
+        also.append("array_max_tasks")
+    names = needed_columns(cells, also)
+    rows, now = _load(names, wanted, options, context)
+    jobs = [dict(zip(names, row, strict=True)) for row in rows]
+    jobs = [job for job in jobs if wanted.keeps(job)]
+    if "start" in options and "states" not in options:
+        jobs = [job for job in jobs if job["state"] == 0]
+    jobs.reverse()
+    if one_line_a_task:
+        jobs = [task for job in jobs for task in _split(job, wanted)]
+    _sort(jobs, keys)
+    columns = [*names, "@now"]
+    if "noheader" not in options:
+        if "long" in options or "iterate" in options:
+            context.print(date_line(now))
+        context.print(header_line(cells))
+    text = "\n".join(lines(cells, columns, [[*job.values(), now] for job in jobs]))
+    if jobs:
+        context.print(text)
+
+
+def _load(names: list[str], wanted: _Filter, options: "dict[str, str | None]", context: Context) -> "tuple[list[list[Any]], float]":
+    """The rows that may be wanted; where the command asks for few jobs, only those are sent."""
+    all_partitions = "all" in options or os.geteuid() == 0
+    client = context.client
+    if wanted.jobs is not None and len(wanted.jobs) == 1:
+        number = wanted.jobs[0][0]
+        answer = client.query("jobs", names, {"job_id": [number]})
+        rows = answer.rows
+        array = names.index("array_job_id")
+        if not rows or rows[0][array]:
+            identity = names.index("job_id")
+            known = {row[identity] for row in rows}
+            rows = rows + [row for row in client.query("jobs", names, {"array_job_id": [number]}).rows if row[identity] not in known]
+        if not rows:
+            raise RefusedError(2017, "Invalid job id specified")
+        return rows, answer.now
+    where: dict[str, list[Any]] = {}
+    if wanted.jobs is None and wanted.users is not None:
+        where["user_id"] = list(wanted.users)
+    answer = client.query("jobs", names, where, all_partitions=all_partitions)
+    return answer.rows, answer.now
+
+
+def _split(job: "dict[str, Any]", wanted: _Filter) -> "list[dict[str, Any]]":
+    """A pending array as its single tasks."""
+    if not job["array_task_expression"]:
+        return [job]
+    tasks = task_numbers(job["array_task_expression"])
+    if wanted.jobs is not None:
+        chosen = {task for number, task in wanted.jobs if number in (job["job_id"], job["array_job_id"])}
+        if None not in chosen:
+            tasks = [task for task in tasks if task in chosen]
+    return [
+        {**job, "array_job_id": job["array_job_id"] or job["job_id"], "array_task_id": task, "array_task_expression": "", "array_max_tasks": 0}
+        for task in tasks
+    ]
+
+
+# --- what to show --------------------------------------------------------------------------------------------------------------
+
+
+def _words(text: str | None) -> list[str]:
+    return [word for word in (text or "").split(",") if word]
+
+
+def _read_filter(options: "dict[str, str | None]", context: Context) -> _Filter:
+    wanted = _Filter()
+    if options.get("jobs"):
+        wanted.jobs = [_read_job(word, context) for word in _words(options["jobs"])]
+    if "states" in options:
+        _read_states(_words(options["states"]), wanted, context)
+    for name, column in (
+        ("accounts", "account"),
+        ("name", "name"),
+        ("partition", "partition"),
+        ("qos", "qos"),
+        ("reservation", "reservation"),
+    ):
+        if options.get(name):
+            wanted.texts[column] = set(_words(options[name]))
+    if options.get("licenses"):
+        wanted.licenses = set(_words(options["licenses"]))
+    if options.get("nodelist"):
+        from understudy.model.hostlist import expand
+
+        try:
+            wanted.nodes = set(expand(options["nodelist"] or ""))
+        except ValueError:
+            context.error(f"Invalid node name {options['nodelist']}")
+            raise _RefusedError from None
+    if options.get("user"):
+        wanted.users = [user for word in _words(options["user"]) if (user := _user_id(word, context)) is not None]
+    if "me" in options:
+        wanted.users = [os.getuid()]
+    return wanted
+
+
+def _read_job(word: str, context: Context) -> tuple[int, int | None]:
+    number, underscore, task = word.partition("_")
+    if not number.isdigit() or not int(number):
+        context.error(f"Invalid job id: {word}")
+        raise _RefusedError
+    return int(number), int(task) if underscore and task.isdigit() else -1 if underscore else None
+
+
+def _read_states(words: list[str], wanted: _Filter, context: Context) -> None:
+    wanted.states = []
+    for word in words:
+        if word.lower() == "all":
+            wanted.all_states = True
+            continue
+        state = job_state_from(word)
+        if state is None:
+            context.error(f"Invalid job state specified: {word}")
+            context.error("Valid job states include: " + ",".join(state_names()) + "\n")
+            raise _RefusedError
+        wanted.states.append(state)
+
+
+def state_names() -> list[str]:
+    """All states in the order in which squeue lists them."""
+    flags = ["COMPLETING", "CONFIGURING", "RESIZING", "RESV_DEL_HOLD", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "REVOKED", "SIGNALING"]
+    flags += ["SPECIAL_EXIT", "STAGE_OUT", "STOPPED"]
+    assert {name for _, name, _ in JOB_FLAGS} == set(flags)
+    return [name for name, _ in JOB_STATES] + flags
+
+
+def _user_id(word: str, context: Context) -> int | None:
+    if word.isdigit():
+        return int(word)
+    import pwd
+
+    try:
+        return pwd.getpwnam(word).pw_uid
+    except KeyError:
+        context.error(f"Invalid user: {word}\n")
+        return None
+
+
+def _check_nodes(wanted: _Filter, context: Context) -> None:
+    """Refuse nodes that the cluster does not have."""
+    assert wanted.nodes is not None
+    known = {row[0] for row in context.client.query("nodes", ["name"]).rows}
+    for name in sorted(wanted.nodes - known):
+        context.error(f"Invalid node name {name}")
+        raise _RefusedError
+
+
+def _read_interval(text: str | None, context: Context) -> int | None:
+    if text is None:
+        return None
+    if not text.isdigit() or not int(text):
+        context.error(f"Error: invalid entry for --iterate={text}")
+        raise _RefusedError
+    return int(text)
+
+
+def _read_format(options: "dict[str, str | None]", context: Context) -> list[Cell]:
+    def unknown_letter(letter: str) -> None:
+        context.error(f"Invalid job format specification: {letter}")
+
+    def unknown_name(name: str) -> None:
+        context.error(f"Invalid job format specification: {name}")
+
+    long_format = options.get("long_format")
+    if long_format is not None and "format" not in options:
+        return FIELDS.parse_long(long_format, unknown_name)
+    default = START_FORMAT if "start" in options else LONG_FORMAT if "long" in options else DEFAULT_FORMAT
+    return FIELDS.parse_short(options.get("format") or default, unknown_letter)
+
+
+# --- order ---------------------------------------------------------------------------------------------------------------------
+
+
+class _SortKey:
+    """One key: what to compare, and whether the greater comes first."""
+
+    __slots__ = ("columns", "descending", "value")
+
+    def __init__(self, field: Field, *, descending: bool) -> None:
+        self.columns = [column for column in field.columns if not column.startswith("@")]
+        self.descending = descending
+        self.value: Callable[[dict[str, Any]], Any] = _sort_value(field)
+
+
+def _sort_value(field: Field) -> "Callable[[dict[str, Any]], Any]":
+    """Jobs compare by raw values where a text would compare badly ("10:00" before "5:00")."""
+    if field.letter in {"i", "A", "F"}:
+        return lambda job: (job.get("array_job_id") or job["job_id"], -1 if job.get("array_task_id") is None else job["array_task_id"], job["job_id"])
+    if field.letter in {"t", "T"}:
+        return lambda job: job["state"] | job["flags"]
+    if len(field.columns) > 1 and field.letter not in {"l", "L", "S"}:
+        columns, make = field.columns, field.make
+        return lambda job: make(*[job[column] for column in columns])
+    column = "expected_start" if field.letter == "S" else field.columns[0] if field.columns else "job_id"
+
+    def value(job: "dict[str, Any]") -> "Any":
+        found = job[column]
+        if field.letter == "S":
+            found = job["start_time"] if job["start_time"] is not None else found
+        return (found is None, found if found is not None else 0)
+
+    return value
+
+
+def _read_sort(options: "dict[str, str | None]", context: Context) -> list[_SortKey]:
+    text = options.get("sort") or (START_SORT if "start" in options else DEFAULT_SORT)
+    keys = []
+    for word in text.split(","):
+        letter = word.lstrip("+-")[:1]
+        if not word or (letter and letter not in FIELDS.by_letter) or not letter:
+            context.error(f"Invalid sort specification: {word}")
+            raise _RefusedError
+        keys.append(_SortKey(FIELDS.by_letter[letter], descending=word.startswith("-")))
+    return keys
+
+
+def _sort(jobs: "list[dict[str, Any]]", keys: list[_SortKey]) -> None:
+    """By the keys; jobs that they do not tell apart come by priority, those of equal priority as they are."""
+    jobs.sort(key=lambda job: -job["priority"])
+    for key in reversed(keys):
+        jobs.sort(key=key.value, reverse=key.descending)
+
+
+def main() -> int:
+    """Run as a program; does not return."""
+    return run("squeue", squeue)
+
+
+__all__ = ["job_id_text", "main", "squeue"]
+
+if __name__ == "__main__":
+    main()

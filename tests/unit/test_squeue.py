@@ -1,0 +1,159 @@
+"""squeue: what it prints for given records."""
+
+from __future__ import annotations
+
+import pytest
+from fake_controller import FakeClient, record, run_command
+
+from understudy.commands.client import RefusedError
+from understudy.commands.squeue import squeue, task_numbers
+from understudy.commands.squeue_fields import FIELDS
+from understudy.model.records import JOBS
+
+
+def job(job_id: int, **values: object) -> dict[str, object]:
+    ordinary = {"name": "wrap", "user_name": "root", "group_name": "root", "partition": "debug", "node_count": 1, "cpus": 1, "reason": "None"}
+    return record("jobs", job_id=job_id, **{**ordinary, **values})
+
+
+RUNNING = job(
+    7301, name="run1", state=1, nodes="n1", node_count=1, cpus=4, run_time_s=5, time_limit_s=1800, time_limit_is_set=True, priority=4294901759
+)
+PENDING = job(7302, name="pend1", state=0, reason="JobHeldUser", partition="batch", time_limit_s=3600, required_nodes="n2")
+DONE = job(7303, name="done", state=3, nodes="n1")
+COMPLETING = job(7304, name="ending", state=3, flags=0x8000, nodes="n2", user_id=1, user_name="daemon")
+ARRAY = job(7310, name="arr", state=0, array_job_id=7310, array_task_expression="3-9", array_max_tasks=2, reason="JobArrayTaskLimit")
+
+
+@pytest.fixture
+def client() -> FakeClient:
+    return FakeClient(jobs=[RUNNING, PENDING, DONE, COMPLETING, ARRAY], nodes=[record("nodes", name="n1"), record("nodes", name="n2")])
+
+
+def test_every_column_of_every_field_is_one_of_the_jobs_table() -> None:
+    read = {column for field in FIELDS.fields for column in field.columns if not column.startswith("@")}
+    assert read <= JOBS.keys()
+
+
+def test_the_default_listing_has_slurms_columns_and_leaves_out_what_is_finished(client: FakeClient) -> None:
+    assert run_command(squeue, "-S", "i", client=client).lines == [
+        "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)",
+        "              7301     debug     run1     root  R       0:05      1 n1",
+        "              7302     batch    pend1     root PD       0:00      1 (JobHeldUser)",
+        "              7304     debug   ending   daemon CG       0:00      1 n2",
+        "        7310_[3-9%2]     debug      arr     root PD       0:00      1 (JobArrayTaskLimit)"[2:],
+    ]
+
+
+def test_the_order_is_by_partition_then_state_then_priority(client: FakeClient) -> None:
+    assert run_command(squeue, "-h", "-o", "%i", "-t", "PD,R", client=client).lines == ["7302", "7310_[3-9%2]", "7301"]
+
+
+def test_jobs_that_the_keys_do_not_tell_apart_come_latest_first() -> None:
+    held = [job(number, state=0, partition="zz") for number in (1, 2, 3)]
+    assert run_command(squeue, "-h", "-o", "%A", client=FakeClient(jobs=held)).lines == ["3", "2", "1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["-t", "R"], ["7301"]),
+        (["-t", "running"], ["7301"]),
+        (["-t", "CG"], ["7304"]),
+        (["-t", "CD"], ["7303"]),
+        (["-t", "all", "-S", "i"], ["7301", "7302", "7303", "7304", "7310_[3-9%2]"]),
+        (["-n", "run1,ending", "-S", "i"], ["7301", "7304"]),
+        (["-p", "batch"], ["7302"]),
+        (["-w", "n[1-2]", "-S", "i"], ["7301", "7304"]),
+        (["-u", "1"], ["7304"]),
+        (["-j", "7301,7302", "-S", "-i"], ["7302", "7301"]),
+        (["-j7302"], ["7302"]),
+        (["-j", "7310_5"], ["7310_[3-9%2]"]),
+        (["-r", "-j", "7310_5"], ["7310_5"]),
+        (["-r", "-n", "arr"], [f"7310_{task}" for task in range(3, 10)]),
+        (["-A", "acct"], []),
+    ],
+)
+def test_filters_keep_the_jobs_they_name(client: FakeClient, arguments: list[str], shown: list[str]) -> None:
+    assert run_command(squeue, "-h", "-o", "%i", *arguments, client=client).lines == shown
+
+
+@pytest.mark.parametrize(
+    ("letter", "header", "running", "pending"),
+    [
+        ("a", "ACCOUNT", "(null)", "(null)"),
+        ("B", "EXEC_HOST", "n/a", "n/a"),
+        ("E", "DEPENDENCY", "(null)", "(null)"),
+        ("l", "TIME_LIMIT", "30:00", "1:00:00"),
+        ("L", "TIME_LEFT", "29:55", "1:00:00"),
+        ("n", "REQ_NODES", "", "n2"),
+        ("p", "PRIORITY", "0.99998474121093", "0.00000000000000"),
+        ("r", "REASON", "None", "JobHeldUser"),
+        ("R", "NODELIST(REASON)", "n1", "(JobHeldUser)"),
+        ("z", "S:C:T", "*:*:*", "*:*:*"),
+        ("X", "CORE_SPEC", "N/A", "N/A"),
+        ("Y", "SCHEDNODES", "(null)", "(null)"),
+        ("K", "ARRAY_TASK_ID", "N/A", "N/A"),
+        ("5t|%j", "ST   |NAME", "R    |run1", "PD   |pend1"),
+        (".2T", "ST", "RU", "PE"),
+    ],
+)
+def test_letters_print_what_slurm_prints(client: FakeClient, letter: str, header: str, running: str, pending: str) -> None:
+    assert run_command(squeue, "-S", "i", "-j", "7301,7302", "-o", f"%{letter}", client=client).lines == [header, running, pending]
+
+
+def test_long_names_print_in_twenty_columns_unless_a_width_is_given(client: FakeClient) -> None:
+    result = run_command(squeue, "-j", "7301", "-O", "jobid,Name:6,STATE:.9", client=client)
+    assert result.lines == ["JOBID               NAME      STATE", "7301                run1    RUNNING"]
+
+
+def test_an_unknown_long_name_is_complained_of_and_left_out(client: FakeClient) -> None:
+    result = run_command(squeue, "-j", "7301", "-O", "nosuchfield", client=client)
+    assert (result.code, result.lines, result.err) == (0, ["", ""], "squeue: error: Invalid job format specification: nosuchfield\n")
+
+
+def test_all_fields_are_fifty_two(client: FakeClient) -> None:
+    assert len(run_command(squeue, "-h", "-j", "7301", "-o", "%all", client=client).out.split("|")) == 52
+
+
+def test_environment_variables_give_defaults_that_the_command_line_overrides(client: FakeClient) -> None:
+    environ = {"SQUEUE_FORMAT": "%i %j", "SQUEUE_PARTITION": "batch"}
+    assert run_command(squeue, client=client, environ=environ).lines == ["JOBID NAME", "7302 pend1"]
+    assert run_command(squeue, "-o", "%P", client=client, environ=environ).lines == ["PARTITION", "batch"]
+    assert run_command(squeue, "-h", client=client, environ={**environ, "SQUEUE_FORMAT2": "jobid:8"}).lines == ["7302 pend1"]
+    assert run_command(squeue, "-h", client=client, environ={"SQUEUE_PARTITION": "batch", "SQUEUE_FORMAT2": "jobid:8"}).lines == ["7302    "]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "error"),
+    [
+        (["--foo"], 1, "squeue: unrecognized option '--foo'\nTry \"squeue --help\" for more information\n"),
+        (["-h", "-j", "bad"], 1, "squeue: error: Invalid job id: bad\n"),
+        (["-j", "0"], 1, "squeue: error: Invalid job id: 0\n"),
+        (["-j", "-5"], 1, "squeue: invalid option -- '5'\nTry \"squeue --help\" for more information\n"),
+        (["-j", "99"], 1, "slurm_load_jobs error: Invalid job id specified\n"),
+        (["-w", "n9"], 1, "squeue: error: Invalid node name n9\n"),
+        (["-u", "nosuchuser"], 0, "squeue: error: Invalid user: nosuchuser\n\n"),
+        (["-S", "#"], 1, "squeue: error: Invalid sort specification: #\n"),
+        (["-i", "0"], 1, "squeue: error: Error: invalid entry for --iterate=0\n"),
+    ],
+)
+def test_mistakes_are_answered_in_slurms_words(client: FakeClient, arguments: list[str], code: int, error: str) -> None:
+    result = run_command(squeue, *arguments, client=client)
+    assert (result.code, result.err) == (code, error)
+
+
+def test_an_unknown_state_is_answered_with_all_states(client: FakeClient) -> None:
+    result = run_command(squeue, "-t", "nosuch", client=client)
+    assert result.err.startswith("squeue: error: Invalid job state specified: nosuch\nsqueue: error: Valid job states include: PENDING,RUNNING,")
+    assert result.err.endswith("STAGE_OUT,STOPPED\n\n")
+
+
+def test_a_controller_that_cannot_be_reached_is_said_so(client: FakeClient) -> None:
+    client.answers["Query"] = RefusedError(1005, "Unable to contact slurm controller (connect failure)")
+    result = run_command(squeue, client=client)
+    assert (result.code, result.err) == (1, "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")
+
+
+def test_array_expressions_name_their_tasks() -> None:
+    assert task_numbers("1-3,7,10-20:5") == [1, 2, 3, 7, 10, 15, 20]
