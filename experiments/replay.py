@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from understudy.experiments.swf import TraceJob
 
 COLUMNS: Final = ["job_id", "submit_time", "start_time", "end_time", "state", "cpus", "nodes", "time_limit_s"]
-UNREACHABLE: Final = (1005, 1006)  # codes of a Failure that the messenger makes itself: there is no answer
+UNREACHABLE: Final = (1005, 1006, 5004)  # codes of a Failure that the messenger makes itself: no connection, lost, timed out
 SCRIPT: Final = "#!/bin/sh\n"  # emulated nodes run nothing, but a job has a script
 _STATE_NAME: Final = {int(state): state.name for state in JobState}
 
@@ -51,7 +51,7 @@ class ReplayOptions:
     limit_step_s: int = 1  # requested times are rounded up to this; 60 is what sbatch does
     partition: str = ""
     submit_timeout_s: float = 60.0
-    drain_timeout_s: float = 3.2e9  # a century after the last submission the last job has ended, or none ever will
+    drain_timeout_s: float = math.inf  # without end, so that under virtual time the clock sees a cluster that has nothing left to do
     query_timeout_s: float = 600.0
     jobs_per_query: int = 4_000  # bounds the size of an answer
 

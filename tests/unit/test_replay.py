@@ -1,0 +1,196 @@
+"""The replay's core against a clock and a controller made of a heap."""
+
+import heapq
+import itertools
+
+import pytest
+
+from understudy.experiments.records import REJECTED, JobRecord
+from understudy.experiments.replay import COLUMNS, Replayer, ReplayOptions
+from understudy.experiments.swf import TraceJob
+from understudy.model.records import JOBS
+from understudy.model.states import JobState
+from understudy.protocol.messages import AwaitEmpty, Emulation, Failure, Ok, Query, Rows, SubmitJob, Submitted
+
+EPOCH = 1_700_000_000.0
+LATENCY = 0.001
+
+
+class Clock:
+    """Runs timers in their order; time is that of the timer."""
+
+    def __init__(self, now=EPOCH + 0.25):
+        self.time = now
+        self.timers = []
+        self.numbers = itertools.count()
+
+    def now(self):
+        return self.time
+
+    def call_at(self, when, callback, *args):
+        heapq.heappush(self.timers, (when, next(self.numbers), callback, args))
+
+    def run(self):
+        while self.timers:
+            when, _, callback, args = heapq.heappop(self.timers)
+            self.time = max(self.time, when)
+            callback(*args)
+
+
+class Controller:
+    """Starts every job one second after its submission; refuses those of more than `cpus`."""
+
+    def __init__(self, clock, cpus=100, refuse=None):
+        self.clock, self.cpus, self.refuse = clock, cpus, refuse or {}
+        self.rows, self.received = {}, []
+        self.empty_at = clock.now()
+
+    def send(self, peer, message, on_reply=None, timeout_s=10.0):
+        assert peer == "controller"
+        self.received.append((self.clock.now(), message, timeout_s))
+        self.clock.call_at(self.clock.now() + LATENCY, self._answer, message, on_reply)
+
+    def _answer(self, message, on_reply):
+        when, answer = self._handle(message)
+        self.clock.call_at(when + LATENCY, on_reply, answer)
+
+    def _handle(self, message):
+        now = self.clock.now()
+        if type(message) in self.refuse:
+            return now, self.refuse[type(message)]
+        match message:
+            case SubmitJob(spec=spec, emulation=emulation):
+                if spec.num_tasks > self.cpus:
+                    return now, Failure(2014, "Requested node configuration is not available")
+                job_id = len(self.rows) + 1
+                start = int(now) + 1
+                end = start + int(min(emulation.run_s, spec.time_limit_s))
+                state = JobState.COMPLETED if emulation.run_s <= spec.time_limit_s else JobState.TIMEOUT
+                self.rows[job_id] = [job_id, int(now), start, end, int(state), spec.num_tasks, f"n[1-{spec.num_tasks}]", spec.time_limit_s]
+                self.empty_at = max(self.empty_at, end)
+                return now, Submitted(job_id)
+            case AwaitEmpty():
+                return max(now, self.empty_at), Ok()
+            case Query(where=where):
+                wanted = where.get("job_id", list(self.rows))
+                return now, Rows([self.rows[job_id] for job_id in wanted], now)
+        raise AssertionError(message)
+
+
+def job(number, submit, run=10, procs=1, req=60, raw_run=None):
+    return TraceJob(number, submit, run, procs, req, raw_run or run)
+
+
+def replay(jobs, controller=None, clock=None, options=None, on_progress=None):
+    clock = clock or Clock()
+    controller = controller or Controller(clock)
+    outcomes = []
+    more = {"on_progress": on_progress} if on_progress else {}
+    Replayer(jobs, controller, clock, options, **more).start(outcomes.append)
+    assert not outcomes, "the answer never comes before start returns"
+    clock.run()
+    (outcome,) = outcomes
+    return outcome, controller
+
+
+def test_each_job_is_submitted_at_its_time_and_jobs_of_one_instant_in_their_order():
+    outcome, controller = replay([job(1, 0), job(2, 0), job(3, 500), job(4, 500), job(5, 501)])
+    submissions = [(when, message.spec.name) for when, message, _ in controller.received if isinstance(message, SubmitJob)]
+    zero = EPOCH + 1
+    assert submissions == [(zero, "1"), (zero, "2"), (zero + 500, "3"), (zero + 500, "4"), (zero + 501, "5")]
+    assert outcome.error == ""
+
+
+def test_a_job_asks_for_what_the_trace_says():
+    _, controller = replay([job(7, 0, run=60, raw_run=75, procs=3, req=60)], options=ReplayOptions(partition="batch"))
+    message = controller.received[0][1]
+    assert (message.spec.name, message.spec.num_tasks, message.spec.time_limit_s, message.spec.partition) == ("7", 3, 60, "batch")
+    assert message.spec.min_nodes is None
+    assert message.emulation == Emulation(run_s=75)
+    assert message.script.startswith("#!")
+
+
+def test_records_count_from_the_traces_zero():
+    outcome, _ = replay([job(1, 0), job(2, 100, run=60, raw_run=75, procs=2)])
+    assert outcome.records == [
+        JobRecord(1, 0, 1, 11, "COMPLETED", 1, "n[1-1]", 60),
+        JobRecord(2, 100, 101, 161, "TIMEOUT", 2, "n[1-2]", 60),
+    ]
+    assert outcome.simulated_seconds == pytest.approx(161, abs=0.01)
+
+
+def test_a_given_zero_is_kept_and_jobs_that_are_late_go_at_once():
+    clock = Clock(now=EPOCH + 50)
+    _, controller = replay([job(1, 0), job(2, 20), job(3, 70)], clock=clock, options=ReplayOptions(zero=EPOCH))
+    assert [when for when, message, _ in controller.received if isinstance(message, SubmitJob)] == [EPOCH + 50, EPOCH + 50, EPOCH + 70]
+
+
+def test_requested_times_can_be_rounded_up_to_minutes():
+    _, controller = replay([job(1, 0, req=61), job(2, 0, req=120)], options=ReplayOptions(limit_step_s=60))
+    assert [message.spec.time_limit_s for _, message, _ in controller.received if isinstance(message, SubmitJob)] == [120, 120]
+
+
+def test_a_rejected_job_is_recorded_and_the_others_keep_their_numbers():
+    clock = Clock()
+    outcome, _ = replay([job(1, 0), job(2, 0, procs=9), job(3, 0)], Controller(clock, cpus=8), clock)
+    assert outcome.rejected == {2: "Requested node configuration is not available"}
+    assert [(r.job, r.state, r.start) for r in outcome.records] == [(1, "COMPLETED", 1), (2, REJECTED, None), (3, "COMPLETED", 1)]
+
+
+def test_the_controller_is_asked_for_the_jobs_in_parts():
+    outcome, controller = replay([job(n, n) for n in range(1, 24)], options=ReplayOptions(jobs_per_query=10))
+    queries = [message for _, message, _ in controller.received if isinstance(message, Query)]
+    assert [len(query.where["job_id"]) for query in queries] == [10, 10, 3]
+    assert [record.job for record in outcome.records] == list(range(1, 24))
+
+
+def test_the_columns_that_are_asked_for_exist():
+    assert set(COLUMNS) <= set(JOBS)
+
+
+def test_the_wait_for_an_empty_cluster_has_no_deadline():
+    _, controller = replay([job(1, 0)])
+    assert [timeout for _, message, timeout in controller.received if isinstance(message, AwaitEmpty)] == [float("inf")]
+
+
+def test_an_empty_trace_ends_at_once():
+    outcome, _ = replay([])
+    assert (outcome.records, outcome.error) == ([], "")
+
+
+def test_progress_is_told_after_each_instant():
+    told = []
+    replay([job(1, 0), job(2, 0), job(3, 9)], on_progress=lambda *what: told.append(what))
+    assert told == [(2, 3, EPOCH + 1), (3, 3, EPOCH + 10)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "failure", "error"),
+    [
+        (SubmitJob, Failure(1005, "no connection"), "submission of job 1 was not answered: no connection (1005)"),
+        (SubmitJob, Failure(5004, "too late"), "submission of job 1 was not answered: too late (5004)"),
+        (SubmitJob, Ok(), "submission of job 1 was not answered: unexpected Ok"),
+        (AwaitEmpty, Failure(1006, "lost"), "the cluster did not become empty: lost (1006)"),
+        (Query, Failure(-1, "no such table"), "the job table was not answered: no such table (-1)"),
+        (Query, Rows([], 0.0), "the controller does not know 2 jobs that it acknowledged, the first is 1"),
+    ],
+)
+def test_a_replay_that_cannot_go_on_says_why_and_submits_no_more(kind, failure, error):
+    clock = Clock()
+    outcome, controller = replay([job(1, 0), job(2, 1000)], Controller(clock, refuse={kind: failure}), clock)
+    assert outcome.error == error
+    if kind is SubmitJob:
+        assert len(controller.received) == 1
+
+
+def test_a_timer_that_comes_a_clock_tick_early_still_sends_its_jobs():
+    class EarlyClock(Clock):
+        def run(self):
+            while self.timers:
+                when, _, callback, args = heapq.heappop(self.timers)
+                self.time = max(self.time, when - 1e-9)
+                callback(*args)
+
+    clock = EarlyClock()
+    outcome, _ = replay([job(1, 0), job(2, 5), job(3, 6)], clock=clock)
+    assert [record.job for record in outcome.records] == [1, 2, 3]

@@ -1,0 +1,144 @@
+import csv
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pyarrow.parquet as pq
+import pytest
+
+from understudy.experiments.drawing import duration, linear_axis, time_axis, wait_axis
+from understudy.experiments.lublin import generate
+from understudy.experiments.metrics import summarize
+from understudy.experiments.records import REJECTED, JobRecord, canonical_lines
+from understudy.experiments.report import report
+from understudy.experiments.run_folder import write_run_folder
+
+FIELDS = ["job", "submit", "start", "end", "state", "cpus", "nodes", "req_time"]
+RECORDS = [
+    JobRecord(1, 0, 0, 100, "COMPLETED", 2, "n[1-2]", 120),
+    JobRecord(3, 20, None, None, REJECTED, 9, "", 60),
+    JobRecord(2, 10, 100, 160, "TIMEOUT", 3, "n[1,3-4]", 60),
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    page = write_run_folder(
+        tmp_path / "runs" / "A", RECORDS, summarize(RECORDS, 4, 1.5), cpus=4, config={"scheduler": "easy", "nodes": 4}, slurm_conf="NodeName=n[1-4]\n"
+    )
+    assert page == tmp_path / "runs" / "A" / "report.html"
+    return page.parent
+
+
+def test_the_csv_has_the_records_in_job_order(folder):
+    rows = list(csv.reader((folder / "jobs.csv").read_text().splitlines()))
+    assert rows == [
+        FIELDS,
+        ["1", "0", "0", "100", "COMPLETED", "2", "n[1-2]", "120"],
+        ["2", "10", "100", "160", "TIMEOUT", "3", "n[1,3-4]", "60"],
+        ["3", "20", "", "", "REJECTED", "9", "", "60"],
+    ]
+
+
+def test_the_parquet_file_has_the_same_with_types(folder):
+    table = pq.read_table(folder / "jobs.parquet")
+    assert table.column_names == FIELDS
+    assert [str(kind) for kind in table.schema.types] == ["int64"] * 4 + ["string", "int64", "string", "int64"]
+    assert [tuple(row.values()) for row in table.to_pylist()] == [tuple(getattr(r, f) for f in FIELDS) for r in sorted(RECORDS, key=lambda r: r.job)]
+
+
+def test_the_summarys_hash_is_that_of_the_records(folder):
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["schedule_sha256"] == hashlib.sha256("".join(canonical_lines(RECORDS)).encode()).hexdigest()
+    assert (summary["jobs"], summary["makespan"], summary["wall_seconds"]) == (3, 160, 1.5)
+
+
+def test_the_configuration_is_kept(folder):
+    assert json.loads((folder / "config.json").read_text()) == {"scheduler": "easy", "nodes": 4}
+    assert (folder / "slurm.conf").read_text() == "NodeName=n[1-4]\n"
+
+
+def test_nothing_else_is_left_in_the_folder(folder):
+    assert sorted(path.name for path in folder.iterdir()) == ["config.json", "jobs.csv", "jobs.parquet", "report.html", "slurm.conf", "summary.json"]
+
+
+class Page(HTMLParser):
+    """Checks that elements are closed in order and collects what would be fetched."""
+
+    VOID = ("meta", "br", "img", "link", "input")
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.fetched, self.tags = [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.fetched += [value for name, value in attrs if name in ("src", "href", "action", "data")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_report_is_one_well_formed_file_that_fetches_nothing(folder):
+    text = (folder / "report.html").read_text()
+    page = Page(text)
+    assert page.fetched == []
+    assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|<link", text)
+    assert page.tags.count("svg") == 4
+    assert "NodeName=n[1-4]" in text
+
+
+def test_text_from_outside_cannot_become_markup():
+    text = report(RECORDS, summarize(RECORDS, 4, 1.0), 4, title="<script>alert(1)</script>", config={"a<b": "</table>"}, slurm_conf="</pre><b>")
+    Page(text)
+    assert "<script>alert" not in text
+    assert "</pre><b>" not in text
+
+
+def test_a_report_without_a_job_that_ran_says_so():
+    text = report([RECORDS[1]], summarize([RECORDS[1]], 4, 1.0), 4)
+    Page(text)
+    assert "No job has run." in text
+
+
+def test_a_report_of_many_jobs_stays_small():
+    jobs = generate(jobs=30_000, nodes=512, days=300, load=0.7, seed=1)
+    records = [JobRecord(j.id, j.submit, j.submit + j.id % 5_000, j.submit + j.id % 5_000 + j.run, "COMPLETED", j.procs, "n1", j.req) for j in jobs]
+    assert len(report(records, summarize(records, 512, 30.0), 512)) < 200_000
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0"), (1, "1 s"), (45.25, "45.2 s"), (60, "1 min"), (5400, "1.5 h"), (86_400, "1 d"), (200_000, "2.3 d"), (1e9, "11,574 d")],
+)
+def test_durations_read_as_people_say_them(seconds, text):
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize("largest", [1e-3, 0.7, 1, 99, 100, 101, 123_456])
+def test_a_linear_axis_reaches_the_largest_value_with_a_handful_of_names(largest):
+    axis = linear_axis(largest, "y")
+    assert axis.ticks[-1][0] >= largest
+    assert 3 <= len(axis.ticks) <= 12
+    assert [axis.place(value) for value, _ in (axis.ticks[0], axis.ticks[-1])] == pytest.approx([0, 1])
+
+
+@pytest.mark.parametrize(("span", "unit"), [(5, "seconds"), (600, "minutes"), (50_000, "hours"), (3e7, "days")])
+def test_the_time_axis_takes_the_unit_that_suits(span, unit):
+    axis = time_axis(0, span)
+    assert axis.title.endswith(unit)
+    assert 2 <= len(axis.ticks) <= 12
+
+
+def test_the_axis_of_waits_begins_at_zero_and_holds_the_longest():
+    axis = wait_axis(1e6, "wait")
+    assert axis.place(0) == 0
+    assert 0.9 < axis.place(1e6) < 1
