@@ -62,6 +62,7 @@ class NodeKind:
 
     nodes: int  # bitmap
     cpus: int
+    sockets: int
     cores: int
     threads: int
     memory_mb: int
@@ -76,23 +77,24 @@ class NodeTable:
     nodes: list[Node]
     index_of: dict[str, int] = field(init=False)
     cpus: NDArray[np.int64] = field(init=False)
+    sockets: NDArray[np.int64] = field(init=False)
     cores: NDArray[np.int64] = field(init=False)  # cores in all
     threads: NDArray[np.int64] = field(init=False)  # per core
     memory: NDArray[np.int64] = field(init=False)  # MB
     weight: NDArray[np.int64] = field(init=False)
+    tmp_disk: NDArray[np.int64] = field(init=False)  # MB
     free_cpus: NDArray[np.int64] = field(init=False)
     free_memory: NDArray[np.int64] = field(init=False)
     job_count: NDArray[np.int64] = field(init=False)
     used_cores: list[int] = field(init=False)  # bit masks of cores in use
     up_nodes: int = 0  # registered, neither down nor draining nor failing: new jobs may go there
     idle_nodes: int = 0  # no job holds anything there (up or not)
-    completing_nodes: int = 0
+    completing_nodes: int = 0  # jobs are being cleaned up there; NodeFlag.COMPLETING is shown for them
     exclusive_nodes: int = 0  # held whole by one job
     full_nodes: int = 0  # no free CPU
     generation: int = 0  # raised with every allocation and release
     _kinds: list[NodeKind] | None = None
     _features: dict[str, int] | None = None
-    _named: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         nodes = self.nodes
@@ -102,10 +104,12 @@ class NodeTable:
             return np.array(values, dtype=np.int64)
 
         self.cpus = vector([n.cpus for n in nodes])
+        self.sockets = vector([n.sockets for n in nodes])
         self.cores = vector([n.sockets * n.cores_per_socket for n in nodes])
         self.threads = vector([n.threads_per_core for n in nodes])
         self.memory = vector([n.memory_mb for n in nodes])
         self.weight = vector([n.weight for n in nodes])
+        self.tmp_disk = vector([n.tmp_disk_mb for n in nodes])
         self.free_cpus = self.cpus.copy()
         self.free_memory = self.memory.copy()
         self.job_count = np.zeros(len(nodes), dtype=np.int64)
@@ -170,9 +174,9 @@ class NodeTable:
     def kinds(self) -> list[NodeKind]:
         """The kinds of nodes, in the order of each kind's first node."""
         if self._kinds is None:
-            alike: dict[tuple[int, int, int, int, int, int], list[int]] = {}
+            alike: dict[tuple[int, ...], list[int]] = {}
             for n in self.nodes:
-                key = (n.cpus, n.sockets * n.cores_per_socket, n.threads_per_core, n.memory_mb, n.tmp_disk_mb, n.weight)
+                key = (n.cpus, n.sockets, n.sockets * n.cores_per_socket, n.threads_per_core, n.memory_mb, n.tmp_disk_mb, n.weight)
                 alike.setdefault(key, []).append(n.index)
             self._kinds = [NodeKind(nodeset.from_positions(indices), *key) for key, indices in alike.items()]
         return self._kinds
@@ -194,37 +198,21 @@ class NodeTable:
             self._features = {name: nodeset.from_positions(indices) for name, indices in found.items()}
         return self._features.get(feature, 0)
 
-    def named(self, expression: str) -> int:
-        """The nodes of a host list expression; names that are not in the table are left out."""
-        nodes = self._named.get(expression)
-        if nodes is None:
-            from understudy.model.hostlist import expand  # noqa: PLC0415 - of the few who name nodes
-
-            if len(self._named) > 4096:  # one entry a distinct --nodelist: bounded, and cheap to make again
-                self._named.clear()
-            found = (self.index_of.get(name) for name in expand(expression))
-            nodes = self._named[expression] = nodeset.from_positions(i for i in found if i is not None)
-        return nodes
-
     def reconfigured(self) -> None:
         """Look again at what is said of the nodes: to be called after a change of weight, features or sizes."""
         self._kinds = self._features = None
-        self._named.clear()
         self.weight[:] = [n.weight for n in self.nodes]
+        self.tmp_disk[:] = [n.tmp_disk_mb for n in self.nodes]
         self.generation += 1
 
     def set_availability(self, node: Node) -> None:
-        """Bring `up_nodes` and `completing_nodes` in line with the node's state and flags."""
+        """Bring `up_nodes` in line with the node's state and flags."""
         bit = 1 << node.index
         closed = NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.NO_RESPOND | NodeFlag.POWERING_DOWN | NodeFlag.REBOOT_REQUESTED
         if node.state is NodeState.IDLE and not node.flags & closed:
             self.up_nodes |= bit
         else:
             self.up_nodes &= ~bit
-        if node.flags & NodeFlag.COMPLETING:
-            self.completing_nodes |= bit
-        else:
-            self.completing_nodes &= ~bit
 
     def shown_state(self, node: Node) -> NodeState:
         """The base state as commands show it: IDLE becomes ALLOCATED or MIXED by what is in use."""

@@ -7,7 +7,7 @@ time handed to it. Long passes yield between jobs, so that the edge can let requ
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -69,7 +69,14 @@ class SchedulingPolicy(Protocol):
     exact_limits: bool  # time limits to the second, enforced by the node daemon (textbook policies)
 
     def note(self, what: str, now: float) -> None:
-        """Something happened: "submit", "free" (resources came back), "change" (an update, a node came up ...), "tick"."""
+        """Something happened. The first call, whatever it says, also marks the controller's start, from which phases are counted.
+
+        "start"   the controller is up
+        "submit"  jobs have been added at the end of `pending`, and nothing else
+        "free"    resources came back: the last epilog of a job is done
+        "change"  anything else that matters to a pending job: an update, a hold or release, a requeue, a pending job cancelled, a dependency met, a
+                  node or partition changed, a time limit changed
+        """
 
     def next_run(self) -> float | None:
         """When `run` should be called next (seconds of the cluster's clock), or None when there is nothing to do."""
@@ -78,4 +85,4 @@ class SchedulingPolicy(Protocol):
         """One pass. Yields between jobs."""
 
 
-PolicyParameters = "Mapping[str, str]"
+PolicyParameters: TypeAlias = "Mapping[str, str]"

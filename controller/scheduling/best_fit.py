@@ -1,0 +1,207 @@
+"""Best fit on runs of consecutive nodes: which nodes a job gets out of those that could serve it.
+
+Place: scheduling, pure; the heart of node choice without a topology. Nodes are looked at in index order; a run is a series of neighbours that
+are all usable and of the same weight. Jobs get the tightest run that holds them, so that wide runs stay whole for wide jobs; where no run does, the
+largest is used up and the rest looked for in the same way.
+
+Two forms: `alike` for nodes that can each give the same, on bitmaps alone, and `Candidates.choose` for the general case, on vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def alike(nodes: int, count: int) -> int:
+    """`count` of the nodes, which are all equally good: the tightest run that suffices, else the largest and then the same with the rest.
+
+    The bitmap is searched as a string of digits: the work is done by `split` and `find`, whatever the number of runs.
+    """
+    have = nodes.bit_count()
+    assert 0 < count <= have
+    if count == have:
+        return nodes
+    digits = f"0{nodes:b}0"[::-1]  # position p + 1 holds bit p
+    chosen = 0
+    while True:
+        lengths = set(map(len, digits.split("0")))
+        enough = [length for length in lengths if length >= count]
+        length = min(enough) if enough else max(lengths)
+        at = digits.find("0" + "1" * length + "0")
+        if enough:
+            return chosen | ((1 << count) - 1) << at
+        chosen |= ((1 << length) - 1) << at
+        count -= length
+        digits = f"{digits[: at + 1]}{'0' * length}{digits[at + 1 + length :]}"
+
+
+@dataclass(slots=True)
+class Demand:
+    """What is still to be found. `reserve`: CPUs kept back for each further node that the job needs."""
+
+    cpus: int
+    min_nodes: int
+    wanted_nodes: int
+    max_nodes: int
+    reserve: int
+
+
+@dataclass(slots=True, eq=False)
+class Candidates:
+    """Usable nodes in index order: their indices, the CPUs that each could give (all > 0), their weights, and which ones are required."""
+
+    index: NDArray[np.intp]
+    cpus: NDArray[np.int64]
+    weight: NDArray[np.int64]
+    required: NDArray[np.bool_] | None = None
+
+    def choose(self, demand: Demand, *, contiguous: bool = False) -> NDArray[np.intp] | None:
+        """Positions (in these vectors) of the chosen nodes in the order in which they were taken, or None.
+
+        When the nodes allowed do not hold enough, small ones are left out step by step and it is tried again.
+        """
+        if len(self.index) < demand.min_nodes or int(self.cpus.sum()) < demand.cpus:
+            return None
+        keep: NDArray[np.bool_] | None = None
+        for smallest in [0, *np.unique(self.cpus).tolist()[1:]]:
+            if smallest:
+                if demand.max_nodes >= len(self.index):
+                    return None
+                keep = self.cpus >= smallest
+                if self.required is not None:
+                    keep |= self.required
+                if np.count_nonzero(keep) < demand.min_nodes or int(self.cpus[keep].sum()) < demand.cpus:
+                    return None
+            found = self._attempt(demand, keep, contiguous=contiguous)
+            if found is not None:
+                return found
+        return None
+
+    def _attempt(self, demand: Demand, keep: NDArray[np.bool_] | None, *, contiguous: bool) -> NDArray[np.intp] | None:
+        where = np.arange(len(self.index)) if keep is None else np.flatnonzero(keep)
+        index, cpus, weight = self.index[where], self.cpus[where], self.weight[where]
+        breaks = np.diff(index) != 1
+        if not contiguous:
+            breaks |= np.diff(weight) != 0
+        starts = np.concatenate((np.zeros(1, dtype=np.intp), np.flatnonzero(breaks) + 1))
+        ends = np.append(starts[1:], len(index))
+        taken = np.zeros(len(index), dtype=np.bool_)
+        picks: list[NDArray[np.intp]] = []
+        need_cpus, need_nodes, nodes_left = demand.cpus, demand.wanted_nodes, demand.max_nodes
+        required = None
+        if self.required is not None:
+            required = self.required[where]
+            first = np.flatnonzero(required)
+            if len(first) > nodes_left:
+                return None
+            picks.append(first)
+            taken[first] = True
+            given = min(int(cpus[first].sum()), need_cpus - demand.reserve * max(need_nodes - len(first), 0))
+            need_cpus, need_nodes, nodes_left = need_cpus - given, need_nodes - len(first), nodes_left - len(first)
+        run_cpus = np.add.reduceat(np.where(taken, 0, cpus), starts)
+        run_nodes = np.add.reduceat((~taken).astype(np.int64), starts)
+        run_weight = weight[starts]
+        run_required = np.zeros(len(starts), dtype=np.bool_) if required is None else np.logical_or.reduceat(required, starts)
+        open_runs = run_nodes > 0
+        while (need_cpus > 0 or need_nodes > 0) and nodes_left > 0 and open_runs.any():
+            r = _best_run(open_runs, run_cpus, run_nodes, run_weight, run_required, need_cpus, need_nodes, contiguous=contiguous)
+            if r < 0:
+                return None
+            open_runs[r] = False
+            order = np.arange(starts[r], ends[r])
+            if required is not None and run_required[r]:
+                pivot = starts[r] + int(np.argmax(required[order]))
+                order = np.concatenate((np.arange(pivot, ends[r]), np.arange(pivot - 1, starts[r] - 1, -1)))
+            order = order[~taken[order]]
+            in_run = cpus[order]
+            if need_nodes <= 1 or nodes_left == 1:
+                big = in_run >= need_cpus
+                if big.any() and need_nodes <= 1:
+                    picks.append(order[[int(np.argmin(np.where(big, in_run, np.iinfo(np.int64).max)))]])
+                    need_cpus, need_nodes = 0, 0
+                    break
+                if nodes_left == 1:
+                    continue
+            enough = int(np.searchsorted(np.cumsum(in_run), need_cpus)) + 1
+            count = min(max(enough, need_nodes), len(order), nodes_left)
+            picks.append(order[:count])
+            given = min(int(in_run[:count].sum()), need_cpus - demand.reserve * max(need_nodes - count, 0))
+            need_cpus, need_nodes, nodes_left = need_cpus - given, need_nodes - count, nodes_left - count
+        found = np.concatenate(picks) if picks else np.zeros(0, dtype=np.intp)
+        if len(found) < demand.min_nodes or int(cpus[found].sum()) < demand.cpus:
+            return None
+        chosen: NDArray[np.intp] = where[found]
+        return chosen
+
+    def choose_in_order(self, order: NDArray[np.intp], demand: Demand) -> NDArray[np.intp] | None:
+        """The first nodes in the given order of positions that satisfy the demand (least loaded first, biggest first)."""
+        if self.required is not None:
+            wanted = self.required[order]
+            order = np.concatenate((order[wanted], order[~wanted]))
+        enough = int(np.searchsorted(np.cumsum(self.cpus[order]), demand.cpus)) + 1
+        count = max(enough, min(demand.wanted_nodes, len(order)), 0 if self.required is None else int(self.required.sum()))
+        if enough > len(order) or count > demand.max_nodes or count < demand.min_nodes:
+            return None
+        return order[:count]
+
+
+def _best_run(
+    open_runs: NDArray[np.bool_],
+    cpus: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    weight: NDArray[np.int64],
+    required: NDArray[np.bool_],
+    need_cpus: int,
+    need_nodes: int,
+    *,
+    contiguous: bool,
+) -> int:
+    """The run to take from: one with required nodes, then of the lowest weight, then the tightest that suffices, then the largest."""
+    among = open_runs & required
+    if not among.any():
+        among = open_runs
+    if not contiguous:
+        among = among & (weight == weight[among].min())
+    enough = among & (cpus >= need_cpus) & (nodes >= need_nodes)
+    if enough.any():
+        return int(np.argmin(np.where(enough, cpus, np.iinfo(np.int64).max)))
+    if contiguous:
+        return -1
+    return int(np.argmax(np.where(among, cpus, -1)))
+
+
+def packed_tasks(tasks: int, room: NDArray[np.int64], least: int = 1) -> NDArray[np.int64]:
+    """Tasks on each node: `least` on each (a core's worth; one where they are too few for that), then as many as have room, node after node."""
+    base = np.minimum(room, least)
+    extra = tasks - int(base.sum())
+    if extra < 0:
+        room, base = base, np.minimum(base, 1)
+        extra = tasks - len(room)
+    spare = room - base
+    before = np.cumsum(spare) - spare
+    on_each: NDArray[np.int64] = base + np.clip(extra - before, 0, spare)
+    return on_each
+
+
+def even_tasks(tasks: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Tasks on each node: dealt out in turn to the nodes that still have room."""
+    given = np.zeros(len(room), dtype=np.int64)
+    left = tasks
+    while left > 0:
+        having = np.flatnonzero(given < room)
+        if not len(having):
+            break
+        each = max(min(left // len(having), int((room - given)[having].min())), 0)
+        if each:
+            given[having] += each
+            left -= each * len(having)
+        else:
+            given[having[:left]] += 1
+            left = 0
+    return given

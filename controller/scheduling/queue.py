@@ -1,0 +1,125 @@
+"""The queue: pending jobs with the partitions in which they may run, in the order in which schedulers look at them.
+
+Place: scheduling, pure. Follows the order of Slurm's job queue: partition tier, priority, submit time, job id.
+
+The order is kept from one pass to the next: jobs that were submitted are inserted, jobs that have left are dropped when they are met, and only a
+change that may concern any job ("change" of `SchedulingPolicy.note`) makes it sort again.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from math import inf
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.controller.job import Job
+    from understudy.controller.partitions import Partition
+    from understudy.controller.scheduling.api import Tables
+
+    # A job's place in the queue: compared as tuples, lowest first; unique because the job id and the partition's name are part of it.
+    Key = tuple[int | str, ...]
+
+
+class Record(NamedTuple):
+    """A pending job in one of its partitions. `cpus` and `limit_s` (infinite without a limit) are the job's, at hand for policies that scan."""
+
+    key: Key
+    job: Job
+    partition: Partition
+    cpus: int
+    limit_s: float
+
+
+def slurm_order(job: Job, partition: Partition) -> Key:
+    """Higher partition tier, higher priority, earlier submission, lower job id; a job's partitions by tier, then by name."""
+    return (-partition.priority_tier, -job.priority, job.submit_time, job.job_id, partition.name)
+
+
+def first_come_order(job: Job, partition: Partition) -> Key:
+    """Order of submission, behind what an administrator has put first."""
+    return (-(job.admin_priority or 0), job.submit_time, job.job_id, partition.name)
+
+
+class PendingQueue:
+    """The pending and eligible jobs of the tables in order, in one list, or (`by_partition`) in one list a partition.
+
+    Jobs that are not eligible yet join when their time has come. Records of jobs that are no longer pending may still be there.
+    """
+
+    def __init__(self, tables: Tables, order: Callable[[Job, Partition], Key], *, by_partition: bool = False) -> None:
+        self.tables = tables
+        self.order = order
+        self.by_partition = by_partition
+        self.lists: dict[str, list[Record]] = {}
+        self.next_eligible: float | None = None  # when the next job that waits for its begin time will be eligible
+        self._known: set[int] = set()
+        self._added = True
+        self._changed = True
+
+    def note(self, what: str) -> None:
+        """As `SchedulingPolicy.note`."""
+        if what == "submit":
+            self._added = True
+        elif what != "free":
+            self._changed = True
+
+    @property
+    def records(self) -> list[Record]:
+        """The one list of all partitions."""
+        return self.lists.get("", [])
+
+    def refresh(self, now: float) -> list[Record] | None:
+        """Bring the queue up to date. The records that have been added, or None if it was built anew."""
+        if self._changed or (self.next_eligible is not None and self.next_eligible <= now):
+            self._changed = self._added = False
+            self._known.clear()
+            self.next_eligible = None
+            self.lists.clear()
+            for record in self._of(list(self.tables.pending.values()), now):
+                self.lists.setdefault(record.partition.name if self.by_partition else "", []).append(record)
+            for records in self.lists.values():
+                records.sort(key=itemgetter(0))
+            return None
+        if not self._added:
+            return []
+        self._added = False
+        jobs = []
+        for job_id in reversed(self.tables.pending):
+            if job_id in self._known:
+                break
+            jobs.append(self.tables.pending[job_id])
+        jobs.reverse()
+        added = self._of(jobs, now)
+        for record in added:
+            records = self.lists.setdefault(record.partition.name if self.by_partition else "", [])
+            if not records or record.key > records[-1].key:
+                records.append(record)
+            else:
+                insort(records, record, key=itemgetter(0))
+        return added
+
+    def _of(self, jobs: list[Job], now: float) -> list[Record]:
+        found: list[Record] = []
+        partitions, order, known = self.tables.partitions, self.order, self._known
+        for job in jobs:
+            known.add(job.job_id)
+            if not job.is_eligible(now):
+                at = job.eligible_time
+                if at is not None and at > now and job.priority > 0:
+                    self.next_eligible = at if self.next_eligible is None else min(self.next_eligible, at)
+                continue
+            limit = inf if job.time_limit_s is None else float(job.time_limit_s)
+            for name in job.partitions:
+                partition = partitions.get(name)
+                if partition is not None:
+                    found.append(Record(order(job, partition), job, partition, job.min_cpus, limit))
+        return found
+
+    def drop_departed(self) -> None:
+        """Forget records of jobs that are no longer pending."""
+        for name, records in self.lists.items():
+            self.lists[name] = [record for record in records if record.job.is_pending]

@@ -1,0 +1,97 @@
+"""What a job asks for, in the terms of node selection: numbers and bitmaps, every default filled in.
+
+Place: scheduling, pure. Made from a `Job` and a `Partition` for one question to a selector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from understudy.controller.scheduling.features import feature_sets
+from understudy.model.errors import SlurmError
+
+if TYPE_CHECKING:
+    from understudy.controller.job import Job
+    from understudy.controller.nodes import NodeTable
+    from understudy.controller.partitions import Partition
+
+ALL_MEMORY = 0  # of --mem=0: all memory of a node on which none is in use
+
+
+@dataclass(slots=True)
+class Request:
+    """One job's needs in one partition."""
+
+    tasks: int
+    cpus_per_task: int
+    min_nodes: int
+    wanted_nodes: int  # taken if there are so many; no reason to wait
+    max_nodes: int
+    tasks_per_node: int  # 0: any number
+    min_cpus_per_node: int
+    one_thread_per_core: bool
+    tasks_per_core: int  # 0: any number
+    memory_per_node_mb: int | None
+    memory_per_cpu_mb: int | None
+    tmp_disk_mb: int
+    exclusive: bool
+    contiguous: bool
+    least_loaded: bool
+    required: int  # bitmap
+    choices: tuple[int, ...]  # bitmaps of allowed nodes, features considered; tried in order
+
+    @property
+    def cpus(self) -> int:
+        return self.tasks * self.cpus_per_task
+
+    @classmethod
+    def of(cls, job: Job, partition: Partition, table: NodeTable) -> Request | None:
+        """The job's request; None if it contradicts itself (more nodes than allowed, an unreadable feature list)."""
+        spec = job.spec
+        cpus_per_task = 1 if spec.overcommit else max(job.cpus_per_task, 1)
+        min_nodes = max(job.min_nodes, partition.min_nodes, 1)
+        tasks = min_nodes if spec.overcommit else max(job.num_tasks, -(-job.min_cpus // cpus_per_task), 1)
+        tasks_per_node = spec.ntasks_per_node or 0
+        if tasks_per_node:
+            if spec.num_tasks is None:
+                tasks = max(tasks, tasks_per_node * min_nodes)
+            min_nodes = max(min_nodes, -(-tasks // tasks_per_node))
+        all_nodes = len(table.nodes)
+        max_nodes = min(job.max_nodes or all_nodes, partition.max_nodes or all_nodes)
+        if spec.num_tasks is not None and not spec.overcommit:
+            max_nodes = max(min(max_nodes, tasks), min_nodes if job.max_nodes is None else min(min_nodes, job.max_nodes))
+        wanted = min_nodes if job.max_nodes is None else max(min_nodes, max_nodes)
+        if min_nodes > max_nodes:
+            return None
+        per_node, per_cpu = job.memory_per_node_mb, job.memory_per_cpu_mb
+        if per_node is None and per_cpu is None:
+            per_node, per_cpu = partition.default_memory_per_node_mb, partition.default_memory_per_cpu_mb
+            if per_cpu is not None:
+                per_node = None
+        allowed = partition.nodes & ~job.excluded_nodes
+        choices: tuple[int, ...] = (allowed,)
+        if spec.features:
+            try:
+                choices = feature_sets(spec.features, table.with_feature, allowed)
+            except SlurmError:
+                return None
+        return cls(
+            tasks=max(tasks, min_nodes),
+            cpus_per_task=cpus_per_task,
+            min_nodes=min_nodes,
+            wanted_nodes=wanted,
+            max_nodes=max_nodes,
+            tasks_per_node=tasks_per_node,
+            min_cpus_per_node=spec.min_cpus_node or 0,
+            one_thread_per_core=spec.threads_per_core == 1,
+            tasks_per_core=spec.ntasks_per_core or 0,
+            memory_per_node_mb=per_node,
+            memory_per_cpu_mb=per_cpu,
+            tmp_disk_mb=spec.tmp_disk_mb or 0,
+            exclusive=job.exclusive or partition.oversubscribe.upper() == "EXCLUSIVE",
+            contiguous=spec.contiguous,
+            least_loaded=partition.least_loaded_nodes,
+            required=job.required_nodes,
+            choices=choices,
+        )

@@ -1,0 +1,191 @@
+"""select/cons_tres: cores, CPUs, sockets and memory of nodes are given to jobs; several jobs share a node.
+
+Place: scheduling, pure. Follows slurm.conf(5) SelectTypeParameters. The unit of allocation is the core (with CR_SOCKET* the socket), with all its
+threads: no two jobs share one. Cores are taken from the lowest number up.
+
+Idle nodes that are all of one kind, the everyday case of whole-node jobs and of one-CPU nodes, are chosen on bitmaps alone; the rest on vectors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from understudy.controller.job import Allocation, NodeShare, ShareGroup
+from understudy.controller.scheduling.best_fit import Candidates, Demand, alike, even_tasks, packed_tasks
+from understudy.controller.scheduling.request import ALL_MEMORY, Request
+from understudy.controller.scheduling.selection import ChoosingSelector, spread
+from understudy.model import nodeset
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from understudy.controller.nodes import Node, NodeKind, NodeTable
+    from understudy.controller.scheduling.free import Free
+    from understudy.controller.scheduling.selection import Choice
+
+
+class SelectConsTres(ChoosingSelector):
+    """`parameters`: SelectTypeParameters in upper case, e.g. CR_CORE_MEMORY, CR_LLN. None of CR_*: as CR_CORE_MEMORY."""
+
+    def __init__(self, parameters: frozenset[str] = frozenset()) -> None:
+        super().__init__(parameters)
+        consumable = {"CR_CPU", "CR_CPU_MEMORY", "CR_CORE", "CR_CORE_MEMORY", "CR_SOCKET", "CR_SOCKET_MEMORY", "CR_MEMORY"}
+        if not parameters & consumable:
+            self.consumes_memory = True
+        self.by_socket = bool(parameters & {"CR_SOCKET", "CR_SOCKET_MEMORY"})
+        self.least_loaded = "CR_LLN" in parameters
+        self.one_task_per_core = "CR_ONE_TASK_PER_CORE" in parameters
+        self.packs = "CR_PACK_NODES" in parameters
+
+    # --- how much a node can give ----------------------------------------------------------------------------------------------
+
+    def _per_unit(self, request: Request, cpus: Any, cores: Any, sockets: Any) -> tuple[Any, Any]:
+        """CPUs that a unit of allocation has, and those of them that the job's tasks may use. For numbers and for vectors."""
+        on_core = usable = np.maximum(cpus // cores, 1)
+        per_core = request.tasks_per_core or (1 if self.one_task_per_core else 0)
+        if request.one_thread_per_core:
+            usable = np.minimum(usable, 1)
+        elif per_core:
+            usable = np.minimum(usable, per_core * request.cpus_per_task)
+        if self.by_socket:
+            cores_each = np.maximum(cores // sockets, 1)
+            return on_core * cores_each, usable * cores_each
+        return on_core, usable
+
+    def _capacity(self, request: Request, unit: Any, usable_of_unit: Any, free_cpus: Any, free_memory: Any, memory: Any, tmp_disk: Any) -> Any:
+        """CPUs for the job's tasks on a node, 0 if none: a multiple of CPUs per task. For numbers and for vectors."""
+        units = free_cpus // unit
+        have = free_memory if self.consumes_memory else memory
+        per_cpu, per_node = request.memory_per_cpu_mb, request.memory_per_node_mb
+        if per_cpu:
+            units = np.minimum(units, have // per_cpu // unit)
+        usable = units * usable_of_unit
+        if request.cpus_per_task > 1:
+            usable = usable // request.cpus_per_task * request.cpus_per_task
+        if request.min_cpus_per_node:
+            usable = usable * (usable >= request.min_cpus_per_node)
+        if request.tasks_per_node:
+            wanted = request.tasks_per_node * request.cpus_per_task
+            usable = np.where(usable >= min(wanted, request.cpus), np.minimum(usable, wanted), 0)
+        if per_node:
+            usable = usable * (have >= per_node)
+        elif self._takes_all_memory(request):
+            usable = usable * (free_memory == memory)
+        if request.tmp_disk_mb:
+            usable = usable * (tmp_disk >= request.tmp_disk_mb)
+        return usable
+
+    def _takes_all_memory(self, request: Request) -> bool:
+        """--mem=0, and jobs of which nobody says how much memory they need."""
+        return self.consumes_memory and not request.memory_per_cpu_mb and (request.memory_per_node_mb or ALL_MEMORY) == ALL_MEMORY
+
+    # --- which nodes -----------------------------------------------------------------------------------------------------------
+
+    def choose(self, request: Request, usable: int, table: NodeTable, free: Free) -> Choice | None:
+        if request.exclusive:
+            usable &= free.idle_nodes
+            if request.required & ~usable or usable.bit_count() < request.min_nodes:
+                return None
+        by_load = self.least_loaded or request.least_loaded
+        if not usable & ~free.idle_nodes and not request.required and not request.contiguous and not by_load:
+            kind = table.kind_of(usable)
+            if kind is not None:
+                return self._choose_alike(request, usable, kind)
+        return self._choose_any_kind(request, usable, table, free, by_load=by_load)
+
+    def _choose_alike(self, request: Request, usable: int, kind: NodeKind) -> Choice | None:
+        unit, usable_of_unit = self._per_unit(request, kind.cpus, kind.cores, kind.sockets)
+        each = int(self._capacity(request, unit, usable_of_unit, kind.cpus, kind.memory_mb, kind.memory_mb, kind.tmp_disk_mb))
+        if not each:
+            return None
+        for_cpus = -(-request.cpus // each)
+        have = usable.bit_count()
+        count = max(for_cpus, min(request.wanted_nodes, have))
+        if count > have or count > request.max_nodes or count < request.min_nodes:
+            return None
+        chosen = alike(usable, count)
+        room = each // request.cpus_per_task
+        least = min(max(int(usable_of_unit) // request.cpus_per_task, 1), room)
+        return spread(chosen, max(request.tasks, count), room, least, evenly=request.exclusive and not self.packs)
+
+    def _choose_any_kind(self, request: Request, usable: int, table: NodeTable, free: Free, *, by_load: bool) -> Choice | None:
+        at = nodeset.positions_array(usable)
+        unit, usable_of_unit = self._per_unit(request, table.cpus[at], table.cores[at], table.sockets[at])
+        memory, free_cpus = table.memory[at], free.free_cpus[at]
+        cpus = self._capacity(request, unit, usable_of_unit, free_cpus, free.free_memory[at], memory, table.tmp_disk[at])
+        some = cpus > 0
+        if not some.all():
+            at, cpus, usable_of_unit, free_cpus = at[some], cpus[some], usable_of_unit[some], free_cpus[some]
+        if len(at) < request.min_nodes:
+            return None
+        required = None
+        if request.required:
+            required = nodeset.to_flags(request.required, len(table.nodes))[at]
+            if np.count_nonzero(required) < request.required.bit_count():
+                return None
+        reserve = max(int(usable_of_unit.min()), request.cpus_per_task)
+        wanted = request.min_nodes if request.contiguous else request.wanted_nodes
+        demand = Demand(request.cpus, request.min_nodes, wanted, request.max_nodes, reserve)
+        candidates = Candidates(at, cpus, table.weight[at], required)
+        if by_load:
+            chosen = candidates.choose_in_order(np.lexsort((at, -free_cpus, candidates.weight)), demand)
+        else:
+            chosen = candidates.choose(demand, contiguous=request.contiguous)
+        if chosen is None:
+            return None
+        tasks = max(request.tasks, len(chosen))
+        room = cpus[chosen] // request.cpus_per_task
+        if request.exclusive and not self.packs:
+            on_each = even_tasks(tasks, room)
+        else:
+            on_each = packed_tasks(tasks, room, max(reserve // request.cpus_per_task, 1))
+        return _grouped(at[chosen], on_each)
+
+    # --- what the job holds there ----------------------------------------------------------------------------------------------
+
+    def hold(self, request: Request, choice: Choice, table: NodeTable) -> Allocation:
+        groups: list[ShareGroup] = []
+        shares: list[NodeShare] = []
+        for nodes, tasks in choice:
+            idle = nodes & table.idle_nodes
+            for kind in table.kinds:
+                part = idle & kind.nodes
+                if part:
+                    groups.append(ShareGroup(part, *self._share(request, kind, 0, kind.memory_mb, tasks)))
+                    idle ^= part
+                    if not idle:
+                        break
+            shares += [self._share_on(request, table.nodes[i], table, tasks) for i in nodeset.indices(nodes & ~table.idle_nodes)]
+        if not shares:
+            return Allocation.of_groups(tuple(groups), whole=request.exclusive)
+        return Allocation.of_groups((*groups, *Allocation.of_shares(shares).groups), whole=request.exclusive)
+
+    def _share_on(self, request: Request, node: Node, table: NodeTable, tasks: int) -> NodeShare:
+        kind = table.kind_of(1 << node.index)
+        assert kind is not None
+        return NodeShare(node.index, *self._share(request, kind, table.used_cores[node.index], int(table.free_memory[node.index]), tasks))
+
+    def _share(self, request: Request, kind: NodeKind, used: int, free_memory: int, tasks: int) -> tuple[int, int, int, int]:
+        """(CPUs, cores, memory, tasks) of a node of the kind on which the cores `used` belong to others."""
+        if request.exclusive:
+            cpus, cores = kind.cpus, (1 << kind.cores) - 1
+        else:
+            unit, usable_of_unit = self._per_unit(request, kind.cpus, kind.cores, kind.sockets)
+            units = -(-tasks * request.cpus_per_task // int(usable_of_unit))
+            cpus = units * int(unit)
+            per_unit = kind.cores // kind.sockets if self.by_socket else 1
+            cores = nodeset.lowest(~used & ((1 << kind.cores) - 1), units * per_unit) if used else (1 << units * per_unit) - 1
+        if not self.consumes_memory:
+            memory = 0
+        elif request.memory_per_cpu_mb:
+            memory = request.memory_per_cpu_mb * cpus
+        else:
+            memory = request.memory_per_node_mb or free_memory
+        return cpus, cores, memory, tasks
+
+
+def _grouped(at: NDArray[np.intp], tasks: NDArray[np.int64]) -> Choice:
+    """Nodes with the same number of tasks as one entry."""
+    return [(nodeset.from_array(at[tasks == each]), each) for each in sorted(set(tasks.tolist()), reverse=True)]

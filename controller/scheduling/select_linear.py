@@ -1,0 +1,108 @@
+"""select/linear: whole nodes, for one job at a time.
+
+Place: scheduling, pure. Follows slurm.conf(5) SelectType=select/linear. Node sets of equal weight are added one after the other, the lowest weight
+first, until they hold the job; within what has been added runs of consecutive nodes are chosen by best fit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from understudy.controller.job import Allocation, ShareGroup
+from understudy.controller.scheduling.best_fit import Candidates, Demand, alike, even_tasks
+from understudy.controller.scheduling.selection import ChoosingSelector, spread
+from understudy.model import nodeset
+
+if TYPE_CHECKING:
+    from understudy.controller.nodes import NodeKind, NodeTable
+    from understudy.controller.scheduling.free import Free
+    from understudy.controller.scheduling.request import Request
+    from understudy.controller.scheduling.selection import Choice
+
+
+class SelectLinear(ChoosingSelector):
+    """`parameters`: CR_MEMORY makes memory a thing that is used up; on whole nodes that matters only to what is shown."""
+
+    def choose(self, request: Request, usable: int, table: NodeTable, free: Free) -> Choice | None:
+        usable &= free.idle_nodes
+        if request.required & ~usable or usable.bit_count() < request.min_nodes:
+            return None
+        fitting = [(kind, part) for kind in table.kinds if (part := usable & kind.nodes) and _room(request, kind)]
+        if len(fitting) == 1 and not request.required and not request.contiguous:
+            return self._choose_alike(request, fitting[0][1], fitting[0][0])
+        by_weight: dict[int, int] = {}
+        for kind, part in fitting:
+            by_weight[kind.weight] = by_weight.get(kind.weight, 0) | part
+        nodes = 0
+        for weight in sorted(by_weight):
+            nodes |= by_weight[weight]
+            choice = self._choose_mixed(request, nodes, [(kind, part & nodes) for kind, part in fitting if part & nodes], table)
+            if choice is not None:
+                return choice
+        return None
+
+    def _choose_alike(self, request: Request, usable: int, kind: NodeKind) -> Choice | None:
+        room = _room(request, kind)
+        have = usable.bit_count()
+        count = max(-(-request.tasks // room), min(request.wanted_nodes, have))
+        if count > have or count > request.max_nodes or count < request.min_nodes:
+            return None
+        return spread(alike(usable, count), max(request.tasks, count), room, 1, evenly=True)
+
+    def _choose_mixed(self, request: Request, nodes: int, kinds: list[tuple[NodeKind, int]], table: NodeTable) -> Choice | None:
+        if nodes.bit_count() < request.min_nodes or request.required & ~nodes:
+            return None
+        size = len(table.nodes)
+        room = np.zeros(size, dtype=np.int64)
+        for kind, part in kinds:
+            room[nodeset.to_flags(part, size)] = _room(request, kind)
+        at = nodeset.positions_array(nodes)
+        cpus = room[at] * request.cpus_per_task
+        required = nodeset.to_flags(request.required, size)[at] if request.required else None
+        wanted = request.min_nodes if request.contiguous else request.wanted_nodes
+        demand = Demand(request.cpus, request.min_nodes, wanted, request.max_nodes, request.cpus_per_task)
+        candidates = Candidates(at, cpus, np.zeros(len(at), dtype=np.int64), required)
+        if not request.contiguous and int(cpus.min()) != int(cpus.max()) and request.cpus > int(cpus.min()) * request.wanted_nodes:
+            chosen = candidates.choose_in_order(np.lexsort((-at, -cpus)), demand)
+        else:
+            chosen = candidates.choose(demand, contiguous=request.contiguous)
+        if chosen is None:
+            return None
+        where = np.sort(at[chosen])
+        on_each = even_tasks(max(request.tasks, len(where)), room[where])
+        return [(nodeset.from_array(where[on_each == each]), each) for each in sorted(set(on_each.tolist()), reverse=True)]
+
+    def hold(self, request: Request, choice: Choice, table: NodeTable) -> Allocation:
+        groups = []
+        for nodes, tasks in choice:
+            for kind in table.kinds:
+                part = nodes & kind.nodes
+                if part:
+                    memory = 0
+                    if self.consumes_memory:
+                        per_cpu = request.memory_per_cpu_mb
+                        memory = per_cpu * kind.cpus if per_cpu else request.memory_per_node_mb or kind.memory_mb
+                    groups.append(ShareGroup(part, kind.cpus, (1 << kind.cores) - 1, memory, tasks))
+        return Allocation.of_groups(tuple(groups), whole=True)
+
+
+def _room(request: Request, kind: NodeKind) -> int:
+    """Tasks that an idle node of the kind can take, 0 if it does not suit the job."""
+    per_core = max(kind.cpus // kind.cores, 1)
+    usable = kind.cores if request.one_thread_per_core else kind.cpus
+    if request.tasks_per_core:
+        usable = min(usable, kind.cores * min(per_core, request.tasks_per_core * request.cpus_per_task))
+    if request.min_cpus_per_node > usable or request.tmp_disk_mb > kind.tmp_disk_mb:
+        return 0
+    if max(request.memory_per_node_mb or 0, request.memory_per_cpu_mb or 0) > kind.memory_mb:
+        return 0
+    if request.memory_per_cpu_mb:
+        usable = min(usable, kind.memory_mb // request.memory_per_cpu_mb)
+    room = usable // request.cpus_per_task
+    if request.tasks_per_node:
+        if room < min(request.tasks_per_node, request.tasks):
+            return 0
+        room = min(room, request.tasks_per_node)
+    return room

@@ -1,0 +1,114 @@
+"""What all selectors share: the three questions of `Selector`, asked of one choice of nodes in different states of the cluster.
+
+Place: scheduling, pure. A selector says which nodes it takes and how many tasks go to each (`choose`), and what that holds (`hold`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from understudy.controller.scheduling.free import FreeState, Timeline
+from understudy.controller.scheduling.request import Request
+from understudy.model import nodeset
+
+if TYPE_CHECKING:
+    from understudy.controller.job import Allocation, Job
+    from understudy.controller.nodes import NodeTable
+    from understudy.controller.partitions import Partition
+    from understudy.controller.scheduling.api import Tables
+    from understudy.controller.scheduling.free import Free
+
+    # Nodes (a bitmap) and the number of tasks on each of them.
+    Choice = list[tuple[int, int]]
+
+
+class ChoosingSelector(ABC):
+    """A `Selector` on top of `choose` and `hold`."""
+
+    def __init__(self, parameters: frozenset[str] = frozenset()) -> None:
+        self.parameters = parameters
+        self.consumes_memory = any(word == "CR_MEMORY" or word.endswith("_MEMORY") for word in parameters)
+        self._timeline: Timeline | None = None
+
+    @abstractmethod
+    def choose(self, request: Request, usable: int, table: NodeTable, free: Free) -> Choice | None:
+        """Nodes out of the bitmap `usable` (the request's allowed ones), with what is free in the state `free`."""
+
+    @abstractmethod
+    def hold(self, request: Request, choice: Choice, table: NodeTable) -> Allocation:
+        """What a job with that choice holds now."""
+
+    def select(self, job: Job, partition: Partition, usable: int, tables: Tables) -> Allocation | None:
+        """The nodes and CPUs for the job out of the bitmap `usable` with what is free now, or None."""
+        table = tables.nodes
+        request = Request.of(job, partition, table)
+        if request is None:
+            return None
+        choice = self._choose_any(request, usable, table, table)
+        return None if choice is None else self.hold(request, choice, table)
+
+    def could_ever_run(self, job: Job, partition: Partition, tables: Tables) -> bool:
+        """Whether the partition's configured nodes could hold the job if all were up and empty."""
+        table = tables.nodes
+        request = Request.of(job, partition, table)
+        return request is not None and self._choose_any(request, partition.nodes, table, FreeState.empty(table)) is not None
+
+    def will_run(self, job: Job, partition: Partition, usable: int, tables: Tables, now: int) -> tuple[int, int] | None:
+        """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or None."""
+        table = tables.nodes
+        request = Request.of(job, partition, table)
+        if request is None:
+            return None
+        choice = self._choose_any(request, usable, table, table)
+        if choice is not None:
+            return now, _nodes(choice)
+        if usable.bit_count() < request.min_nodes or self._choose_any(request, usable, table, FreeState.empty(table)) is None:
+            return None
+        if self._timeline is None or self._timeline.tables is not tables:
+            self._timeline = Timeline(tables)
+        for start, state in self._timeline.states(usable, now):
+            choice = self._choose_any(request, usable, table, state)
+            if choice is not None:
+                return start, _nodes(choice)
+        return None
+
+    def _choose_any(self, request: Request, usable: int, table: NodeTable, free: Free) -> Choice | None:
+        for allowed in request.choices:
+            nodes = usable & allowed & ~free.full_nodes & ~free.exclusive_nodes
+            if request.required & ~nodes or nodes.bit_count() < request.min_nodes:
+                continue
+            choice = self.choose(request, nodes, table, free)
+            if choice is not None:
+                return choice
+        return None
+
+
+def _nodes(choice: Choice) -> int:
+    nodes = 0
+    for part, _ in choice:
+        nodes |= part
+    return nodes
+
+
+def spread(nodes: int, tasks: int, room: int, least: int, *, evenly: bool) -> Choice:
+    """Tasks on nodes that all have room for `room`: packed in index order after `least` on each, or evenly."""
+    count = nodes.bit_count()
+    if evenly:
+        each, more = divmod(tasks, count)
+        sizes = [(more, each + 1), (count - more, each)]
+    else:
+        if least * count > tasks:
+            room, least = least, 1
+        spare, extra = room - least, tasks - least * count
+        full, rest = divmod(extra, spare) if spare else (0, 0)
+        sizes = [(full, room), (1 if rest else 0, least + rest), (count - full - (1 if rest else 0), least)]
+    choice: Choice = []
+    for size, on_each in sizes:
+        if size == count and not choice:
+            return [(nodes, on_each)]
+        if size:
+            part = nodeset.lowest(nodes, size)
+            nodes ^= part
+            choice.append((part, on_each))
+    return choice
