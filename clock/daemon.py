@@ -15,7 +15,7 @@ import socket
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import msgpack
 import uvloop
@@ -57,9 +57,9 @@ def make_loop(cluster: Cluster) -> asyncio.AbstractEventLoop:
     return ScaledEventLoop() if cluster.time == "scaled" else uvloop.new_event_loop()
 
 
-def set_up_logging(level: int = logging.INFO) -> None:
+def set_up_logging(level: int = logging.INFO, stream: TextIO | None = None) -> None:
     """Log to stderr, which `understudy up` sends to RUN_DIR/logs/NAME.log."""
-    logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
+    logging.basicConfig(stream=stream or sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
 
 
 def write_pid_file(run_dir: Path, name: str) -> Path:

@@ -35,6 +35,7 @@ class Cluster:
     time: str = "real"  # real, scaled, virtual
     rate: float = 1.0
     epoch: float = 0.0
+    zero: float = 0.0  # where "30d" of `understudy clock break 30d` counts from: a trace's zero; the epoch if 0
     executor: str = "emulated"  # emulated, real
     state: str = "disk"  # disk, memory
     controller: str = ""

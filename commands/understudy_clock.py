@@ -1,0 +1,209 @@
+"""`understudy clock`: the simulation monitor. Stops a cluster's time at an instant, after which every ordinary command works on the cluster as it is then.
+
+Place: a sub-command of `understudy`; speaks to the clock service (understudy.clock.service) in frames of its own kind, authenticated as any command.
+"""
+
+from __future__ import annotations
+
+import re
+import time as real_time
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from understudy.commands.locate import Location
+    from understudy.model.cluster import Cluster
+    from understudy.protocol.messages import ClockStatus
+
+app = typer.Typer(no_args_is_help=True, help="Look at the clock of a running cluster, stop it, go on.", pretty_exceptions_enable=False)
+
+_UNIT_S = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+RunDir = Annotated[Path | None, typer.Option("--run-dir", help="The cluster's run directory; else SLURM_CONF's cluster, else the last one started.")]
+
+
+def duration_s(text: str) -> float | None:
+    """Seconds of `90`, `30d`, `1d12h`, `5m`; None if it is not a duration."""
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        return float(text)
+    if not re.fullmatch(r"(\d+(\.\d+)?(s|min|m|h|d|w))+", text):
+        return None
+    return sum(float(number) * _UNIT_S[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(s|min|m|h|d|w)", text))
+
+
+def instant(text: str, zero: float) -> float:
+    """The cluster's time that `30d` (after `zero`) or `2030-01-20T12:00:00` means, in seconds since the epoch.
+
+    Raises:
+        ValueError: neither.
+    """
+    offset = duration_s(text)
+    if offset is not None:
+        return zero + offset
+    try:
+        return datetime.fromisoformat(text).timestamp()  # naive: local time, as all of Slurm's times
+    except ValueError:
+        raise ValueError(f"{text!r} is neither a time after the start (30d, 12h, 1d6h30m) nor an instant (2030-01-20T12:00:00)") from None
+
+
+class ClockError(Exception):
+    """The clock could not be asked, or refused; the text is for the user."""
+
+
+def ask(location: Location, action: str, value: float = 0.0, text: str = "") -> ClockStatus:
+    """Send one request to the clock service.
+
+    Raises:
+        ClockError: no service, not permitted, or what was asked for cannot be.
+    """
+    import msgpack
+    import msgspec
+
+    from understudy.auth.handshake import MAX_HANDSHAKE, AuthError, SealedChannel, client_hello, frame, read_challenge
+    from understudy.clock import frames
+    from understudy.commands.client import open_socket, secret
+    from understudy.protocol.messages import ClockControl, ClockStatus, Failure
+
+    if not location.clock:
+        raise ClockError("the cluster runs in real time and has no clock service")
+    import os
+
+    def read(most: int) -> bytes:
+        data = b""
+        while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
+            part = sock.recv(1 << 16)
+            if not part:
+                raise ConnectionResetError("closed by the clock service")
+            data += part
+            if len(data) > most:
+                raise AuthError("frame too long")
+        return data[4:]
+
+    try:
+        sock = open_socket(location.clock)
+        hello = client_hello("command", os.geteuid(), os.getegid(), is_daemon=False)
+        sock.sendall(frame(hello))
+        challenge = read(MAX_HANDSHAKE)
+        read_challenge(challenge)
+        channel = SealedChannel(secret(location, hello, challenge), is_client=True)
+        control = msgspec.msgpack.encode(ClockControl(action, value, text))
+        sock.sendall(channel.seal(msgpack.packb([frames.CONTROL, 1, control])))
+        _, _, packed = msgpack.unpackb(channel.open(read(1 << 20)))
+        sock.close()
+    except (OSError, AuthError) as error:
+        raise ClockError(f"no answer from the clock service at {location.clock}: {error}") from error
+    answer = msgspec.msgpack.decode(packed, type=ClockStatus | Failure)
+    if isinstance(answer, Failure):
+        raise ClockError(answer.text)
+    return answer
+
+
+def _find(run_dir: Path | None) -> tuple[Location, Cluster | None]:
+    from understudy.commands import locate
+    from understudy.model.cluster import Cluster
+
+    if run_dir is not None:
+        cluster = Cluster.load(run_dir)
+        location = locate.Location(
+            name=cluster.name, run_dir=str(run_dir), controller=cluster.controller, agent=cluster.agent, clock=cluster.clock, key_file=cluster.key_file
+        )
+        return location, cluster
+    location = locate.find()
+    try:
+        return location, Cluster.load(Path(location.run_dir)) if location.run_dir else None
+    except (OSError, ValueError, TypeError):
+        return location, None
+
+
+def _do(run_dir: Path | None, action: str, value: float | str = 0.0) -> None:
+    from understudy.commands.locate import BadConfigurationError, NoClusterError
+
+    try:
+        location, cluster = _find(run_dir)
+        zero = (cluster.zero or cluster.epoch) if cluster is not None else 0.0
+        status = ask(location, action, instant(value, zero) if isinstance(value, str) else value)
+    except (ClockError, NoClusterError, BadConfigurationError, OSError, ValueError, TypeError) as error:
+        typer.echo(f"understudy clock: error: {error}", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(render(status, zero))
+
+
+def render(status: Any, zero: float) -> str:
+    """One paragraph on the state of the clock."""
+    since = max(0.0, status.now - zero)
+    days, rest = divmod(since, 86400)
+    when = real_time.strftime("%Y-%m-%dT%H:%M:%S", real_time.localtime(status.now))
+    speed = "as fast as possible" if status.mode == "virtual" and not status.rate else f"{status.rate:g} times real time"
+    lines = [
+        f"{status.mode} time, {status.state}" + (f" ({status.reason})" if status.reason else ""),
+        f"  now          {when}, {int(days)} d {real_time.strftime('%H:%M:%S', real_time.gmtime(rest))} after the start",
+        f"  speed        {speed}",
+        f"  participants {', '.join(status.participants) or 'none'}",
+    ]
+    if status.mode == "virtual":
+        lines.append(f"  windows      {status.windows:,}")
+    return "\n".join(lines)
+
+
+@app.command("status")
+def status(run_dir: RunDir = None) -> None:
+    """Show what time it is in the cluster, and whether time runs."""
+    _do(run_dir, "status")
+
+
+@app.command("pause")
+def pause(run_dir: RunDir = None) -> None:
+    """Stop time; commands go on working on the cluster as it is."""
+    _do(run_dir, "pause")
+
+
+@app.command("resume")
+def resume(run_dir: RunDir = None) -> None:
+    """Go on."""
+    _do(run_dir, "resume")
+
+
+@app.command("step")
+def step(amount: Annotated[str, typer.Argument(help="Windows (1, 10) or a duration with its unit (30s, 2h, 1d).")] = "1", run_dir: RunDir = None) -> None:
+    """Let a few windows of virtual time pass, or a duration, then stop."""
+    if amount.isdigit():
+        _do(run_dir, "step", float(amount))
+    else:
+        seconds = duration_s(amount)
+        if seconds is None:
+            typer.echo(f"understudy clock: error: {amount!r} is neither a number of windows nor a duration", err=True)
+            raise typer.Exit(1)
+        _do(run_dir, "step-for", seconds)
+
+
+@app.command("run-until")
+def run_until(when: Annotated[str, typer.Argument(help="30d, 12h, 1d6h after the start, or 2030-01-20T12:00:00.")], run_dir: RunDir = None) -> None:
+    """Go on, and stop at an instant."""
+    _do(run_dir, "run-until", when)
+
+
+@app.command("rate")
+def rate(
+    factor: Annotated[float, typer.Argument(help="Times real time; 0 under virtual time: as fast as possible.")], run_dir: RunDir = None
+) -> None:
+    """Let time run N times as fast as real time."""
+    _do(run_dir, "rate", factor)
+
+
+@app.command("break")
+def break_at(
+    when: Annotated[list[str], typer.Argument(help="30d (after the start), an instant, `every 1d`, or `off`.")], run_dir: RunDir = None
+) -> None:
+    """Stop at an instant, or at each multiple of a period, before anything happens then. Time goes on meanwhile."""
+    match when:
+        case ["off"]:
+            _do(run_dir, "break-every", 0.0)
+        case ["every", period] if (seconds := duration_s(period)):
+            _do(run_dir, "break-every", seconds)
+        case [single]:
+            _do(run_dir, "break", single)
+        case _:
+            typer.echo("understudy clock: error: break TIME, break every PERIOD, or break off", err=True)
+            raise typer.Exit(1)
