@@ -1,0 +1,307 @@
+"""The node daemon's core: the jobs on its nodes, each with a phase, and what must be done about every message and event. No I/O, no time.
+
+Place: `daemon.py` hands in messages and events and carries out the effects that come back; executors run the scripts. It must not know sockets,
+processes or clocks. Follows: `../docs/architecture.md` on a job's life.
+
+A batch job's run is known by its key, (job id, restart count): news of an earlier run of a requeued job never touches a later one. Every request
+may come twice, since whoever got no answer asks again; a second one is answered as the first and has no effect.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from understudy.model.hostlist import compress, expand
+from understudy.noded.faults import FaultTable
+from understudy.protocol.messages import BatchComplete, EpilogComplete, Failure, LaunchBatch, Message, Ok, SignalJob, TerminateJob
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from understudy.auth.credential import Credential
+
+Key = tuple[int, int]  # job id, restart count
+
+OK: Final = Ok()
+INVALID_JOB: Final = 2017
+ALREADY_DONE: Final = 2021
+INVALID_CREDENTIAL: Final = 2026
+
+_PAST_RUNS: Final = 10_000  # ended runs that are remembered, to recognise late copies of their messages
+_CACHED_PARTS: Final = 4096
+
+
+class Phase(Enum):
+    """Where a run is in its life on the node."""
+
+    RUNNING = "running"
+    ENDED = "ended"  # the script has ended by itself; the controller has yet to say TerminateJob
+    TERMINATING = "terminating"  # the script is being killed
+    EPILOG = "epilog"
+
+
+class Event(Enum):
+    """What can happen to a run."""
+
+    SCRIPT_ENDED = "script ended"
+    TERMINATED = "terminated"
+
+
+TRANSITIONS: Final[Mapping[tuple[Phase, Event], Phase]] = {
+    (Phase.RUNNING, Event.SCRIPT_ENDED): Phase.ENDED,
+    (Phase.RUNNING, Event.TERMINATED): Phase.TERMINATING,
+    (Phase.TERMINATING, Event.SCRIPT_ENDED): Phase.EPILOG,
+    (Phase.ENDED, Event.TERMINATED): Phase.EPILOG,
+}
+
+
+@dataclass(slots=True)
+class NodeJob:
+    """One run of a job. `nodes`: those of its nodes for which this daemon stands; `first_node`: where its script runs."""
+
+    key: Key
+    nodes: str
+    first_node: str
+    user_id: int
+    phase: Phase = Phase.RUNNING
+    epilogs: int = 0  # how many groups of nodes are still in their epilog
+
+    def advance(self, event: Event) -> None:
+        """Move the run. An event that cannot happen in its phase is a bug."""
+        after = TRANSITIONS.get((self.phase, event))
+        assert after is not None, f"{event.value} while {self.phase.value}: {self}"
+        self.phase = after
+
+
+# --- effects -------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class StartScript:
+    """Have the executor run the script; its end comes back as `script_ended`."""
+
+    launch: LaunchBatch
+
+
+@dataclass(slots=True)
+class SignalScript:
+    """Have the executor send a signal to the job's processes, or to the script alone."""
+
+    key: Key
+    signal: int
+    batch_only: bool
+
+
+@dataclass(slots=True)
+class KillScript:
+    """Have the executor end the script and all processes of the job; its end comes back as `script_ended`."""
+
+    key: Key
+
+
+@dataclass(slots=True)
+class RunEpilog:
+    """Run the epilog on the nodes, taking at least `delay_s`; its end comes back as `epilog_done`."""
+
+    job: NodeJob
+    nodes: str
+    delay_s: float
+
+
+@dataclass(slots=True)
+class Report:
+    """Tell the controller, until it acknowledges. `node` speaks."""
+
+    message: BatchComplete | EpilogComplete
+    node: str
+
+
+@dataclass(slots=True)
+class Forget:
+    """Nothing is left of the run: reports of its script's end need not be repeated, and its files may go."""
+
+    key: Key
+
+
+Effect = StartScript | SignalScript | KillScript | RunEpilog | Report | Forget
+Step = tuple[Message | None, list[Effect]]  # the answer (None: none, as if the node were dead) and what to do after it was sent
+
+
+class OwnNodes:
+    """The nodes for which a daemon stands. `is_all`: there are no others in the cluster, so every job's nodes are own nodes."""
+
+    def __init__(self, expression: str, *, is_all: bool) -> None:
+        self.expression, self.is_all = expression, is_all
+        self.names = dict.fromkeys(expand(expression))
+        self._parts: dict[str, tuple[str, str]] = {}
+
+    def __contains__(self, node: str) -> bool:
+        return node in self.names
+
+    def part(self, expression: str) -> tuple[str, str]:
+        """Those of the nodes that are own nodes, and the first of all."""
+        found = self._parts.get(expression)
+        if found is None:
+            if self.is_all:
+                found = expression, _first(expression)
+            else:
+                names = expand(expression)
+                found = compress([name for name in names if name in self.names]), names[0] if names else ""
+            if len(self._parts) >= _CACHED_PARTS:
+                self._parts.clear()
+            self._parts[expression] = found
+        return found
+
+
+def _first(expression: str) -> str:
+    head, bracket, rest = expression.partition("[")
+    if bracket and "," not in head and rest.count("]") == 1 and rest.endswith("]"):
+        return head + rest.partition(",")[0].partition("-")[0].rstrip("]")
+    names = expand(expression)
+    return names[0] if names else ""
+
+
+class NodeCore:
+    """All runs on the daemon's nodes.
+
+    `reports_killed`: a script that TerminateJob ended is reported, too, because only its end tells how (a script may catch SIGTERM and exit with
+    a code of its own); an emulated one ends as the controller expects, and the message is saved.
+    """
+
+    def __init__(self, own: OwnNodes, faults: FaultTable | None = None, *, reports_killed: bool = False) -> None:
+        self.own = own
+        self.faults = faults if faults is not None else FaultTable()
+        self.reports_killed = reports_killed
+        self.jobs: dict[Key, NodeJob] = {}
+        self._past: OrderedDict[Key, bool] = OrderedDict()  # whether it was launched here before it was over
+
+    @property
+    def running_jobs(self) -> list[int]:
+        """Ids of the jobs of which something is left on the nodes."""
+        return sorted({job_id for job_id, _ in self.jobs})
+
+    # --- messages -----------------------------------------------------------------------------------------------------------
+
+    def launch(self, message: LaunchBatch, credential: Credential) -> Step:
+        """LaunchBatch, with what its credential says."""
+        key = message.job_id, message.restart
+        signed = credential.job_id, credential.restart, credential.user_id, credential.nodes
+        if signed != (*key, message.user_id, message.nodes):
+            return Failure(INVALID_CREDENTIAL, f"the credential of job {credential.job_id} is not for this launch of job {message.job_id}"), []
+        nodes, first = self.own.part(message.nodes)
+        if self.faults:
+            fault = self.faults.of(first)
+            if fault.silent:
+                return None, []
+            if fault.launch_code:
+                return Failure(fault.launch_code, fault.launch_text), []
+        if key in self.jobs:
+            return OK, []
+        if key in self._past:
+            return (OK if self._past[key] else Failure(ALREADY_DONE, f"job {message.job_id} was terminated before its launch arrived")), []
+        if first not in self.own:
+            return Failure(INVALID_CREDENTIAL, f"job {message.job_id} begins on {first}, which is not one of this daemon's nodes"), []
+        self.jobs[key] = NodeJob(key, nodes, first, message.user_id)
+        return OK, [StartScript(message)]
+
+    def terminate(self, message: TerminateJob, nodes: str = "") -> Step:
+        """TerminateJob. `nodes`: own nodes that are asked, where the message came down the tree ("" otherwise)."""
+        key = message.job_id, message.restart
+        job = self.jobs.get(key)
+        if job is None:
+            return self._terminate_unknown(key, nodes or (self.own.part(message.nodes)[0] if message.nodes else ""))
+        if self.faults and not self._audible(job.nodes):
+            return None, []
+        if job.phase is Phase.RUNNING:
+            job.advance(Event.TERMINATED)
+            return OK, [KillScript(key)]
+        if job.phase is Phase.ENDED:
+            job.advance(Event.TERMINATED)
+            return OK, self._begin_epilog(job)
+        return OK, []
+
+    def _terminate_unknown(self, key: Key, nodes: str) -> Step:
+        """Part of a job whose script runs elsewhere, or long over: all the same the controller waits for the nodes."""
+        nodes = nodes or self.own.expression
+        if self.faults and not self._audible(nodes):
+            return None, []
+        self._remember(key, launched=self._past.get(key, False))
+        job = self.jobs[key] = NodeJob(key, nodes, "", -1, Phase.EPILOG)
+        return OK, self._begin_epilog(job)
+
+    def signal(self, message: SignalJob) -> Step:
+        """SignalJob."""
+        key = message.job_id, message.restart
+        job = self.jobs.get(key)
+        if job is None or job.phase is not Phase.RUNNING:
+            return Failure(INVALID_JOB, "Invalid job id specified"), []
+        if self.faults and self.faults.of(job.first_node).silent:
+            return None, []
+        return OK, [SignalScript(key, message.signal, message.batch_only)]
+
+    def end_unknown(self, job_ids: Iterable[int]) -> list[Effect]:
+        """The controller knows nothing of these jobs: end them."""
+        wanted = set(job_ids)
+        effects: list[Effect] = []
+        for job_id, restart in [key for key in self.jobs if key[0] in wanted]:
+            effects += self.terminate(TerminateJob(job_id, restart))[1]
+        return effects
+
+    # --- events -------------------------------------------------------------------------------------------------------------
+
+    def script_ended(self, key: Key, exit_code: int, signal: int, *, timed_out: bool = False) -> list[Effect]:
+        """The executor has seen the script's end."""
+        job = self.jobs[key]
+        job.advance(Event.SCRIPT_ENDED)
+        effects: list[Effect] = []
+        if job.phase is Phase.ENDED or self.reports_killed:
+            effects.append(Report(BatchComplete(key[0], key[1], exit_code, signal, timed_out, job.first_node), job.first_node))
+        if job.phase is Phase.EPILOG:
+            effects += self._begin_epilog(job)
+        return effects
+
+    def epilog_done(self, job: NodeJob, nodes: str) -> list[Effect]:
+        """The executor has run the epilog on these nodes."""
+        job.epilogs -= 1
+        effects: list[Effect] = [Report(EpilogComplete(job.key[0], job.key[1], nodes), "" if not self.faults else _first(nodes))]
+        if job.epilogs == 0:
+            effects += self._forget(job)
+        return effects
+
+    def adopt(self, message: LaunchBatch, *, terminating: bool) -> None:
+        """A run of an earlier life of this daemon goes on."""
+        key = message.job_id, message.restart
+        nodes, first = self.own.part(message.nodes)
+        self.jobs[key] = NodeJob(key, nodes, first, message.user_id, Phase.TERMINATING if terminating else Phase.RUNNING)
+
+    # --- the rest -----------------------------------------------------------------------------------------------------------
+
+    def _begin_epilog(self, job: NodeJob) -> list[Effect]:
+        if not self.faults:
+            job.epilogs = 1
+            return [RunEpilog(job, job.nodes, 0.0)]
+        groups: dict[float, list[str]] = {}
+        for node in expand(job.nodes):
+            fault = self.faults.of(node)
+            if not fault.silent:
+                groups.setdefault(fault.epilog_s, []).append(node)
+        job.epilogs = len(groups)
+        if not groups:
+            return self._forget(job)
+        return [RunEpilog(job, compress(groups[delay_s]), delay_s) for delay_s in sorted(groups)]
+
+    def _forget(self, job: NodeJob) -> list[Effect]:
+        del self.jobs[job.key]
+        self._remember(job.key, launched=job.user_id >= 0 or self._past.get(job.key, False))
+        return [Forget(job.key)]
+
+    def _remember(self, key: Key, *, launched: bool) -> None:
+        self._past[key] = launched
+        if len(self._past) > _PAST_RUNS:
+            self._past.popitem(last=False)
+
+    def _audible(self, nodes: str) -> bool:
+        return any(not self.faults.of(node).silent for node in expand(nodes))

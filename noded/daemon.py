@@ -1,0 +1,315 @@
+"""The node daemon's edge: requests to the core, its effects to the executor, the controller and other node daemons.
+
+Place: between the messenger, the cluster's time, an executor and the core. It decides nothing about jobs. In the emulated path a request costs no
+task, no timer of its own and no disk write.
+
+The answer to a request is sent before its effects are carried out, so the controller hears Ok to TerminateJob before EpilogComplete.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from understudy.auth.credential import CredentialError
+from understudy.model.hostlist import compress, expand
+from understudy.noded.core import (
+    INVALID_CREDENTIAL,
+    OK,
+    Effect,
+    Forget,
+    KillScript,
+    NodeCore,
+    NodeJob,
+    Report,
+    RunEpilog,
+    SignalScript,
+    StartScript,
+    Step,
+)
+from understudy.noded.reports import CONTROLLER, Reports, is_passing, pause_s
+from understudy.protocol.messages import (
+    AnyMessage,
+    BatchComplete,
+    EpilogComplete,
+    Failure,
+    Forward,
+    LaunchBatch,
+    Message,
+    Ping,
+    Reconfigure,
+    Registered,
+    RegisterNodes,
+    Shutdown,
+    SignalJob,
+    TerminateJob,
+)
+from understudy.protocol.tree import TIMED_OUT, UNKNOWN_NODE, WELL, ForwardTree, Outcome, Routes, Send, Target, budget_s, merged
+
+if TYPE_CHECKING:
+    import asyncio
+    import logging
+    from collections.abc import Callable, Sequence
+
+    from understudy.auth.credential import Verifier
+    from understudy.clock.timekeeper import Timekeeper
+    from understudy.noded.core import Key
+    from understudy.noded.executor import Executor
+    from understudy.noded.journal import Journal
+    from understudy.protocol.messenger import Messenger, Request
+
+ACCESS_DENIED: Final = 2002
+UNEXPECTED: Final = 1000
+_decode: Final = msgspec.msgpack.Decoder(AnyMessage).decode
+
+
+class FrontEnd:
+    """One node daemon. `boot_time`: of its nodes, in the cluster's time. `stop` is called when the daemon is told to end."""
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        core: NodeCore,
+        messenger: Messenger,
+        time: Timekeeper,
+        verifier: Verifier,
+        routes: Routes,
+        log: logging.Logger,
+        *,
+        boot_time: float,
+        journal: Journal | None = None,
+        stop: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.name, self.address, self.core = name, address, core
+        self._messenger, self._time, self._verifier, self.routes, self._log = messenger, time, verifier, routes, log
+        self._boot_time, self._start_time = boot_time, time.now()
+        self._journal, self._stop = journal, stop
+        self.reports = Reports(messenger, time, core.faults, log, journal)
+        self._registration = 0  # the number of the last round of registering
+        self.is_registered = False
+        self.executor: Executor
+
+    def start(self, executor: Executor) -> None:
+        """Begin: the executor gives `script_ended` as its `on_ended`."""
+        self.executor = executor
+        self._messenger.set_handler(self.handle)
+        self.register()
+
+    # --- telling the controller -----------------------------------------------------------------------------------------------
+
+    def register(self) -> None:
+        """Announce the nodes, until the controller has taken note."""
+        self._registration += 1
+        self.is_registered = False
+        self._register(self._registration, 1)
+
+    def _register(self, registration: int, attempt: int) -> None:
+        if registration != self._registration:
+            return
+
+        def answered(answer: Message) -> None:
+            if registration != self._registration:
+                return
+            if isinstance(answer, Registered):
+                self.is_registered = True
+                if answer.unknown_jobs:
+                    self._log.warning("the controller does not know jobs %s: ending them", answer.unknown_jobs)
+                    self.do(self.core.end_unknown(answer.unknown_jobs))
+                return
+            if attempt == 1 or not is_passing(answer):
+                self._log.warning("registration not accepted, trying again: %s", answer.text if isinstance(answer, Failure) else answer)
+            self._time.call_at(self._time.now() + pause_s(attempt), self._register, registration, attempt + 1)
+
+        own = self.core.own
+        message = RegisterNodes(self.name, self.address, own.expression, self._boot_time, self._start_time, self.core.running_jobs)
+        self._messenger.send(CONTROLLER, message, answered)
+
+    def script_ended(self, key: Key, exit_code: int, signal: int, *, timed_out: bool) -> None:
+        """The executor's word that a script has ended."""
+        self.do(self.core.script_ended(key, exit_code, signal, timed_out=timed_out))
+
+    # --- being asked ----------------------------------------------------------------------------------------------------------
+
+    def handle(self, request: Request) -> Message | None:
+        """Answer a request."""
+        message = request.message
+        if not request.sender.is_daemon and not isinstance(message, Ping):
+            return Failure(ACCESS_DENIED, "Access/permission denied")
+        if isinstance(message, Forward):
+            return _Forwarding(self, message, request.reply).begin()
+        answer, effects = self.step(message, "")
+        if answer is not None and effects:
+            request.reply(answer)
+            self.do(effects)
+            return None
+        return answer
+
+    def step(self, message: Message, nodes: str) -> Step:
+        """The answer to a message and what to do about it. `nodes`: own nodes that are asked, where the message came down the tree ("" otherwise)."""
+        match message:
+            case LaunchBatch():
+                try:
+                    credential = self._verifier.verify(message.credential, self._time.now())
+                except CredentialError as error:
+                    self._log.warning("launch of job %d refused: %s", message.job_id, error)
+                    return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}"), []
+                step = self.core.launch(message, credential)
+                if self._journal is not None and step[1]:
+                    self._journal.put(message)
+                return step
+            case TerminateJob():
+                step = self.core.terminate(message, nodes)
+                if self._journal is not None and (message.job_id, message.restart) in self.core.jobs:
+                    self._journal.put(message)
+                return step
+            case SignalJob():
+                return self.core.signal(message)
+            case Ping():
+                return OK, []
+            case Reconfigure():
+                self.register()
+                return OK, []
+            case Shutdown():
+                self._stop()
+                return OK, []
+            case _:
+                return Failure(UNEXPECTED, f"Unexpected message received: {type(message).__name__}"), []
+
+    def resume(self, entries: Sequence[Message]) -> list[LaunchBatch]:
+        """Take up what an earlier life of this daemon wrote in its journal; the launches whose scripts the executor must look after again."""
+        ending = {(entry.job_id, entry.restart): entry for entry in entries if isinstance(entry, TerminateJob)}
+        launches = [entry for entry in entries if isinstance(entry, LaunchBatch)]
+        for launch in launches:
+            self.core.adopt(launch, terminating=ending.pop((launch.job_id, launch.restart), None) is not None)
+        for entry in entries:
+            if isinstance(entry, BatchComplete | EpilogComplete):
+                self.reports.send(entry, "")
+        for order in ending.values():
+            self.do(self.core.terminate(order)[1])
+        return launches
+
+    def do(self, effects: list[Effect]) -> None:
+        """Carry out what the core wants."""
+        for effect in effects:
+            match effect:
+                case Report():
+                    self.reports.send(effect.message, effect.node)
+                case StartScript():
+                    self.executor.start(effect.launch)
+                case RunEpilog():
+                    self.executor.run_epilog(effect.job, effect.nodes, effect.delay_s, self._epilog_done)
+                case KillScript():
+                    self.executor.kill(effect.key)
+                case SignalScript():
+                    self.executor.signal(effect.key, effect.signal, batch_only=effect.batch_only)
+                case Forget():
+                    self.executor.forget(effect.key)
+                    if self._journal is not None:
+                        self._journal.forget(effect.key)
+
+    # --- what a Forward needs -------------------------------------------------------------------------------------------------
+
+    def audible(self, nodes: list[str]) -> list[str]:
+        """Those of the nodes that are not silent."""
+        faults = self.core.faults
+        return [node for node in nodes if not faults.of(node).silent] if faults else nodes
+
+    def call_later(self, delay_s: float, callback: Callable[..., None], *args: object) -> asyncio.TimerHandle:
+        return self._time.call_at(self._time.now() + delay_s, callback, *args)
+
+    def send(self, peer: str, message: Message, on_reply: Callable[[Message], None], timeout_s: float) -> None:
+        self._messenger.send(peer, message, on_reply, timeout_s)
+
+    def _epilog_done(self, job: NodeJob, nodes: str) -> None:
+        self.do(self.core.epilog_done(job, nodes))
+
+
+class _Forwarding:
+    """One `Forward` that is being served: the own nodes' answers, and the tree below."""
+
+    def __init__(self, front_end: FrontEnd, message: Forward, reply: Callable[[Message], None]) -> None:
+        self._front_end, self._message, self._reply = front_end, message, reply
+        self._nodes: list[str] = []
+        self._known: dict[str, Outcome] = {}
+        self._tree: ForwardTree | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._waits_for_silent = False
+        self._is_done = False
+
+    def begin(self) -> Message | None:
+        """Do the own nodes' part and send on the rest. An answer only if the message makes no sense; otherwise it goes through `reply`."""
+        front_end, message = self._front_end, self._message
+        try:
+            inner = _decode(message.inner)
+            self._nodes = list(dict.fromkeys(expand(message.nodes)))
+        except (msgspec.DecodeError, ValueError) as error:
+            return Failure(UNEXPECTED, f"malformed message to forward: {error}")
+        if isinstance(inner, Forward | LaunchBatch):
+            return Failure(UNEXPECTED, f"{type(inner).__name__} is not for many nodes")
+        own, rest, strangers = self._divide()
+        self._known |= dict.fromkeys(strangers, (UNKNOWN_NODE, "Invalid node name specified"))
+        effects: list[Effect] = []
+        if own:
+            audible = front_end.audible(own)
+            if not audible:
+                return None  # a dead node neither answers nor forwards
+            answer, effects = front_end.step(inner, audible[0] if len(audible) == 1 else compress(audible))
+            outcome = (answer.code, answer.text) if isinstance(answer, Failure) else WELL
+            self._known |= dict.fromkeys(audible, outcome)
+            if len(audible) < len(own):
+                self._waits_for_silent = True
+                front_end.call_later(message.timeout_s, self._give_up_silent, [node for node in own if node not in self._known])
+        tree = self._tree = ForwardTree(message.inner, rest, message.width, message.timeout_s, every_hop=message.every_hop)
+        sends = tree.start()
+        if sends:
+            size = len(rest) + bool(own)
+            self._deadline = front_end.call_later(budget_s(size, message.width, message.timeout_s), self._expire)
+            self._send(sends)
+        self._finish_if_complete()
+        front_end.do(effects)
+        return None
+
+    def _divide(self) -> tuple[list[str], list[Target], list[str]]:
+        targets, strangers = self._front_end.routes.targets(self._nodes, every_hop=self._message.every_hop)
+        own: list[str] = []
+        rest: list[Target] = []
+        for position, target in enumerate(targets):
+            if target.peer == self._front_end.name and (position == 0 or not self._message.every_hop):
+                own += target.nodes
+            else:
+                rest.append(target)
+        return own, rest, strangers
+
+    def _send(self, sends: list[Send]) -> None:
+        for each in sends:
+            self._front_end.send(each.peer, each.message, partial(self._answered, each.hop), each.timeout_s)
+
+    def _answered(self, hop: int, answer: Message) -> None:
+        assert self._tree is not None
+        self._send(self._tree.answered(hop, answer))
+        self._finish_if_complete()
+
+    def _give_up_silent(self, nodes: list[str]) -> None:
+        self._known |= dict.fromkeys(nodes, (TIMED_OUT, "no answer in time"))
+        self._waits_for_silent = False
+        self._finish_if_complete()
+
+    def _expire(self) -> None:
+        assert self._tree is not None
+        self._deadline = None
+        self._tree.expire()
+        self._finish_if_complete()
+
+    def _finish_if_complete(self) -> None:
+        tree = self._tree
+        if tree is None or tree.result is None or self._waits_for_silent or self._is_done:
+            return
+        self._is_done = True
+        if self._deadline is not None:
+            self._deadline.cancel()
+        for reply in tree.result.replies:
+            self._known |= dict.fromkeys(expand(reply.nodes), (reply.code, reply.text))
+        self._reply(merged({node: self._known[node] for node in self._nodes}))

@@ -1,0 +1,211 @@
+"""The emulated executor: scripts are not run; each ends at the time that its Emulation says.
+
+Place: an executor of the node daemon (see executor.py). `EmulatedJobs` is pure: a heap of ends in order of (time, job id); `EmulatedExecutor`
+ties it to the cluster's time with one timer for the earliest, because a timer a job would cost the event loop more than all the rest of a job.
+
+Where a job's behaviour comes from, first found first taken, for each of run time, exit code and signal: the message's Emulation; lines
+`#UNDERSTUDY run=SECONDS exit=CODE signal=N` of the script; UNDERSTUDY_RUN, UNDERSTUDY_EXIT and UNDERSTUDY_SIGNAL of its environment; literal
+`sleep N` commands and a last line `exit N` of the script; the cluster's default.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from understudy.protocol.messages import Emulation, LaunchBatch
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from understudy.clock.timekeeper import Timekeeper
+    from understudy.noded.core import Key, NodeJob
+    from understudy.noded.executor import OnEnded
+
+# What a script that catches nothing survives, beside those that stop and continue it. SIGUSR1 and SIGUSR2 would end such a script, but nobody
+# sends them to one that does not expect them.
+_IGNORED: Final = frozenset({0, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH})
+_STOPPING: Final = frozenset({signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU})
+
+# --- how a job behaves ---------------------------------------------------------------------------------------------------------
+
+_DIRECTIVE: Final = re.compile(r"^#UNDERSTUDY[ \t]+(.*)$", re.MULTILINE)
+_SETTING: Final = re.compile(r"\b(run|exit|signal)=(\d+(?:\.\d*)?)")
+_SLEEP: Final = re.compile(r"(?<![\w./-])(?:/usr)?(?:/bin/)?sleep((?:[ \t]+(?:\d+\.?\d*|\.\d+)[smhd]?)+)(?![\w.])[ \t]*(&(?!&))?")
+_EXIT: Final = re.compile(r"(?:^|[;&\s])exit[ \t]+(\d+)[ \t]*;?\s*\Z")
+_UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def emulation_of(launch: LaunchBatch, default_run_s: float) -> Emulation:
+    """How the job behaves."""
+    if launch.emulation is not None:
+        return launch.emulation
+    said: dict[str, float] = {}
+    commands = "\n".join(line for line in launch.script.splitlines() if not line.lstrip().startswith("#"))
+    ending = _EXIT.search(commands.rstrip())
+    if ending:
+        said["exit"] = int(ending[1])
+    naps = [match[1] for match in _SLEEP.finditer(commands) if not match[2]]  # in the background, nobody waits for it
+    if naps:
+        said["run"] = sum(_nap_s(nap) for nap in naps)
+    for source in (launch.spec.environment if launch.spec is not None else [], launch.environment):
+        for entry in source:
+            if entry.startswith("UNDERSTUDY_"):
+                name, _, value = entry[len("UNDERSTUDY_") :].partition("=")
+                said |= {key: float(number) for key, number in _SETTING.findall(f"{name.lower()}={value}")}
+    for directive in _DIRECTIVE.findall(launch.script):
+        said |= {key: float(number) for key, number in _SETTING.findall(directive)}
+    return Emulation(said.get("run", default_run_s), int(said.get("exit", 0)) & 0xFF, int(said.get("signal", 0)))
+
+
+def _nap_s(arguments: str) -> float:
+    return sum(float(word.rstrip("smhd")) * _UNIT_S.get(word[-1], 1) for word in arguments.split())
+
+
+# --- the heap of ends ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Ended:
+    """A job's end."""
+
+    key: Key
+    exit_code: int
+    signal: int
+    timed_out: bool = False
+
+
+@dataclass(slots=True)
+class _Run:
+    end: float
+    ended: Ended
+    left_s: float = 0.0  # while suspended
+    suspended: bool = False
+
+
+class EmulatedJobs:
+    """The jobs that run, and when each ends. Times are seconds of the cluster's clock."""
+
+    def __init__(self, default_run_s: float) -> None:
+        self._default_run_s = default_run_s
+        self._runs: dict[Key, _Run] = {}
+        self._heap: list[tuple[float, Key]] = []
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def start(self, launch: LaunchBatch, now: float) -> None:
+        """A job begins."""
+        emulation = emulation_of(launch, self._default_run_s)
+        key = launch.job_id, launch.restart
+        ended = Ended(key, emulation.exit_code, emulation.signal)
+        limit_s = launch.exact_limit_s
+        if limit_s is None:
+            end = now + emulation.run_s
+        elif emulation.run_s > limit_s:
+            end = launch.start_time + float(limit_s)
+            ended = Ended(key, 0, signal.SIGTERM, timed_out=True)
+        else:
+            end = launch.start_time + emulation.run_s
+        self._runs[key] = _Run(max(end, now), ended)
+        heapq.heappush(self._heap, (max(end, now), key))
+
+    def next_end(self) -> float | None:
+        """When the next job ends."""
+        heap, runs = self._heap, self._runs
+        while heap:
+            end, key = heap[0]
+            run = runs.get(key)
+            if run is not None and run.end == end and not run.suspended:
+                return end
+            heapq.heappop(heap)  # killed, suspended or put off meanwhile
+        return None
+
+    def due(self, now: float) -> list[Ended]:
+        """Take out the jobs that have ended by now, in order of time, then of job id."""
+        done = []
+        while (end := self.next_end()) is not None and end <= now:
+            _, key = heapq.heappop(self._heap)
+            done.append(self._runs.pop(key).ended)
+        return done
+
+    def kill(self, key: Key, number: int = signal.SIGTERM) -> Ended | None:
+        """End a job by a signal. None if it is not there."""
+        return Ended(key, 0, int(number)) if self._runs.pop(key, None) is not None else None
+
+    def signal(self, key: Key, number: int, now: float) -> Ended | None:
+        """Send a job a signal, which may end it."""
+        run = self._runs.get(key)
+        if run is None or number in _IGNORED:
+            return None
+        if number in _STOPPING:
+            if not run.suspended:
+                run.suspended, run.left_s = True, max(0.0, run.end - now)
+            return None
+        if number == signal.SIGCONT:
+            if run.suspended:
+                run.suspended, run.end = False, now + run.left_s
+                heapq.heappush(self._heap, (run.end, key))
+            return None
+        return self.kill(key, number)
+
+
+class EmulatedExecutor:
+    """Ends emulated jobs at the cluster's time."""
+
+    def __init__(self, time: Timekeeper, default_run_s: float, on_ended: OnEnded) -> None:
+        self._time, self._on_ended = time, on_ended
+        self.jobs = EmulatedJobs(default_run_s)
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed: float | None = None
+
+    def start(self, launch: LaunchBatch) -> None:
+        self.jobs.start(launch, self._time.now())
+        self._arm()
+
+    def signal(self, key: Key, number: int, *, batch_only: bool) -> None:  # noqa: ARG002  an emulated job is its script alone
+        ended = self.jobs.signal(key, number, self._time.now())
+        self._arm()
+        if ended is not None:
+            self._on_ended(ended.key, ended.exit_code, ended.signal, timed_out=False)
+
+    def kill(self, key: Key) -> None:
+        ended = self.jobs.kill(key)
+        self._arm()
+        if ended is not None:
+            self._on_ended(ended.key, ended.exit_code, ended.signal, timed_out=False)
+
+    def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: Callable[[NodeJob, str], None]) -> None:
+        if delay_s > 0:
+            self._time.call_at(self._time.now() + delay_s, done, job, nodes)
+        else:
+            done(job, nodes)
+
+    def forget(self, key: Key) -> None:
+        """Nothing is kept of a job."""
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _arm(self) -> None:
+        end = self.jobs.next_end()
+        if end == self._armed:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._armed = end
+        if end is not None:
+            self._timer = self._time.call_at(end, self._wake, end)
+
+    def _wake(self, end: float) -> None:
+        self._timer = self._armed = None
+        # The timer's time counts even if the clock's last digit says that it is not reached yet: else the loop would spin.
+        for ended in self.jobs.due(max(end, self._time.now())):
+            self._on_ended(ended.key, ended.exit_code, ended.signal, timed_out=ended.timed_out)
+        self._arm()

@@ -1,0 +1,42 @@
+"""What the node daemon wants of an executor: emulated.py and real.py each give one.
+
+Place: the line between the daemon's edge and how scripts are run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.noded.core import Key, NodeJob
+    from understudy.protocol.messages import LaunchBatch
+
+
+class OnEnded(Protocol):
+    """Called at the end of each script that was started, once."""
+
+    def __call__(self, key: Key, exit_code: int, signal: int, *, timed_out: bool) -> None: ...
+
+
+class Executor(Protocol):
+    """Runs batch scripts. Nothing here waits; ends are told through `OnEnded`, never from within `start`."""
+
+    def start(self, launch: LaunchBatch) -> None:
+        """Begin a script. One that cannot be begun ends at once, with what Slurm's would end."""
+
+    def signal(self, key: Key, number: int, *, batch_only: bool) -> None:
+        """Send a signal to all processes of a job, or to its script alone."""
+
+    def kill(self, key: Key) -> None:
+        """End a job's script and all its processes: gently first, by force after KillWait."""
+
+    def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: Callable[[NodeJob, str], None]) -> None:
+        """Run the epilog on the nodes, taking at least `delay_s`, then call `done(job, nodes)`."""
+
+    def forget(self, key: Key) -> None:
+        """Nothing is left of the run: its files may go."""
+
+    def close(self) -> None:
+        """The daemon ends, and all jobs with it."""

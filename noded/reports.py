@@ -1,0 +1,94 @@
+"""Reports to the controller that must not be lost: sent until they are acknowledged, with growing pauses, for as long as the controller is away.
+
+Place: the node daemon's edge; `journal.py` keeps them over a restart of the daemon where jobs are real. It does not know what the reports mean.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.protocol.messages import BatchComplete, EpilogComplete, Failure, Message
+
+if TYPE_CHECKING:
+    import logging
+    from collections.abc import Callable
+
+    from understudy.clock.timekeeper import Timekeeper
+    from understudy.noded.faults import FaultTable
+    from understudy.noded.journal import Journal
+    from understudy.protocol.messenger import Messenger
+
+CONTROLLER: Final = "controller"
+FIRST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 60.0
+TRY_AGAIN: Final = 2020  # "Job can not be altered now, try again later"
+
+ReportMessage = BatchComplete | EpilogComplete
+_Name = tuple[int, int, str]
+
+
+def pause_s(attempts: int) -> float:
+    """How long to wait after so many failed attempts (1 for the first)."""
+    return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(attempts - 1, 10))
+
+
+def is_passing(answer: Message) -> bool:
+    """Whether the answer says that it may go better later: no connection, no answer, not ready. Any other word of the controller is final."""
+    if not isinstance(answer, Failure):
+        return False
+    code = answer.code
+    return 1000 <= code < 1100 or 5000 <= code < 5100 or code in (-1, TRY_AGAIN)
+
+
+class Reports:
+    """What the controller has yet to acknowledge."""
+
+    def __init__(self, messenger: Messenger, time: Timekeeper, faults: FaultTable, log: logging.Logger, journal: Journal | None = None) -> None:
+        self._messenger, self._time, self._faults, self._log, self._journal = messenger, time, faults, log, journal
+        self._pending: dict[_Name, int] = {}  # -> failed attempts
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def send(self, message: ReportMessage, node: str) -> None:
+        """Tell the controller. `node` speaks: while it is silent, nothing is sent."""
+        name = _name(message)
+        if name in self._pending:
+            return
+        self._pending[name] = 0
+        if self._journal is not None:
+            self._journal.put(message)
+        self._try(name, message, node)
+
+    def _try(self, name: _Name, message: ReportMessage, node: str) -> None:
+        if name not in self._pending:
+            return
+        if self._faults and self._faults.of(node).silent:
+            self._again(name, message, node)
+            return
+        self._messenger.send(CONTROLLER, message, self._on_reply(name, message, node))
+
+    def _on_reply(self, name: _Name, message: ReportMessage, node: str) -> Callable[[Message], None]:
+        def answered(answer: Message) -> None:
+            if name not in self._pending:
+                return
+            if is_passing(answer):
+                if self._pending[name] == 0:
+                    self._log.warning("%s of job %d not delivered, trying again: %s", type(message).__name__, message.job_id, answer)
+                self._again(name, message, node)
+                return
+            if isinstance(answer, Failure):
+                self._log.warning("%s of job %d refused: %s", type(message).__name__, message.job_id, answer.text)
+            del self._pending[name]
+            if self._journal is not None:
+                self._journal.remove(message)
+
+        return answered
+
+    def _again(self, name: _Name, message: ReportMessage, node: str) -> None:
+        self._pending[name] += 1
+        self._time.call_at(self._time.now() + pause_s(self._pending[name]), self._try, name, message, node)
+
+
+def _name(message: ReportMessage) -> _Name:
+    return message.job_id, message.restart, message.nodes if isinstance(message, EpilogComplete) else ""
