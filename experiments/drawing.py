@@ -119,7 +119,7 @@ def linear_axis(largest: float, title: str, *, smallest: float = 0.0, unit: str 
 def time_axis(first: float, last: float) -> Axis:
     """Time since the trace's zero, in the unit that suits the span."""
     span = max(last - first, 1.0)
-    unit, name = next(((s, n) for s, n in ((_DAY, "days"), (_HOUR, "hours"), (_MINUTE, "minutes")) if span >= 2 * s), (1, "seconds"))
+    unit, name = next(((s, n) for s, n in ((_DAY, "days"), (_HOUR, "hours"), (_MINUTE, "minutes")) if span >= 4 * s), (1, "seconds"))
     step = round_step(span / unit / 9)
     begin = math.ceil(first / unit / step - 1e-9)
     ticks = [(i * step * unit, f"{i * step:,.10g}") for i in range(begin, begin + 100) if i * step * unit <= last]

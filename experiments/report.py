@@ -75,7 +75,7 @@ _SCRIPT: Final = """
   const cursors = plots.map(svg => { const line = document.createElementNS('http://www.w3.org/2000/svg', 'line');
     line.setAttribute('class', 'cursor'); line.setAttribute('y1', data.top); line.setAttribute('y2', data.floor); svg.append(line); return line; });
   const hide = () => { tip.style.visibility = 'hidden'; cursors.forEach(line => line.style.visibility = 'hidden'); };
-  const when = s => s < 86400 ? (s / 3600).toFixed(1) + ' h' : 'day ' + (s / 86400).toFixed(1);
+  const when = s => s < 345600 ? (s / 3600).toFixed(1) + ' h' : 'day ' + (s / 86400).toFixed(1);
   plots.forEach(svg => { svg.addEventListener('pointerleave', hide); svg.addEventListener('pointermove', event => {
     const frame = svg.getBoundingClientRect(), x = (event.clientX - frame.left) * data.width / frame.width;
     const share = (x - data.left) / (data.right - data.left);
