@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FIELDS: Final = ("id", "submit", "start", "end", "procs", "req")
 
 
-class AnswersError(Exception):
+class AnswersError(ValueError):
     """A file of answers that cannot be read. Says where."""
 
 
@@ -55,7 +55,6 @@ class Comparison:
     def agrees(self) -> bool:
         return self.equal_starts == self.jobs
 
-    @property
     def text(self) -> str:
         """One line, and one more for each difference that is kept."""
         lines = [f"{self.equal_starts:,} of {self.jobs:,} start times equal the answers"]

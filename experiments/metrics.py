@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -29,7 +29,7 @@ SLOWDOWN_BOUND_S: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The keys of summary.json. Times in seconds."""
+    """The keys of summary.json, and `states`. Times in seconds."""
 
     jobs: int
     wall_seconds: float
@@ -45,8 +45,9 @@ class Summary:
     makespan: int
     states: dict[str, int]  # how many jobs ended in each
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    def as_dict(self) -> dict[str, int | float | str]:
+        """The keys of summary.json: plain values only, so that every reader can put runs side by side as rows of a table."""
+        return {key: value for key, value in asdict(self).items() if key != "states"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
 
 BAR_INTERVAL_S: Final = 0.1
 LINE_INTERVAL_S: Final = 10.0
 
 
-class ReplayProgress:
-    """A context manager: `with ReplayProgress(zero=...) as progress: Replayer(..., on_progress=progress.update)`."""
+class Progress:
+    """A context manager: `with Progress(zero=...) as progress: Replayer(..., on_progress=progress.update)`."""
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class ReplayProgress:
         self._wall = wall
         self._is_terminal = self._out.isatty() if is_terminal is None else is_terminal
         self._interval_s = BAR_INTERVAL_S if self._is_terminal else LINE_INTERVAL_S
-        self._bar: Progress | None = None
+        self._bar: Bar | None = None
         self._task: TaskID | None = None
         self._began = self._shown = wall()
         self._last: tuple[int, int, float] | None = None
@@ -46,9 +47,10 @@ class ReplayProgress:
         if self._is_terminal:
             # Imported here: rich costs 60 ms, which a run in a pipe need not pay.
             from rich.console import Console  # noqa: PLC0415
-            from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
+            from rich.progress import BarColumn, TextColumn  # noqa: PLC0415
+            from rich.progress import Progress as Bar  # noqa: PLC0415
 
-            self._bar = Progress(
+            self._bar = Bar(
                 TextColumn("{task.description}"),
                 BarColumn(),
                 TextColumn("{task.percentage:>3.0f}%"),

@@ -40,7 +40,7 @@ NO_RUN_TIME: Final = "no run time"
 NO_SUBMIT_TIME: Final = "no submit time"
 
 
-class TraceError(Exception):
+class TraceError(ValueError):
     """A trace that cannot be read, or with `strict` a line of it. Says where."""
 
 

@@ -38,7 +38,7 @@ def test_a_run_that_agrees_says_so():
     comparison = compare([record(1, 5, 10), record(2, 6, 9)], {1: Answer(0, 5, 10, 1, 60), 2: Answer(0, 6, 9, 1, 60)})
     assert comparison.agrees
     assert comparison.equal_ends == 2
-    assert comparison.text == "2 of 2 start times equal the answers"
+    assert comparison.text() == "2 of 2 start times equal the answers"
 
 
 def test_differences_are_shown_in_the_order_of_time():
@@ -46,7 +46,7 @@ def test_differences_are_shown_in_the_order_of_time():
     comparison = compare([record(1, 99, 200), record(2, 0, 200), record(3, None, None, REJECTED), record(9, 7, 8)], answers, keep=3)
     assert (comparison.jobs, comparison.equal_starts, comparison.equal_ends, comparison.agrees) == (6, 1, 2, False)
     assert comparison.differences == (Difference(9, None, 7), Difference(5, 95, None), Difference(4, 96, None))
-    assert comparison.text.splitlines()[1:3] == ["  job 9: expected not at all, was 7 s", "  job 5: expected 95 s, was not at all"]
+    assert comparison.text().splitlines()[1:3] == ["  job 9: expected not at all, was 7 s", "  job 5: expected 95 s, was not at all"]
 
 
 def test_a_job_that_was_rejected_and_is_not_in_the_answers_is_no_difference():

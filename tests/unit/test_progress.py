@@ -1,6 +1,6 @@
 import io
 
-from understudy.experiments.progress import ReplayProgress
+from understudy.experiments.progress import Progress
 
 
 class Wall:
@@ -13,7 +13,7 @@ class Wall:
 
 def test_plain_lines_come_now_and_then_and_at_the_end():
     out, wall = io.StringIO(), Wall()
-    with ReplayProgress(out=out, wall=wall, zero=lambda: 1000.0, is_terminal=False) as progress:
+    with Progress(out=out, wall=wall, zero=lambda: 1000.0, is_terminal=False) as progress:
         wall.now = 101.0
         progress.update(10, 1000, 1000.0 + 86_400)
         wall.now = 110.0
@@ -28,7 +28,7 @@ def test_plain_lines_come_now_and_then_and_at_the_end():
 
 def test_a_run_that_is_cut_short_still_says_how_far_it_came():
     out, wall = io.StringIO(), Wall()
-    with ReplayProgress(out=out, wall=wall, is_terminal=False) as progress:
+    with Progress(out=out, wall=wall, is_terminal=False) as progress:
         wall.now = 101.0
         progress.update(3, 40_000, 0.0)
     assert out.getvalue() == "3 of 40,000 jobs, 3 jobs/s, 3 h 42 min left\n"
@@ -36,7 +36,7 @@ def test_a_run_that_is_cut_short_still_says_how_far_it_came():
 
 def test_a_terminal_gets_a_bar():
     out, wall = io.StringIO(), Wall()
-    with ReplayProgress(out=out, wall=wall, is_terminal=True) as progress:
+    with Progress(out=out, wall=wall, is_terminal=True) as progress:
         wall.now = 101.0
         progress.update(50, 100, 0.0)
     assert "50 of 100 jobs" in out.getvalue()
