@@ -45,7 +45,6 @@ check: $(VENV)/.prepared-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m understudy.protocol.make_wire_table --check
 	$(BIN)/python -m pytest
 
 format: $(VENV)/.prepared-dev

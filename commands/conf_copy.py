@@ -1,0 +1,73 @@
+"""The copy of a site's configuration that a run directory holds: slurm.conf with its includes put in their places, and its companion files.
+
+Place: under commands/launch.py. Understands only what copying needs, which is `Include` and `ClusterName`; what the file means, and whether it
+can be used, is for understudy.model.slurm_conf, which has read it before it is copied.
+Follows: slurm.conf(5), "Include" and "INCLUDE MODIFIERS".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+COMPANIONS: Final = ("gres.conf", "topology.conf", "cgroup.conf", "plugstack.conf", "job_container.conf", "acct_gather.conf", "burst_buffer.conf")
+MAX_DEPTH: Final = 16
+
+
+def copy_configuration(conf: Path, run_dir: Path) -> Path:
+    """Write RUN_DIR/slurm.conf and the companions that lie beside `conf`; companions of an earlier configuration are removed.
+
+    Returns:
+        The copy's path. A configuration that already is the run directory's own stays as it is.
+
+    Raises:
+        OSError: a file cannot be read or written.
+        ValueError: includes without end.
+    """
+    copy = run_dir / "slurm.conf"
+    if copy.exists() and copy.samefile(conf):
+        return copy
+    _write(copy, inlined(conf))
+    for name in COMPANIONS:
+        beside = conf.parent / name
+        if beside.is_file():
+            _write(run_dir / name, inlined(beside))
+        else:
+            (run_dir / name).unlink(missing_ok=True)
+    return copy
+
+
+def inlined(conf: Path) -> str:
+    """The file's text, each `Include` line replaced by the text of the file that it names."""
+    return "".join(_lines(conf, conf.parent, _State(), 0))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")  # sites' files are often Latin-1: their bytes stay what they were
+
+
+class _State:
+    """What the lines so far have set: a `%c` in an include's name means the ClusterName above it."""
+
+    cluster = ""
+
+
+def _lines(file: Path, base: Path, state: _State, depth: int) -> Iterator[str]:
+    if depth > MAX_DEPTH:
+        raise ValueError(f"{file}: more than {MAX_DEPTH} files include each other; does one include itself?")
+    for line in file.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+        words = line.partition("#")[0].split()
+        if len(words) > 1 and words[0].lower() == "include":
+            included = base / words[1].replace("%c", state.cluster)
+            if included.is_file():  # the reader has said before what it makes of one that is missing
+                yield f"# {line.strip()}\n"
+                yield from _lines(included, base, state, depth + 1)
+                continue
+            line = f"# {line.strip()} (not found)"  # noqa: PLW2901
+        key, _, value = line.partition("=")
+        if key.strip().lower() == "clustername" and value.split():
+            state.cluster = value.split()[0].strip('"')
+        yield line + "\n"

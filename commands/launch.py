@@ -1,0 +1,314 @@
+"""Starting and ending the daemons of one cluster: from a slurm.conf and a run directory to processes that answer, and back to nothing.
+
+Place: used by `understudy up` and `down` and by `understudy replay`. Knows the run directory's layout (understudy.model.cluster) and the daemons'
+command lines; not what they do. Prints nothing: what a user should read is in `LaunchError` and in the values returned.
+
+    prepare            the run directory: key, configuration, cluster.json
+    start_daemons      all processes at once: starting is mostly importing, and they import side by side
+    wait_listening     until each has written its pid file, which it does when it listens
+    wait_registered    until the controller has heard of every node
+    stop               ends them all and removes what only a running cluster has
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import subprocess
+import sys
+import time as clock_time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from understudy.commands import locate
+from understudy.commands.conf_copy import copy_configuration
+from understudy.commands.processes import POLL_S, Process, end, identify, read_pid_file
+from understudy.commands.run_dir import LaunchError, free_port, make_socket_folder, remove_traces, running
+from understudy.model.cluster import Cluster, NodeDaemon
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from understudy.commands.client import Client
+
+LOG_LINES_SHOWN: Final = 12
+NICE_S: Final = 8.0  # how long a daemon may take to end by itself
+
+MODULES: Final = {"controller": "understudy.controller", "agent": "understudy.auth", "clock": "understudy.clock"}
+
+
+@dataclass(slots=True)
+class Started:
+    """The daemons that one `start_daemons` has started."""
+
+    run_dir: Path
+    children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    log_offsets: dict[str, int] = field(default_factory=dict)  # where this start's part of each log begins
+
+    def identities(self) -> list[Process]:
+        """Those that still run, to be ended."""
+        running = []
+        for name, child in self.children.items():
+            if child.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    running.append(identify(name, child.pid))
+        return running
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What `stop` found: daemons that ended, and among them those that had to be killed."""
+
+    ended: list[str]
+    killed: list[str]
+
+
+def prepare(
+    run_dir: Path,
+    conf: Path,
+    *,
+    time: str = "real",
+    rate: float = 1.0,
+    epoch: float | None = None,
+    executor: str = "emulated",
+    noded: int = 1,
+    port: int | None = None,
+    state: str = "disk",
+    participants: Sequence[str] = (),
+    **settings: object,
+) -> Cluster:
+    """Make the run directory ready for the daemons, and describe the cluster in its cluster.json.
+
+    Args:
+        run_dir: made if absent. State of an earlier cluster there is kept: the controller goes on from it.
+        conf: the site's slurm.conf.
+        time: "real", "scaled" or "virtual".
+        rate: how much faster than real, with "scaled".
+        epoch: the cluster's time at the start, seconds since the epoch; None: now, or later if an earlier cluster in the directory was ahead.
+        executor: "emulated" or "real".
+        noded: how many node daemons share the nodes, in order and evenly.
+        port: of the controller; None: SlurmctldPort, 0: any that is free.
+        state: "disk" or "memory".
+        participants: others for whom virtual time waits ("replay").
+        settings: further fields of `Cluster`.
+
+    Raises:
+        ConfigError: the configuration cannot be used.
+        LaunchError: what was asked for cannot be, or the port is taken.
+    """
+    if executor == "real" and time == "virtual":
+        raise LaunchError("real jobs take real time, which virtual time would skip: use --time real or scaled, or --executor emulated")
+    site = _read_site(conf)
+    if noded < 1 or noded > len(site.nodes):
+        raise LaunchError(f"{noded} node daemons cannot share {len(site.nodes)} nodes: each needs at least one")
+    run_dir = run_dir.resolve()
+    for folder in ("logs", "state", "spool"):
+        (run_dir / folder).mkdir(parents=True, exist_ok=True, mode=0o755 if folder == "logs" else 0o700)
+    names = [f"noded{number}" for number in range(noded)]
+    address = f"tcp:127.0.0.1:{free_port(site.port if port is None else port, conf, asked=port is not None)}"
+    sockets = make_socket_folder(run_dir)
+
+    from understudy.auth.keys import create_key
+
+    create_key(run_dir / "key")
+    copy_configuration(conf, run_dir)
+    cluster = Cluster(
+        name=site.name,
+        conf=str(conf.resolve()),
+        time=time,
+        rate=rate,
+        epoch=_epoch(run_dir, time, epoch),
+        executor=executor,
+        state=state,
+        controller=address,
+        controller_unix=f"unix:{sockets}/controller.sock",
+        agent=f"unix:{sockets}/agent.sock",
+        clock=f"unix:{sockets}/clock.sock" if time != "real" else "",
+        key_file=str(run_dir / "key"),
+        nodeds=[NodeDaemon(name, f"unix:{sockets}/{name}.sock", nodes) for name, nodes in zip(names, _shares(site.nodes, noded), strict=True)],
+        participants=["controller", *names, *participants] if time != "real" else [],
+        user_id=os.getuid(),
+        **settings,  # type: ignore[arg-type]
+    )
+    cluster.save(run_dir)
+    return cluster
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    name: str
+    port: int
+    nodes: list[str]
+
+
+def _read_site(conf: Path) -> _Site:
+    from understudy.model.conf import load
+
+    config = load(conf)
+    return _Site(config.cluster_name, config.slurmctld_port, [node.name for node in config.nodes])
+
+
+def _shares(nodes: list[str], count: int) -> list[str]:
+    """The nodes in `count` contiguous parts whose sizes differ by one at most, as host list expressions."""
+    from understudy.model.hostlist import compress
+
+    bounds = [len(nodes) * part // count for part in range(count + 1)]
+    return [compress(nodes[start:stop], sort=False) for start, stop in itertools.pairwise(bounds)]
+
+
+def _epoch(run_dir: Path, time: str, wanted: float | None) -> float:
+    if wanted is not None:
+        return wanted
+    now = float(int(clock_time.time()))
+    try:
+        earlier = Cluster.load(run_dir)
+    except (OSError, ValueError, TypeError):
+        return now
+    # The time of jobs in the saved state must not lie in the future.
+    return max(now, earlier.epoch) if time != "real" else now
+
+
+# --- processes -----------------------------------------------------------------------------------------------------------------
+
+
+def daemon_names(cluster: Cluster) -> list[str]:
+    """All daemons of the cluster. Real time needs no clock service."""
+    return [*(["clock"] if cluster.clock else []), "agent", "controller", *(noded.name for noded in cluster.nodeds)]
+
+
+def daemon_command(name: str, run_dir: Path) -> list[str]:
+    """The command line of one daemon. -P: a file in the current directory must not stand in for a module."""
+    module = MODULES.get(name, "understudy.noded")
+    command = [sys.executable, "-P", "-m", module, "--run-dir", str(run_dir)]
+    return command if name in MODULES else [*command, "--name", name]
+
+
+def start_daemons(cluster: Cluster, run_dir: Path, command: Callable[[str, Path], list[str]] = daemon_command) -> Started:
+    """Start all daemons, each in a session of its own so that a terminal's signals do not reach it; output goes to RUN_DIR/logs/NAME.log."""
+    run_dir = run_dir.resolve()
+    started = Started(run_dir)
+    for name in daemon_names(cluster):
+        with (run_dir / "logs" / f"{name}.log").open("ab") as log:
+            started.log_offsets[name] = log.tell()
+            started.children[name] = subprocess.Popen(
+                command(name, run_dir), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=run_dir
+            )
+    return started
+
+
+def wait_listening(started: Started, timeout_s: float = 30.0) -> None:
+    """Return when every daemon has said in its pid file that it listens.
+
+    Raises:
+        LaunchError: one has ended, or not come up in time; with the last lines of its log. The others have been ended.
+    """
+    waiting = dict(started.children)
+    deadline = clock_time.monotonic() + timeout_s
+    while waiting:
+        _check_alive(started)
+        for name, child in list(waiting.items()):
+            process = read_pid_file(started.run_dir / f"{name}.pid")
+            if process is not None and process.pid == child.pid:
+                del waiting[name]
+        if waiting and clock_time.monotonic() >= deadline:
+            _give_up(started, next(iter(waiting)), f"does not listen after {timeout_s:.0f} s")
+        if waiting:
+            clock_time.sleep(POLL_S)
+
+
+def wait_registered(cluster: Cluster, started: Started, timeout_s: float = 60.0) -> None:
+    """Return when the controller has heard from the node daemons of all nodes.
+
+    Raises:
+        LaunchError: a daemon has ended, or nodes are missing after `timeout_s`. All daemons have been ended.
+    """
+    from understudy.commands.client import Client
+
+    location = location_of(cluster, started.run_dir)
+    client = Client(lambda: location, timeout_s=timeout_s)
+    deadline = clock_time.monotonic() + timeout_s
+    while (missing := _unregistered(client)) != 0:
+        _check_alive(started)
+        if clock_time.monotonic() >= deadline:
+            what = "does not answer" if missing is None else f"has heard of no node daemon for {missing} nodes"
+            _give_up(started, "controller", f"{what} after {timeout_s:.0f} s")
+        if missing is None:
+            client = Client(lambda: location, timeout_s=timeout_s)
+        clock_time.sleep(4 * POLL_S)
+
+
+def location_of(cluster: Cluster, run_dir: Path) -> locate.Location:
+    """The cluster as commands' registry knows it."""
+    return locate.Location(
+        name=cluster.name,
+        conf=cluster.conf,
+        run_dir=str(run_dir.resolve()),
+        controller=cluster.controller,
+        controller_unix=cluster.controller_unix,
+        agent=cluster.agent,
+        clock=cluster.clock,
+        key_file=cluster.key_file,
+        started=clock_time.time(),
+    )
+
+
+def _unregistered(client: Client) -> int | None:
+    """How many nodes have no node daemon yet; None if the controller does not answer. FUTURE nodes do not exist until somebody makes them."""
+    from understudy.commands.client import RefusedError
+    from understudy.model.states import NodeState
+
+    try:
+        rows = client.query("nodes", ["state"], {"daemon": [""]}).rows
+    except RefusedError:
+        return None
+    return len([state for (state,) in rows if state != NodeState.FUTURE])
+
+
+def _check_alive(started: Started) -> None:
+    for name, child in started.children.items():
+        if child.poll() is not None:
+            _give_up(started, name, f"ended at its start ({_ending(child.returncode)})")
+
+
+def _ending(returncode: int) -> str:
+    return f"exit code {returncode}" if returncode >= 0 else f"signal {-returncode}"
+
+
+def _give_up(started: Started, name: str, what: str) -> NoReturn:
+    """End all that was started and say which daemon is to blame.
+
+    Raises:
+        LaunchError: always.
+    """
+    end(started.identities(), NICE_S)
+    for child in started.children.values():
+        child.wait()
+    remove_traces(started.run_dir)
+    path = started.run_dir / "logs" / f"{name}.log"
+    with path.open("rb") as log:
+        log.seek(started.log_offsets[name])
+        tail = log.read().decode(errors="replace").splitlines()[-LOG_LINES_SHOWN:]
+    shown = "".join(f"\n    {line}" for line in tail) or "\n    (nothing)"
+    raise LaunchError(f"{name} {what}; the other daemons have been ended. The end of {path}:{shown}")
+
+
+def stop(run_dir: Path, started: Started | None = None, patience_s: float = NICE_S) -> Stopped:
+    """End the daemons that run in the directory; remove their pid files, sockets and registration.
+
+    The clock and the agent end last, because the others need them.
+    """
+    run_dir = run_dir.resolve()
+    alive = running(run_dir)
+    if started is not None:
+        known = {process.pid for process in alive}
+        alive += [process for process in started.identities() if process.pid not in known]
+    last = [process for process in alive if process.name in ("clock", "agent")]
+    first = [process for process in alive if process not in last]
+    killed = end(first, patience_s) + end(last, patience_s)
+    if started is not None:
+        for child in started.children.values():
+            child.wait()
+    remove_traces(run_dir)
+    return Stopped([process.name for process in first + last], [process.name for process in killed])
