@@ -32,6 +32,7 @@ INVALID_CREDENTIAL: Final = 2026
 
 _PAST_RUNS: Final = 10_000  # ended runs that are remembered, to recognise late copies of their messages
 _CACHED_PARTS: Final = 4096
+_NOBODY: Final = -1  # the user of a job that was not launched here
 
 
 class Phase(Enum):
@@ -211,8 +212,8 @@ class NodeCore:
         """TerminateJob. `nodes`: own nodes that are asked, where the message came down the tree ("" otherwise)."""
         key = message.job_id, message.restart
         job = self.jobs.get(key)
-        if job is None:
-            return self._terminate_unknown(key, nodes or (self.own.part(message.nodes)[0] if message.nodes else ""))
+        if job is None or job.user_id == _NOBODY:
+            return self._terminate_unknown(key, job, nodes or (self.own.part(message.nodes)[0] if message.nodes else ""))
         if self.faults and not self._audible(job.nodes):
             return None, []
         if job.phase is Phase.RUNNING:
@@ -220,17 +221,24 @@ class NodeCore:
             return OK, [KillScript(key)]
         if job.phase is Phase.ENDED:
             job.advance(Event.TERMINATED)
-            return OK, self._begin_epilog(job)
+            return OK, self._begin_epilog(job, job.nodes)
         return OK, []
 
-    def _terminate_unknown(self, key: Key, nodes: str) -> Step:
-        """Part of a job whose script runs elsewhere, or long over: all the same the controller waits for the nodes."""
+    def _terminate_unknown(self, key: Key, job: NodeJob | None, nodes: str) -> Step:
+        """Part of a job whose script runs elsewhere, or long over: all the same the controller waits for the nodes. They may come in parts."""
         nodes = nodes or self.own.expression
         if self.faults and not self._audible(nodes):
             return None, []
-        self._remember(key, launched=self._past.get(key, False))
-        job = self.jobs[key] = NodeJob(key, nodes, "", -1, Phase.EPILOG)
-        return OK, self._begin_epilog(job)
+        if job is None:
+            self._remember(key, launched=self._past.get(key, False))
+            job = self.jobs[key] = NodeJob(key, nodes, "", _NOBODY, Phase.EPILOG)
+        else:
+            known = set(expand(job.nodes))
+            nodes = compress([node for node in expand(nodes) if node not in known])
+            if not nodes:
+                return OK, []
+            job.nodes = f"{job.nodes},{nodes}"
+        return OK, self._begin_epilog(job, nodes)
 
     def signal(self, message: SignalJob) -> Step:
         """SignalJob."""
@@ -260,7 +268,7 @@ class NodeCore:
         if job.phase is Phase.ENDED or self.reports_killed:
             effects.append(Report(BatchComplete(key[0], key[1], exit_code, signal, timed_out, job.first_node), job.first_node))
         if job.phase is Phase.EPILOG:
-            effects += self._begin_epilog(job)
+            effects += self._begin_epilog(job, job.nodes)
         return effects
 
     def epilog_done(self, job: NodeJob, nodes: str) -> list[Effect]:
@@ -279,23 +287,23 @@ class NodeCore:
 
     # --- the rest -----------------------------------------------------------------------------------------------------------
 
-    def _begin_epilog(self, job: NodeJob) -> list[Effect]:
+    def _begin_epilog(self, job: NodeJob, nodes: str) -> list[Effect]:
         if not self.faults:
-            job.epilogs = 1
-            return [RunEpilog(job, job.nodes, 0.0)]
+            job.epilogs += 1
+            return [RunEpilog(job, nodes, 0.0)]
         groups: dict[float, list[str]] = {}
-        for node in expand(job.nodes):
+        for node in expand(nodes):
             fault = self.faults.of(node)
             if not fault.silent:
                 groups.setdefault(fault.epilog_s, []).append(node)
-        job.epilogs = len(groups)
-        if not groups:
+        job.epilogs += len(groups)
+        if job.epilogs == 0:
             return self._forget(job)
         return [RunEpilog(job, compress(groups[delay_s]), delay_s) for delay_s in sorted(groups)]
 
     def _forget(self, job: NodeJob) -> list[Effect]:
         del self.jobs[job.key]
-        self._remember(job.key, launched=job.user_id >= 0 or self._past.get(job.key, False))
+        self._remember(job.key, launched=job.user_id != _NOBODY or self._past.get(job.key, False))
         return [Forget(job.key)]
 
     def _remember(self, key: Key, *, launched: bool) -> None:

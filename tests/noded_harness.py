@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from understudy.auth.credential import Signer, Verifier
+from understudy.model.cluster import NodeDaemon
 from understudy.noded.core import NodeCore, OwnNodes
 from understudy.noded.daemon import FrontEnd
 from understudy.noded.emulated import EmulatedExecutor
@@ -90,13 +91,17 @@ class Sent:
 
 @dataclass
 class FakeMessenger:
-    """Keeps what is sent. `answer` gives the answer at once, or None to leave the request in `unanswered`."""
+    """Keeps what is sent. `answer` gives the answer at once, or None to leave the request in `unanswered`.
+
+    Peers that are in `network` get their messages, in zero time.
+    """
 
     time: HandTime
     answer: Callable[[str, Message], Message | None] = lambda _peer, _message: None
     sent: list[Sent] = field(default_factory=list)
     unanswered: list[Sent] = field(default_factory=list)
     handler: Callable[[Request], Message | None] | None = None
+    network: dict[str, FakeMessenger] = field(default_factory=dict)
 
     def set_handler(self, handler: Callable[[Request], Message | None]) -> None:
         self.handler = handler
@@ -104,11 +109,22 @@ class FakeMessenger:
     def send(self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0) -> None:
         sent = Sent(peer, message, on_reply or (lambda _: None), timeout_s, self.time.now())
         self.sent.append(sent)
+        if peer in self.network:
+            self.network[peer].deliver(message, sent.on_reply)
+            return
         answer = self.answer(peer, message)
         if answer is None:
             self.unanswered.append(sent)
         else:
             sent.on_reply(answer)
+
+    def deliver(self, message: Message, reply: Callable[[Message], None], sender: Peer = CONTROLLER) -> None:
+        """Have the daemon handle a request."""
+        assert self.handler is not None
+        request = Request(message, sender, 1, lambda _number, answer: reply(answer))
+        answer = self.handler(request)
+        if answer is not None:
+            request.reply(answer)
 
     def messages(self, kind: type[Message]) -> list[Any]:
         return [sent.message for sent in self.sent if isinstance(sent.message, kind)]
@@ -134,13 +150,10 @@ class Harness:
         default_run_s: float = 1.0,
         time: HandTime | None = None,
     ) -> None:
-        from understudy.model.cluster import NodeDaemon
-
         daemons = daemons or {name: nodes}
         self.time = time or HandTime()
         self.messenger = FakeMessenger(self.time, answer)
         self.faults = FaultTable()
-        self.log: list[str] = []  # what the daemon did, in order: answers and reports
         self.stops = 0
         own = OwnNodes(daemons[name], is_all=len(daemons) == 1)
         self.front_end = FrontEnd(
@@ -169,11 +182,7 @@ class Harness:
     def ask_later(self, message: Message, sender: Peer = CONTROLLER) -> list[Message]:
         """A list that holds the answer as soon as there is one."""
         answers: list[Message] = []
-        request = Request(message, sender, 1, lambda _number, answer: answers.append(answer))
-        assert self.messenger.handler is not None
-        answer = self.messenger.handler(request)
-        if answer is not None:
-            request.reply(answer)
+        self.messenger.deliver(message, answers.append, sender)
         return answers
 
     def launch(self, job_id: int, nodes: str = "n0", run_s: float | None = 10.0, *, restart: int = 0, **fields: Any) -> LaunchBatch:

@@ -106,6 +106,15 @@ def test_termination_of_an_unknown_job_without_nodes_frees_all_of_the_daemons():
     assert core.terminate(TerminateJob(8, 0, "n[2-5]"))[1][0].nodes == "n[4-5]"
 
 
+def test_the_nodes_of_an_unknown_job_may_come_in_several_parts(core):
+    _, [first] = core.terminate(TerminateJob(9, 0, "n0"))
+    assert core.terminate(TerminateJob(9, 0, "n0")) == (Ok(), [])
+    _, [second] = core.terminate(TerminateJob(9, 0, "n[0-2]"))
+    assert (first.nodes, second.nodes) == ("n0", "n[1-2]")
+    assert core.epilog_done(first.job, "n0") == [Report(EpilogComplete(9, 0, "n0"), "")]
+    assert core.epilog_done(second.job, "n[1-2]") == [Report(EpilogComplete(9, 0, "n[1-2]"), ""), Forget((9, 0))]
+
+
 def test_a_launch_that_arrives_after_its_termination_does_not_start(core):
     _, [effect] = core.terminate(TerminateJob(7, 0, "n[0-3]"))
     core.epilog_done(effect.job, effect.nodes)
