@@ -134,7 +134,7 @@ def _node_state(state: int, flags: int, form: int) -> str:
         return NODE_STATES[state][form]
     in_use = state in {ALLOCATED, MIXED} or bool(flags & NODE_COMPLETING)
     if flags & MAINT and not flags & NODE_DRAIN and state not in {ALLOCATED, DOWN, MIXED}:
-        word = "maint"
+        word, flags = "maint", flags & ~MAINT
     elif flags & REBOOT_REQUESTED and state == IDLE:
         return _STATE_WORDS["reboot"][form] + "@"
     elif flags & NODE_DRAIN and state not in {DOWN, FUTURE}:

@@ -1,0 +1,424 @@
+"""sinfo: partitions and nodes. Follows sinfo(1) of 22.05.
+
+Nodes of a partition that agree in all fields that tell lines apart share a line; which fields do, says sinfo_fields. Where the format names no
+property of the partition, nodes of several partitions share one, too.
+"""
+
+import os
+import time
+
+from understudy.commands import texts
+from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
+from understudy.commands.fields import Cell, Field, fitted, header_line
+from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.sinfo_fields import FIELDS
+from understudy.commands.states import (
+    ALLOCATED,
+    DOWN,
+    MIXED,
+    NO_RESPOND,
+    NODE_DRAIN,
+    NODE_FAILING,
+    VALID_NODE_STATES,
+    node_matches,
+    node_sort_value,
+)
+from understudy.commands.texts import date_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    Record = dict[str, Any]
+
+# "#" is the width of the longest partition name or node list, at least this:
+_LEAST_NAME_WIDTH = 9
+
+OPTIONS = OptionTable(
+    [
+        Option("all", "a", NONE, "show hidden partitions, too", env="SINFO_ALL"),
+        Option("dead", "d", NONE, "only nodes that do not respond"),
+        Option("exact", "e", NONE, "nodes share a line only if their configuration is the same"),
+        Option("federation", "", NONE, "accepted; this cluster is in no federation", env="SINFO_FEDERATION"),
+        Option("Format", "O", REQUIRED, "FIELDS: what to print, by names", dest="long_format"),
+        Option("format", "o", REQUIRED, "FORMAT: what to print, by letters", env="SINFO_FORMAT"),
+        Option("help", "", NONE, "print this text"),
+        Option("hide", "", NONE, "leave out hidden partitions (the default)"),
+        Option("iterate", "i", REQUIRED, "SECONDS: repeat at this interval"),
+        Option("json", "", NONE, ""),
+        Option("local", "", NONE, "accepted; only this cluster is shown", env="SINFO_LOCAL"),
+        Option("long", "l", NONE, "more about each partition"),
+        Option("list-reasons", "R", NONE, "why nodes are down, drained or failing"),
+        Option("cluster", "", REQUIRED, "", dest="clusters"),
+        Option("clusters", "M", REQUIRED, "LIST: clusters to ask", env="SLURM_CLUSTERS"),
+        Option("nodes", "n", REQUIRED, "HOSTS: only these nodes"),
+        Option("noconvert", "", NONE, "leave sizes in the unit in which they are kept"),
+        Option("Node", "N", NONE, "one line for each node and partition", dest="node_oriented"),
+        Option("noheader", "h", NONE, "no header line"),
+        Option("partition", "p", REQUIRED, "LIST: only these partitions", env="SINFO_PARTITION"),
+        Option("responding", "r", NONE, "only nodes that respond"),
+        Option("reservation", "T", NONE, "reservations instead of nodes"),
+        Option("summarize", "s", NONE, "one line for each partition"),
+        Option("sort", "S", REQUIRED, "FIELDS: order by these letters, - before one reverses it", env="SINFO_SORT"),
+        Option("states", "t", REQUIRED, "LIST: only nodes in these states"),
+        Option("usage", "", NONE, "print a short summary of the options"),
+        Option("verbose", "v", NONE, "say more"),
+        Option("version", "V", NONE, "print the version"),
+        Option("yaml", "", NONE, ""),
+    ]
+)
+
+USAGE = """Usage: sinfo [-abdelNRrsTv] [-i seconds] [-t states] [-p partition] [-n nodes]
+             [-S fields] [-o format] [-O Format] [--federation] [--local]"""
+
+
+class _RefusedLineError(Exception):
+    """The command line makes no sense; what to say has been said."""
+
+
+class Group:
+    """What one line is about: partitions (the first one's properties are shown) and nodes."""
+
+    __slots__ = ("nodes", "partition", "partition_index")
+
+    def __init__(self, partition: "Record", partition_index: int) -> None:
+        self.partition = partition
+        self.partition_index = partition_index
+        self.nodes: dict[str, Record] = {}
+
+    @property
+    def count(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def node_list(self) -> str:
+        if len(self.nodes) < 2:
+            return "".join(self.nodes)
+        from understudy.model.hostlist import compress
+
+        return compress(self.nodes)
+
+    @property
+    def allocated(self) -> int:
+        return sum(node["state"] in {ALLOCATED, MIXED} for node in self.nodes.values())
+
+    @property
+    def other(self) -> int:
+        """Nodes that are neither in use nor can be used."""
+        return sum(
+            node["state"] not in {ALLOCATED, MIXED} and (node["state"] in {DOWN, 0, 6} or bool(node["flags"] & NODE_DRAIN))
+            for node in self.nodes.values()
+        )
+
+    @property
+    def idle(self) -> int:
+        return self.count - self.allocated - self.other
+
+    @property
+    def node_counts(self) -> list[str]:
+        return [str(number) for number in (self.allocated, self.idle, self.other, self.count)]
+
+    @property
+    def cpu_counts(self) -> list[str]:
+        sums = [sum(node[column] for node in self.nodes.values()) for column in ("alloc_cpus", "idle_cpus", "other_cpus", "cpus")]
+        return [str(number) for number in sums]
+
+    def text(self, field: Field) -> str:
+        """What the line shows in a field."""
+        if field.merge == "partition":
+            return field.make(*[self.partition[column] for column in field.columns])
+        if field.merge == "group":
+            return field.make(*[getattr(self, column) for column in field.columns])
+        if field.merge == "node":
+            for node in self.nodes.values():
+                return field.make(*[node[column] for column in field.columns])
+            return "n/a" if field.letter in {"t", "T"} else ""
+        if field.merge == "range":
+            return ":".join(self._range(column) for column in field.columns)
+        return self._spread(field)
+
+    def _range(self, column: str) -> str:
+        values = [node[column] for node in self.nodes.values()] or [0]
+        least = min(values)
+        return f"{least}+" if least != max(values) else str(least)
+
+    def _spread(self, field: Field) -> str:
+        values = [node[field.columns[0]] for node in self.nodes.values()]
+        known = [value for value in values if value is not None]
+        if not known:
+            return "N/A"
+        least, most = field.make(min(known)), field.make(max(known))
+        return least if least == most else f"{least}-{most}"
+
+
+def sinfo(arguments: list[str], context: Context) -> int:
+    """The command. Returns the exit code."""
+    try:
+        given, _ignored = OPTIONS.parse(arguments)
+    except OptionError as error:
+        raise UsageError(str(error)) from None
+    line = last_values(given)
+    if "help" in line:
+        context.stdout.write(OPTIONS.help_text("sinfo [OPTIONS]"))
+        return 0
+    if "usage" in line:
+        context.print(USAGE)
+        return 0
+    if "version" in line:
+        context.print(f"slurm-wlm {VERSION}")
+        return 0
+    environment = last_values(OPTIONS.from_environment(context.environ))
+    if "long_format" in line:
+        environment.pop("format", None)
+    options = {**environment, **line}
+    texts.convert_units(convert="noconvert" not in options)
+    try:
+        interval = _interval(options.get("iterate"), context)
+        states = _states(options.get("states"), context)
+        if "reservation" in options:
+            context.print("No reservations in the system")
+            return 0
+        while True:
+            _show(options, states, context)
+            if interval is None:
+                return 0
+            context.stdout.flush()
+            time.sleep(interval)
+            context.print("")
+    except RefusedError as error:
+        context.complain(f"slurm_load_partitions: {error.text}")
+        return 1
+    except _RefusedLineError:
+        return 1
+
+
+def _interval(text: str | None, context: Context) -> int | None:
+    if text is None:
+        return None
+    if not text.isdigit() or not int(text):
+        context.error(f"Error: invalid entry for --iterate={text}")
+        raise _RefusedLineError
+    return int(text)
+
+
+def _states(text: str | None, context: Context) -> list[list[str]] | None:
+    """The states to show: a node must be in all of one of the inner lists."""
+    if text is None:
+        return None
+    wanted = []
+    for part in text.lower().split(","):
+        names = [name for name in part.split("&") if name]
+        for name in names:
+            try:
+                if name != "all":
+                    node_matches(0, 0, name)
+            except KeyError:
+                context.error(f'Bad state string: "{name}"')
+                context.error(f"valid states: {VALID_NODE_STATES}")
+                raise _RefusedLineError from None
+        if names:
+            wanted.append(names)
+    return wanted
+
+
+def default_format(options: "dict[str, str | None]") -> str:
+    """The format that the other options ask for; "#" stands for a width that only the lines can tell."""
+    if "summarize" in options:
+        return "%#P %.5a %.10l %.16F %N"
+    if "list_reasons" in options:
+        return "%20E %12U %19H %6t %N" if "long" in options else "%20E %9u %19H %N"
+    if "node_oriented" in options:
+        return "%#N %.6D %.#P %.11T %4c %.8z %.6m %.8d %.6w %.8f %20E" if "long" in options else "%#N %.6D %.#P %6t"
+    return "%#P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N" if "long" in options else "%#P %.5a %.10l %.6D %.6t %N"
+
+
+def _show(options: "dict[str, str | None]", states: list[list[str]] | None, context: Context) -> None:
+    """One listing."""
+
+    def unknown_letter(letter: str) -> None:
+        context.complain(f"Invalid node format specification: {letter}")
+
+    def unknown_name(name: str) -> None:
+        context.error(f"Invalid job format specification: {name}")
+
+    widths: dict[str, int] = {}
+    if options.get("long_format") is not None and "format" not in options:
+        cells = FIELDS.parse_long(options["long_format"] or "", unknown_name)
+    else:
+        template = options.get("format")
+        if template is None:
+            template = default_format(options)
+            widths = {"P": _LEAST_NAME_WIDTH, "N": _LEAST_NAME_WIDTH} if "#" in template else {}
+        cells = FIELDS.parse_short(template.replace("#", "0"), unknown_letter)
+    keys = _sort_keys(options, context)
+    groups, now = _load(options, states, cells, keys, context)
+    for key, descending in reversed(keys):
+        groups.sort(key=key, reverse=descending)
+    if widths:
+        _widen(cells, groups, options)
+    if "noheader" not in options:
+        if "long" in options or "iterate" in options:
+            context.print(date_line(now))
+        context.print(header_line(cells))
+    for group in groups:
+        context.print("".join([fitted(group.text(cell.field), cell) if cell.field is not None else cell.suffix for cell in cells]))
+
+
+def _widen(cells: list[Cell], groups: list[Group], options: "dict[str, str | None]") -> None:
+    """Give the name columns of the default formats the width of their longest text."""
+    elastic = {"N", "P"} if "node_oriented" in options else {"P"}
+    for cell in cells[:3]:
+        if cell.field is not None and cell.field.letter in elastic and cell.width == 0:
+            field = cell.field
+            cell.width = max([_LEAST_NAME_WIDTH, *(len(group.text(field)) for group in groups)])
+
+
+def _load(
+    options: "dict[str, str | None]", states: list[list[str]] | None, cells: list[Cell], keys: "list[tuple[_Key, bool]]", context: Context
+) -> tuple[list[Group], float]:
+    """The lines in the order of partitions and nodes."""
+    fields = list(dict.fromkeys([cell.field for cell in cells if cell.field is not None] + [key.field for key, _ in keys if key.field is not None]))
+    partition_columns = dict.fromkeys(["name", "is_default", "node_indices", "hidden"])
+    node_columns = dict.fromkeys(["index", "name", "state", "flags"])
+    for field in fields:
+        if field.merge == "partition":
+            partition_columns.update(dict.fromkeys(field.columns))
+        elif field.merge != "group":
+            node_columns.update(dict.fromkeys(field.columns))
+    if any(field.letter == "C" for field in fields):
+        node_columns.update(dict.fromkeys(("alloc_cpus", "idle_cpus", "other_cpus", "cpus")))
+    if "list_reasons" in options:
+        node_columns["reason"] = None
+    all_partitions = "all" in options or bool(options.get("partition")) or os.geteuid() == 0
+    partitions = context.client.query("partitions", list(partition_columns), all_partitions=all_partitions)
+    nodes = context.client.query("nodes", list(node_columns))
+    node_records = nodes.dicts()
+    by_index = {node["index"]: node for node in node_records}
+    keeps = _node_filter(options, states, context)
+    kept = {index: node for index, node in by_index.items() if keeps(node)}
+    shown = {cell.field for cell in cells if cell.field is not None}
+    telling = [field for field in fields if field in shown and (field.merge == "node" or (field.merge == "range" and "exact" in options))]
+    of_partition = [field for field in fields if field in shown and field.merge == "partition"]
+    with_names = "node_oriented" in options
+    wanted = set((options.get("partition") or "").split(",")) - {""}
+    shows_empty = not with_names and "list_reasons" not in options
+    groups: dict[Any, Group] = {}
+    node_keys: dict[int, Any] = {}
+    for position, partition in enumerate(partitions.dicts()):
+        if wanted and partition["name"] not in wanted:
+            continue
+        first = tuple([field.make(*[partition[column] for column in field.columns]) for field in of_partition])
+        found = False
+        for index in _indices(partition["node_indices"]):
+            node = kept.get(index)
+            if node is None:
+                continue
+            found = True
+            key = node_keys.get(index)
+            if key is None:
+                key = node_keys[index] = (node["name"] if with_names else "", *[_text(field, node) for field in telling])
+            group = groups.get((first, key))
+            if group is None:
+                group = groups[first, key] = Group(partition, position)
+            group.nodes[node["name"]] = node
+        if not found and shows_empty:
+            groups.setdefault((first, None if telling else ("",)), Group(partition, position))
+    return list(groups.values()), nodes.now
+
+
+def _text(field: Field, node: "Record") -> str:
+    if field.merge == "range":
+        return ":".join(str(node[column]) for column in field.columns)
+    return field.make(*[node[column] for column in field.columns])
+
+
+def _indices(runs: "Iterable[list[int]]") -> "Iterable[int]":
+    for first, count in runs:
+        yield from range(first, first + count)
+
+
+def _node_filter(options: "dict[str, str | None]", states: list[list[str]] | None, context: Context) -> "Callable[[Record], bool]":
+    """Whether a node is to be shown."""
+    names: set[str] | None = None
+    if options.get("nodes"):
+        from understudy.model.hostlist import expand
+
+        try:
+            names = set(expand(options["nodes"] or ""))
+        except ValueError:
+            context.error(f"Invalid node name {options['nodes']}")
+            raise _RefusedLineError from None
+
+    def keeps(node: "Record") -> bool:
+        if names is not None and node["name"] not in names:
+            return False
+        if "dead" in options and not node["flags"] & NO_RESPOND:
+            return False
+        if "responding" in options and node["flags"] & NO_RESPOND:
+            return False
+        if states is not None:
+            return any(all(name == "all" or node_matches(node["state"], node["flags"], name) for name in part) for part in states)
+        if "list_reasons" in options:
+            return bool(node["reason"]) and (node["state"] == DOWN or bool(node["flags"] & (NODE_DRAIN | NODE_FAILING)))
+        return True
+
+    return keeps
+
+
+# --- order ---------------------------------------------------------------------------------------------------------------------
+
+
+class _Key:
+    """What lines are compared by."""
+
+    __slots__ = ("field", "letter")
+
+    def __init__(self, letter: str) -> None:
+        self.letter = letter
+        self.field = FIELDS.by_letter.get(letter) if letter != "#P" else None
+
+    def __call__(self, group: Group) -> "Any":
+        letter, field = self.letter, self.field
+        if letter == "#P":
+            return group.partition_index
+        if letter in {"t", "T"}:
+            for node in group.nodes.values():
+                return node_sort_value(node["state"], node["flags"])
+            return 0
+        if letter in {"N", "n"}:
+            from understudy.model.hostlist import sort_key
+
+            return sort_key(next(iter(group.nodes), ""))
+        assert field is not None
+        if field.merge in {"range", "spread"}:
+            return min((node[field.columns[0]] or 0 for node in group.nodes.values()), default=0)
+        if letter == "D":
+            return group.count
+        if field.merge == "partition" and letter in {"l", "L", "p", "I", "s", "B"}:
+            value = group.partition[field.columns[0]]
+            return (value is None, value or 0)
+        return group.text(field)
+
+
+def _sort_keys(options: "dict[str, str | None]", context: Context) -> list[tuple[_Key, bool]]:
+    text = options.get("sort") or ("N" if "node_oriented" in options else "#P,-t")
+    keys = []
+    for word in text.split(","):
+        letter = word.lstrip("+-")
+        if letter != "#P":
+            letter = letter.lstrip("#")[:1]
+        if letter != "#P" and letter not in FIELDS.by_letter:
+            context.error(f"Invalid sort specification: {word}")
+            raise _RefusedLineError
+        keys.append((_Key(letter), word.startswith(("-", "#-"))))
+    return keys
+
+
+def main() -> int:
+    """Run as a program; does not return."""
+    return run("sinfo", sinfo)
+
+
+if __name__ == "__main__":
+    main()
