@@ -100,7 +100,7 @@ def prepare(
     """
     if executor == "real" and time == "virtual":
         raise LaunchError("real jobs take real time, which virtual time would skip: use --time real or scaled, or --executor emulated")
-    site = _read_site(conf)
+    site = read_site(conf)
     if noded < 1 or noded > len(site.nodes):
         raise LaunchError(f"{noded} node daemons cannot share {len(site.nodes)} nodes: each needs at least one")
     run_dir = run_dir.resolve()
@@ -137,17 +137,24 @@ def prepare(
 
 
 @dataclass(frozen=True, slots=True)
-class _Site:
+class Site:
+    """What starting a cluster needs of its slurm.conf."""
+
     name: str
     port: int
     nodes: list[str]
 
 
-def _read_site(conf: Path) -> _Site:
+def read_site(conf: Path) -> Site:
+    """Read a slurm.conf.
+
+    Raises:
+        ConfigError, OSError: it cannot be used, or read.
+    """
     from understudy.model.conf import load
 
     config = load(conf)
-    return _Site(config.cluster_name, config.slurmctld_port, [node.name for node in config.nodes])
+    return Site(config.cluster_name, config.slurmctld_port, [node.name for node in config.nodes])
 
 
 def _shares(nodes: list[str], count: int) -> list[str]:

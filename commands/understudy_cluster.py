@@ -1,0 +1,262 @@
+"""`understudy up`, `down` and `status`: one cluster, from a slurm.conf to idle nodes and back.
+
+Place: sub-commands of `understudy`; the words around understudy.commands.launch, which does the work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time as clock_time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from understudy.commands.locate import Location
+    from understudy.commands.processes import Process
+    from understudy.model.cluster import Cluster
+
+
+class Executor(StrEnum):
+    """What becomes of a job's script."""
+
+    EMULATED = "emulated"
+    REAL = "real"
+
+
+RunDir = Annotated[Path | None, typer.Option("--run-dir", help="The cluster's run directory; else SLURM_CONF's cluster, else the last one started.")]
+
+
+def up(
+    conf: Annotated[Path | None, typer.Option("--conf", help="The slurm.conf; else the run directory's own.")] = None,
+    run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Logs, pids, state; else ~/.local/state/understudy/CLUSTERNAME.")] = None,
+    time: Annotated[str, typer.Option("--time", metavar="real|scaled:N|virtual", help="How time goes by in the cluster.")] = "real",
+    executor: Annotated[Executor, typer.Option("--executor", help="Whether jobs are emulated, or their scripts run.")] = Executor.EMULATED,
+    noded: Annotated[int, typer.Option("--noded", min=1, help="How many node daemons share the nodes.")] = 1,
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="The controller's; else SlurmctldPort. 0: any that is free.")] = None,
+    clean: Annotated[bool, typer.Option("--clean", help="Forget the jobs of an earlier cluster in the run directory.")] = False,
+) -> None:
+    """Start a cluster; its nodes are idle when this returns."""
+    from understudy.commands import launch, locate
+    from understudy.commands.run_dir import LaunchError, clear_stale, exclusive
+    from understudy.model.errors import ConfigError
+
+    began = clock_time.monotonic()
+    try:
+        mode, rate = _parse_time(time)
+        conf = _choose_conf(conf, run_dir)
+        run_dir = (run_dir or _default_run_dir(launch.read_site(conf).name)).resolve()
+        with exclusive(run_dir):
+            if stale := clear_stale(run_dir):
+                typer.echo(f"Removed the pid files of daemons that are no more: {', '.join(stale)}", err=True)
+            if clean:
+                _forget(run_dir)
+            cluster = launch.prepare(run_dir, conf, time=mode, rate=rate, executor=str(executor), noded=noded, port=port)
+            started = launch.start_daemons(cluster, run_dir)
+            try:
+                launch.wait_listening(started)
+                launch.wait_registered(cluster, started)
+                locate.register(launch.location_of(cluster, run_dir))
+            except BaseException:
+                launch.stop(run_dir, started)
+                raise
+    except (LaunchError, ConfigError, OSError) as error:
+        _fail("up", str(error))
+    except KeyboardInterrupt:
+        _fail("up", "interrupted; what had been started has been ended")
+    _announce(cluster, run_dir, clock_time.monotonic() - began)
+
+
+def down(run_dir: RunDir = None) -> None:
+    """End a cluster; its state stays, so that `up` on the same run directory goes on from it."""
+    from understudy.commands import launch
+    from understudy.commands.run_dir import LaunchError, clear_stale, exclusive, running
+
+    try:
+        run_dir = _choose_run_dir("down", run_dir)
+        with exclusive(run_dir):
+            if not running(run_dir):
+                stale = clear_stale(run_dir)
+                left = f"; removed the pid files of {', '.join(stale)}, which had ended by themselves" if stale else ""
+                _fail("down", f"no cluster runs in {run_dir}{left}")
+            _keep_time(run_dir)
+            stopped = launch.stop(run_dir)
+    except (LaunchError, OSError) as error:
+        _fail("down", str(error))
+    if stopped.killed:
+        typer.echo(f"Killed, as they did not end by themselves: {', '.join(stopped.killed)}", err=True)
+    typer.echo(f"Ended {len(stopped.ended)} daemons: {', '.join(stopped.ended)}")
+
+
+def status(run_dir: RunDir = None) -> None:
+    """Show a cluster's daemons, its clock, its nodes and its jobs."""
+    from understudy.commands import launch
+    from understudy.commands.processes import recorded
+    from understudy.model.cluster import Cluster
+
+    run_dir = _choose_run_dir("status", run_dir)
+    try:
+        cluster = Cluster.load(run_dir)
+    except (OSError, ValueError, TypeError) as error:
+        _fail("status", f"{run_dir} is not a cluster's run directory: {error}")
+    found = {process.name: process for process in recorded(run_dir)}
+    names = launch.daemon_names(cluster)
+    typer.echo(f"Cluster {cluster.name} in {run_dir}: {_kind(cluster)}")
+    typer.echo(_table([("DAEMON", "PID", "STATE", "ADDRESS"), *(_daemon_row(cluster, name, found.get(name)) for name in names)]))
+    alive = [name for name in names if name in found and found[name].is_running]
+    if "controller" in alive:
+        typer.echo(_contents(launch.location_of(cluster, run_dir), "clock" in alive))
+    if len(alive) < len(names):
+        raise typer.Exit(1)
+
+
+# --- what was asked for --------------------------------------------------------------------------------------------------------
+
+
+def _parse_time(text: str) -> tuple[str, float]:
+    """The kind of time and its rate.
+
+    Raises:
+        LaunchError: neither real, virtual nor scaled:N with N above 0.
+    """
+    from understudy.commands.run_dir import LaunchError
+
+    kind, colon, rate = text.partition(":")
+    if kind in ("real", "virtual") and not colon:
+        return kind, 1.0
+    with contextlib.suppress(ValueError):
+        if kind == "scaled" and 0 < float(rate) < float("inf"):
+            return kind, float(rate)
+    raise LaunchError(f"--time {text}: expected real, virtual, or scaled:N with N times real time, as scaled:60")
+
+
+def _choose_conf(conf: Path | None, run_dir: Path | None) -> Path:
+    from understudy.commands.run_dir import LaunchError
+
+    if conf is not None:
+        return conf
+    if run_dir is not None and (run_dir / "slurm.conf").is_file():
+        return run_dir / "slurm.conf"
+    raise LaunchError("which cluster? Name a slurm.conf: --conf FILE (this project's examples/ has some)")
+
+
+def _default_run_dir(cluster: str) -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "understudy" / cluster
+
+
+def _choose_run_dir(command: str, run_dir: Path | None) -> Path:
+    from understudy.commands import locate
+
+    if run_dir is not None:
+        return run_dir.resolve()
+    try:
+        found = locate.find().run_dir
+    except (locate.NoClusterError, locate.BadConfigurationError) as error:
+        _fail(command, str(error))
+    if not found:
+        _fail(command, f"SLURM_CONF is {os.environ.get('SLURM_CONF')}, and no running cluster of this user goes by it")
+    return Path(found)
+
+
+def _fail(command: str, text: str) -> NoReturn:
+    typer.echo(f"understudy {command}: error: {text}", err=True)
+    sys.exit(1)
+
+
+# --- a cluster over several lives ----------------------------------------------------------------------------------------------
+
+
+def _forget(run_dir: Path) -> None:
+    import shutil
+
+    for folder in ("state", "spool"):
+        shutil.rmtree(run_dir / folder, ignore_errors=True)
+    (run_dir / "cluster.json").unlink(missing_ok=True)
+
+
+def _keep_time(run_dir: Path) -> None:
+    """Write the cluster's time into cluster.json, where it may be ahead of the world's, so that the next life begins after this one."""
+    from understudy.commands.launch import location_of
+    from understudy.commands.understudy_clock import ClockError, ask
+    from understudy.model.cluster import Cluster
+
+    with contextlib.suppress(OSError, ValueError, TypeError, ClockError):
+        cluster = Cluster.load(run_dir)
+        if cluster.clock:
+            cluster.epoch = float(int(ask(location_of(cluster, run_dir), "status").now) + 1)
+            cluster.save(run_dir)
+
+
+# --- what the user reads -------------------------------------------------------------------------------------------------------
+
+
+def _kind(cluster: Cluster) -> str:
+    time = f"{cluster.rate:g} times real time" if cluster.time == "scaled" else f"{cluster.time} time"
+    return f"{time}, {cluster.executor} jobs"
+
+
+def _announce(cluster: Cluster, run_dir: Path, seconds: float) -> None:
+    from understudy.model.hostlist import count
+
+    nodes = sum(count(noded.nodes) for noded in cluster.nodeds)
+    daemons = "1 node daemon" if len(cluster.nodeds) == 1 else f"{len(cluster.nodeds)} node daemons"
+    typer.echo(f"Cluster {cluster.name} is up after {seconds:.1f} s: {nodes} nodes on {daemons}, {_kind(cluster)}")
+    typer.echo(f"  controller     {cluster.controller}")
+    typer.echo(f"  run directory  {run_dir}")
+    typer.echo("sbatch, squeue, sinfo and the others find it as the last cluster that you started; from elsewhere, or beside other clusters:")
+    typer.echo(f"  export SLURM_CONF={run_dir}/slurm.conf")
+    typer.echo(f"To end it: understudy down --run-dir {run_dir}")
+
+
+def _daemon_row(cluster: Cluster, name: str, process: Process | None) -> tuple[str, str, str, str]:
+    addresses = {
+        "controller": cluster.controller,
+        "agent": cluster.agent,
+        "clock": cluster.clock,
+        **{noded.name: noded.address for noded in cluster.nodeds},
+    }
+    if process is None:
+        return name, "-", "not running", addresses[name]
+    return name, str(process.pid), "running" if process.is_running else "died", addresses[name]
+
+
+def _contents(location: Location, has_clock: bool) -> str:
+    """The cluster's time, its nodes and jobs by state."""
+    from collections import Counter
+
+    from understudy.commands.client import Client, RefusedError
+    from understudy.commands.understudy_clock import ClockError, ask
+    from understudy.model.states import JobState, NodeState
+
+    client = Client(lambda: location)
+    try:
+        nodes = client.query("nodes", ["state"])
+        jobs = client.query("jobs", ["state"])
+    except RefusedError as error:
+        return f"The controller does not answer: {error.text}"
+    lines = [
+        f"Time   {clock_time.strftime('%Y-%m-%dT%H:%M:%S', clock_time.localtime(nodes.now))}",
+        f"Nodes  {_counts(Counter(NodeState(state).name.lower() for (state,) in nodes.rows))}",
+        f"Jobs   {_counts(Counter(JobState(state).name.lower() for (state,) in jobs.rows))}",
+    ]
+    if has_clock:
+        try:
+            clock = ask(location, "status")
+            lines[0] += f", clock {clock.state}" + (f" ({clock.reason})" if clock.reason else "")
+        except ClockError as error:
+            lines[0] += f", {error}"
+    return "\n".join(lines)
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{counts[name]} {name}" for name in sorted(counts)) or "none"
+
+
+def _table(rows: list[tuple[str, str, str, str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)

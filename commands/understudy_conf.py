@@ -1,0 +1,28 @@
+"""`understudy conf`: looking at configurations without a cluster.
+
+Place: a sub-command of `understudy`; what a configuration is worth is decided in understudy.model.conf_check.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003  typer reads the annotations when it runs
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="Look at a slurm.conf.", pretty_exceptions_enable=False)
+
+
+@app.callback()
+def conf() -> None:
+    """Keep `conf check` two words: typer would fold an application of one command into `conf`."""
+
+
+@app.command("check")
+def check(file: Annotated[Path, typer.Argument(help="The slurm.conf; its companions are read from beside it.")]) -> None:
+    """Say whether a slurm.conf can be used, and which of its keys have no effect here."""
+    from understudy.model.conf_check import check as checked
+
+    report = checked(file)
+    typer.echo(report.text())
+    raise typer.Exit(0 if report.usable else 1)
