@@ -27,7 +27,7 @@ try:  # the public module imports all AEADs' wrappers and their errors: 15 ms th
 
     ChaCha20Poly1305 = _openssl.aead.ChaCha20Poly1305
 except (ImportError, AttributeError):  # another version of the library
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305  # type: ignore[assignment]
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 VERSION = "understudy/1"
 KEY_BYTES = 32

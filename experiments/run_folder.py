@@ -62,8 +62,8 @@ def _csv(records: Sequence[JobRecord]) -> bytes:
 
 def _parquet(records: Sequence[JobRecord]) -> bytes:
     # Imported here: pyarrow takes a good part of a second, which those who only measure need not pay.
-    import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
 
     seconds, text = pa.int64(), pa.string()
     types = dict(zip(FIELDS, (seconds, seconds, seconds, seconds, text, seconds, text, seconds), strict=True))
