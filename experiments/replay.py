@@ -3,7 +3,9 @@
 Place: the pure core of `understudy replay`; a participant in the cluster's time like any daemon. It is handed the messenger and the clock, and knows
 no processes, files or event loop. One timer is set at a time: for the next submission.
 
-    submit ... submit -> (all answered) -> AwaitEmpty -> (answered) -> Query, Query ... -> on_done
+    submit ... submit -> AwaitEmpty -> (answered) -> Query -> on_done
+
+Only refusals are answered (`only_failures`): a job is found again by its name, the number in the trace.
 """
 
 from __future__ import annotations
@@ -15,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from understudy.experiments.records import REJECTED, JobRecord
 from understudy.model.states import JobState
-from understudy.protocol.messages import AwaitEmpty, Emulation, Failure, JobSpec, Message, Query, Rows, SubmitJob, Submitted
+from understudy.protocol.messages import AwaitEmpty, Emulation, Failure, JobSpec, Message, Query, Rows, SubmitJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from understudy.experiments.swf import TraceJob
 
-COLUMNS: Final = ["job_id", "submit_time", "start_time", "end_time", "state", "cpus", "nodes", "time_limit_s"]
+COLUMNS: Final = ["name", "submit_time", "start_time", "end_time", "state", "cpus", "nodes", "time_limit_s"]
 UNREACHABLE: Final = (1005, 1006, 5004)  # codes of a Failure that the messenger makes itself: no connection, lost, timed out
 SCRIPT: Final = "#!/bin/sh\n"  # emulated nodes run nothing, but a job has a script
 _STATE_NAME: Final = {int(state): state.name for state in JobState}
@@ -31,7 +33,9 @@ _STATE_NAME: Final = {int(state): state.name for state in JobState}
 class Sender(Protocol):
     """The part of understudy.protocol.messenger.Messenger that is used here."""
 
-    def send(self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0) -> None: ...
+    def send(
+        self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0, *, only_failures: bool = False
+    ) -> None: ...
 
 
 class Clock(Protocol):
@@ -53,7 +57,6 @@ class ReplayOptions:
     submit_timeout_s: float = 60.0
     drain_timeout_s: float = math.inf  # without end, so that under virtual time the clock sees a cluster that has nothing left to do
     query_timeout_s: float = 600.0
-    jobs_per_query: int = 4_000  # bounds the size of an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +94,6 @@ class Replayer:
         self._on_done: Callable[[ReplayOutcome], None] | None = None
         self._zero = 0.0
         self._next = 0  # index of the next job to submit
-        self._unanswered = 0
-        self._trace_job: dict[int, TraceJob] = {}  # by the controller's job id
         self._rejected: dict[int, str] = {}
         self._records: list[JobRecord] = []
         self._simulated_seconds = 0.0
@@ -123,8 +124,7 @@ class Replayer:
             job = jobs[position]
             spec = JobSpec(name=str(job.id), partition=options.partition, num_tasks=job.procs, time_limit_s=-(-job.req // step) * step)
             message = SubmitJob(spec=spec, script=SCRIPT, emulation=Emulation(run_s=max(1, job.raw_run)))
-            self._unanswered += 1
-            self._messenger.send(options.controller, message, partial(self._submitted, job), options.submit_timeout_s)
+            self._messenger.send(options.controller, message, partial(self._refused, job), options.submit_timeout_s, only_failures=True)
             position += 1
         self._next = position
         self._on_progress(position, total, now)
@@ -133,56 +133,39 @@ class Replayer:
         else:
             self._await_empty()
 
-    def _submitted(self, job: TraceJob, answer: Message) -> None:
-        self._unanswered -= 1
-        if isinstance(answer, Submitted):
-            self._trace_job[answer.job_id] = job
-        elif isinstance(answer, Failure) and answer.code not in UNREACHABLE:
+    def _refused(self, job: TraceJob, answer: Message) -> None:
+        if isinstance(answer, Failure) and answer.code not in UNREACHABLE:
             self._rejected[job.id] = answer.text
         else:
             self._finish(f"submission of job {job.id} was not answered: {_text(answer)}")
-            return
-        self._await_empty()
 
     def _await_empty(self) -> None:
-        if self._on_done is None or self._unanswered or self._next < len(self._jobs):
-            return
-        self._messenger.send(self._options.controller, AwaitEmpty(), self._emptied, self._options.drain_timeout_s)
+        if self._on_done is not None:
+            self._messenger.send(self._options.controller, AwaitEmpty(), self._emptied, self._options.drain_timeout_s)
 
     def _emptied(self, answer: Message) -> None:
         if isinstance(answer, Failure):
             self._finish(f"the cluster did not become empty: {_text(answer)}")
             return
         self._simulated_seconds = self._time.now() - self._zero
-        ids = list(self._trace_job)
-        size = self._options.jobs_per_query
-        self._query([ids[place : place + size] for place in range(0, len(ids), size)])
+        self._messenger.send(self._options.controller, Query(table="jobs", columns=COLUMNS), self._queried, self._options.query_timeout_s)
 
-    def _query(self, parts: list[list[int]]) -> None:
-        """Ask for the parts one after the other: only one long answer is on its way."""
-        if not parts:
-            self._records += [
-                JobRecord(job.id, job.submit, None, None, REJECTED, job.procs, "", job.req) for job in self._jobs if job.id in self._rejected
-            ]
-            self._records.sort(key=lambda record: record.job)
-            self._finish()
-            return
-        # One part in all needs no filter, which costs the controller a look-up for each job.
-        where = {"job_id": parts[0]} if len(self._trace_job) > len(parts[0]) else {}
-        query = Query(table="jobs", columns=COLUMNS, where=where)
-        self._messenger.send(self._options.controller, query, partial(self._queried, parts), self._options.query_timeout_s)
-
-    def _queried(self, parts: list[list[int]], answer: Message) -> None:
+    def _queried(self, answer: Message) -> None:
         if not isinstance(answer, Rows):
             self._finish(f"the job table was not answered: {_text(answer)}")
             return
         found = {row[0]: row for row in answer.rows}
-        lost = [job_id for job_id in parts[0] if job_id not in found]
+        lost = [job.id for job in self._jobs if str(job.id) not in found and job.id not in self._rejected]
         if lost:
-            self._finish(f"the controller does not know {len(lost)} jobs that it acknowledged, the first is {lost[0]}")
+            self._finish(f"the controller does not know {len(lost)} jobs that it did not refuse, the first is {lost[0]}")
             return
-        self._records += [self._record(self._trace_job[job_id], found[job_id]) for job_id in parts[0]]
-        self._query(parts[1:])
+        for job in self._jobs:
+            if job.id in self._rejected:
+                self._records.append(JobRecord(job.id, job.submit, None, None, REJECTED, job.procs, "", job.req))
+            else:
+                self._records.append(self._record(job, found[str(job.id)]))
+        self._records.sort(key=lambda record: record.job)
+        self._finish()
 
     def _record(self, job: TraceJob, row: list[Any]) -> JobRecord:
         _, submit, start, end, state, cpus, nodes, limit = row

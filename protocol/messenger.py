@@ -7,10 +7,10 @@ Under virtual time a message carries the instant of its delivery, sent + latency
 sender, sender's sequence number). What comes from outside virtual time (a command) waits until all participants stand still.
 
 Every message is acknowledged. Where the asker only wants to hear of failures (`only_failures`), the acknowledgement under virtual time is the clock's: no
-participant is granted time before it has received what was sent to it, so an `Ok` would only cost a window, and is left out.
+participant is granted time before it has received what was sent to it, so an answer would only cost a window, and is left out.
 
-An envelope is `[kind, number, deliver_us, sequence, message]`; kind 0 asks, 1 answers, 2 complains before the connection is closed, 3 asks without
-wanting an `Ok`.
+An envelope is `[kind, number, deliver_us, sequence, message]`; kind 0 asks, 1 answers, 2 complains before the connection is closed, 3 asks to be
+answered only by a Failure.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from understudy.auth.handshake import (
 from understudy.model.errors import SlurmError
 from understudy.protocol import addresses
 from understudy.protocol.connection import Connection, ProtocolError
-from understudy.protocol.messages import AnyMessage, Failure, Message, Ok
+from understudy.protocol.messages import AnyMessage, Failure, Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -213,7 +213,7 @@ class Messenger:
     ) -> None:
         """Ask a peer. `on_reply` gets the answer, or a Failure with code 1005 (no connection), 1006 (lost) or 5004 (timed out).
 
-        `only_failures`: an `Ok` is not handed to `on_reply`. Under virtual time there is no deadline then, because the clock knows who is silent.
+        `only_failures`: `on_reply` hears of nothing else. Under virtual time there is no deadline then, because the clock knows who is silent.
         """
         self._numbers = number = self._numbers + 1
         virtual = self._virtual
@@ -449,7 +449,7 @@ class Messenger:
             self._respond(connection, number, answer)
 
         def respond_failures(number: int, answer: Message) -> None:
-            if not isinstance(answer, Ok):
+            if isinstance(answer, Failure):
                 self._respond(connection, number, answer)
 
         accepted.respond = respond
@@ -503,7 +503,7 @@ class Messenger:
 
     def _take_in_memory(self, sender: Messenger, number: int, message: Message, kind: int) -> None:
         def respond(number: int, answer: Message) -> None:
-            if kind == TELL and isinstance(answer, Ok):
+            if kind == TELL and not isinstance(answer, Failure):
                 return
             self._sequence += 1
             virtual = self._virtual
@@ -571,7 +571,7 @@ def _failures_to(on_reply: Callable[[Message], None] | None) -> Callable[[Messag
         return None
 
     def hear(answer: Message) -> None:
-        if not isinstance(answer, Ok):
+        if isinstance(answer, Failure):
             on_reply(answer)
 
     return hear
