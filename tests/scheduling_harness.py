@@ -1,9 +1,9 @@
 """A cluster without daemons: virtual events drive a policy, a selector and the tables directly.
 
-    world = World(table(nodes=100, cpus=1), Easy, SelectConsTres())
-    world.submit(at=0, cpus=4, run_s=50, limit_s=60)
-    world.run()
-    world.starts[1]
+world = World(table(nodes=100, cpus=1), Easy, SelectConsTres())
+world.submit(at=0, cpus=4, run_s=50, limit_s=60)
+world.run()
+world.starts[1]
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def check_tables(tables: Tables) -> None:
 class World:
     """The planner, and a heap of events. Jobs run `run_s` from their start time on, cut at their limit."""
 
-    def __init__(self, made: NodeTable | Tables, policy: Any, selector: Any, parameters: Mapping[str, str] | None = None, *, check: bool = False) -> None:
+    def __init__(
+        self, made: NodeTable | Tables, policy: Any, selector: Any, parameters: Mapping[str, str] | None = None, *, check: bool = False
+    ) -> None:
         self.tables = made if isinstance(made, Tables) else tables_of(made)
         self.selector = selector
         self.policy = policy(self.tables, selector, self, parameters or {})

@@ -112,10 +112,9 @@ class Easy(TextbookPolicy):
         pool.promise = pool.head = None
         passed = 0
         for record in records:
-            if record.job.is_pending:
-                if record.cpus > pool.free or not self._start(pool, record, now):
-                    pool.head = record
-                    break
+            if record.job.is_pending and (record.cpus > pool.free or not self._start(pool, record, now)):
+                pool.head = record
+                break
             passed += 1
         if passed:
             del records[:passed]

@@ -1,0 +1,182 @@
+"""sched/backfill: Slurm's main scheduler, and passes that start jobs out of order where that delays no promise.
+
+Place: scheduling, pure. Follows slurm.conf(5) SchedulerParameters bf_*.
+
+Each pass walks the queue and gives every job that cannot start a promise: a time at which it could start if the running jobs end at their
+limits, and nodes. Promised nodes are taken out of the plan (understudy.controller.scheduling.slots) for as long as the job may run; jobs further
+down must fit around them. The running jobs are not in the plan: the selector's `will_run` sees them.
+
+A pass costs no time of the cluster, so bf_max_time and the yields have nothing to end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.scheduling.builtin import Builtin
+from understudy.controller.scheduling.main_pass import Reserves
+from understudy.controller.scheduling.parameters import number
+from understudy.controller.scheduling.slots import Slots
+from understudy.controller.scheduling.triggers import BackfillTrigger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector, Tables
+    from understudy.controller.scheduling.queue import Record
+
+YEAR_S: Final = 365 * 24 * 3600  # the length of a job without a limit
+
+
+class BackfillPass:
+    """One walk over the queue; `started` tells how many jobs the last one started."""
+
+    def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
+        self.tables, self.selector, self.planner = tables, selector, planner
+        self.reserves = Reserves(parameters)
+        self.resolution_s = number(parameters, "bf_resolution", 60, least=1, most=3600)
+        self.window_s = number(parameters, "bf_window", 1440, least=1, most=43_200) * 60
+        self.max_tests = number(parameters, "bf_max_job_test", 500, least=1, most=1_000_000)
+        self.max_starts = number(parameters, "bf_max_job_start", 0, most=10_000)
+        self.max_slots = number(parameters, "bf_node_space_size", self.max_tests, least=2, most=2_000_000)
+        self.max_of_user = number(parameters, "bf_max_job_user", 0)
+        self.max_of_partition = number(parameters, "bf_max_job_part", 0)
+        self.max_of_user_in_partition = number(parameters, "bf_max_job_user_part", 0)
+        self.goes_on = "bf_continue" in parameters
+        self.promises_once = "bf_one_resv_per_job" in parameters
+        self.started = 0
+
+    def run(self, records: list[Record], now: float) -> Iterator[None]:
+        """Start and promise, record by record."""
+        self.started = 0
+        second = int(now)
+        tables = self.tables
+        slots = Slots(second, self.window_s, self.resolution_s, (1 << len(tables.nodes.nodes)) - 1)
+        counts: dict[object, int] = {}
+        promised: dict[int, int] = {}  # job id -> start
+        tested = 0
+        for record in records:
+            job = record.job
+            if not job.is_pending or not record.partition.can_schedule or self._is_one_too_many(record, counts):
+                continue
+            tested += 1
+            if tested > self.max_tests or len(slots) >= self.max_slots:
+                break
+            start = self._try(record, slots, second, now, may_promise=not (self.promises_once and job.job_id in promised))
+            if start is not None:
+                promised[job.job_id] = min(start, promised.get(job.job_id, start))
+            elif job.is_pending and job.job_id not in promised and job.expected_start is not None:
+                self.planner.promise(job, None, 0)
+            if self.max_starts and self.started >= self.max_starts:
+                break
+            version = tables.version
+            yield
+            if tables.version != version and not self.goes_on:
+                break
+
+    def _is_one_too_many(self, record: Record, counts: dict[object, int]) -> bool:
+        user, partition = record.job.user_id, record.partition.name
+        limits = ((self.max_of_user, user), (self.max_of_partition, partition), (self.max_of_user_in_partition, (user, partition)))
+        for limit, what in limits:
+            if limit and counts.get(what, 0) >= limit:
+                return True
+        for limit, what in limits:
+            if limit:
+                counts[what] = counts.get(what, 0) + 1
+        return False
+
+    def _try(self, record: Record, slots: Slots, second: int, now: float, *, may_promise: bool) -> int | None:
+        """Start the job or promise it nodes; the promised start, None if there is no promise."""
+        job, partition = record.job, record.partition
+        table = self.tables.nodes
+        length = min(job.time_limit_s or YEAR_S, partition.max_time_s or YEAR_S)
+        length = max(-(-length // 60) * 60, 60)
+        eligible = partition.nodes & table.up_nodes & ~job.excluded_nodes
+        start = second
+        while True:
+            usable, later = slots.usable(start, start + length, eligible)
+            found = None
+            if usable.bit_count() >= job.min_nodes and not job.required_nodes & ~usable:
+                found = self.selector.will_run(job, partition, usable, self.tables, second)
+            if found is None:
+                if later is None:
+                    return None
+                start = later
+                continue
+            when, nodes = max(found[0], start), found[1]
+            if when <= second:
+                if self._start(record, usable, now):
+                    return None
+                when = second + 1
+            if later is not None and when > later:
+                start = later
+                continue
+            if when > second + self.window_s or not may_promise or not self.reserves.holds_back(job, second):
+                return None
+            if slots.conflicts(when, when + length, nodes):
+                # What may happen by rounding down alone, when the start does not move, ends with the slot.
+                if when > start:
+                    start = when
+                elif later is not None:
+                    start = later
+                else:
+                    return None
+                continue
+            slots.promise(when, when + length, nodes)
+            if job.expected_start is None or when != job.expected_start or nodes != job.expected_nodes:
+                self.planner.promise(job, when, nodes)
+            return when
+
+    def _start(self, record: Record, usable: int, now: float) -> bool:
+        """Start the job on nodes out of `usable`, unless nodes on which it would run still are completing."""
+        completing = self.tables.nodes.completing_nodes
+        allocation = self.selector.select(record.job, record.partition, usable & ~completing, self.tables)
+        if allocation is None or not self.planner.start(record.job, record.partition, allocation, now):
+            return False
+        self.started += 1
+        return True
+
+
+class Backfill(Builtin):
+    """The main scheduler and backfill passes, each run when Slurm would run it."""
+
+    name = "backfill"
+
+    def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
+        super().__init__(tables, selector, planner, parameters)
+        self.backfill_trigger = BackfillTrigger(parameters)
+        self.backfill = BackfillPass(tables, selector, planner, parameters)
+
+    def note(self, what: str, now: float) -> None:
+        """As in `SchedulingPolicy`."""
+        super().note(what, now)
+        self.backfill_trigger.note(now)
+
+    def catch_up(self, now: float) -> None:
+        """Bring the triggers forward over a time without pending jobs."""
+        super().catch_up(now)
+        self.backfill_trigger.catch_up(now)
+
+    def next_run(self) -> float | None:
+        """As in `SchedulingPolicy`."""
+        if not self.tables.pending:
+            return None
+        main = super().next_run()
+        at = self.backfill_trigger.next_run()
+        if main is not None and main < at:
+            return main
+        return None if at == float("inf") else at
+
+    def run(self, now: float) -> Iterator[None]:
+        """The main scheduler, if it is due, then a backfill pass, if one is due."""
+        yield from super().run(now)
+        if self.main.started:
+            self.backfill_trigger.note(now)
+        if self.backfill_trigger.next_run() <= now:
+            if self.tables.pending:
+                self.queue.refresh(now)
+                yield from self.backfill.run(list(self.queue.records), now)
+            self.backfill_trigger.ran(now, changed=self.backfill.started > 0)
+            if self.backfill.started:
+                self.queue.drop_departed()
+            self._was_idle = not self.tables.pending

@@ -1,0 +1,65 @@
+"""sched/builtin: Slurm's main scheduler alone. Jobs start in the order of the queue; none passes another that waits for the same nodes.
+
+Place: scheduling, pure.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from understudy.controller.scheduling.main_pass import MainPass
+from understudy.controller.scheduling.queue import PendingQueue, slurm_order
+from understudy.controller.scheduling.triggers import MainTrigger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector, Tables
+
+
+class Builtin:
+    """The main scheduler, run when Slurm would run it."""
+
+    name = "builtin"
+    exact_limits = False
+
+    def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
+        self.tables, self.selector, self.planner, self.parameters = tables, selector, planner, parameters
+        self.queue = PendingQueue(tables, slurm_order)
+        self.trigger = MainTrigger(parameters)
+        self.main = MainPass(tables, selector, planner, parameters)
+        self._was_idle = True
+
+    def note(self, what: str, now: float) -> None:
+        """As in `SchedulingPolicy`."""
+        if self._was_idle:
+            self.catch_up(now)
+        self._was_idle = not self.tables.pending
+        self.queue.note(what)
+        self.trigger.note(what, now)
+
+    def catch_up(self, now: float) -> None:
+        """Bring the triggers forward over a time without pending jobs."""
+        self.trigger.catch_up(now)
+
+    def next_run(self) -> float | None:
+        """As in `SchedulingPolicy`."""
+        if not self.tables.pending:
+            return None
+        at = self.trigger.next_run(self.queue.next_eligible)
+        return None if at == inf else at
+
+    def run(self, now: float) -> Iterator[None]:
+        """One pass of the main scheduler, if it is due."""
+        depth = self.trigger.take(now, self.queue.next_eligible)
+        self.main.started = 0
+        if depth and self.tables.pending:
+            self.queue.refresh(now)
+            records = list(self.queue.records)
+            yield from self.main.run(records, depth, now)
+            if self.main.saw_all:
+                self.trigger.saw_all()
+            if self.main.started:
+                self.queue.drop_departed()
+        self._was_idle = not self.tables.pending

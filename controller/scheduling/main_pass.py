@@ -1,0 +1,104 @@
+"""The main scheduler: one pass over the sorted queue that starts what fits and never lets a job pass a waiting one of the same nodes.
+
+Place: scheduling, pure; used by sched/builtin and sched/backfill.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.scheduling.parameters import number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from understudy.controller.job import Job
+    from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector, Tables
+    from understudy.controller.scheduling.queue import Record
+
+NODES_DOWN: Final = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
+CLOSED: Final = {"DOWN": "PartitionDown", "INACTIVE": "PartitionInactive"}
+
+
+class Reserves:
+    """Which pending jobs hold others back (bf_min_age_reserve, bf_min_prio_reserve)."""
+
+    def __init__(self, parameters: PolicyParameters) -> None:
+        self.min_age_s = number(parameters, "bf_min_age_reserve", 0, most=2_592_000)
+        self.min_priority = number(parameters, "bf_min_prio_reserve", 0)
+
+    def holds_back(self, job: Job, now: int) -> bool:
+        """Whether nodes are kept for the job."""
+        waited = now - (job.eligible_time if job.eligible_time is not None else now)
+        return waited >= self.min_age_s and job.priority >= self.min_priority
+
+
+class MainPass:
+    """`started` and `saw_all` tell about the last pass."""
+
+    def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
+        self.tables, self.selector, self.planner = tables, selector, planner
+        self.reserves = Reserves(parameters)
+        self.partition_depth = number(parameters, "partition_job_depth", 0)
+        self.max_starts = number(parameters, "sched_max_job_start", 0)
+        self.started = 0
+        self.saw_all = True
+
+    def run(self, records: list[Record], depth: int, now: float) -> Iterator[None]:
+        """Try the first `depth` + 1 records, not counting those of partitions in which a job already waits for nodes."""
+        self.started, self.saw_all = 0, False
+        table = self.tables.nodes
+        second = int(now)
+        failed: set[str] = set()
+        lost = 0  # nodes for which higher jobs wait
+        tested = 0
+        tested_in: dict[str, int] = {}
+        for record in records:
+            job, partition = record.job, record.partition
+            if not job.is_pending:
+                continue
+            name = partition.name
+            if name in failed:
+                self._explain(job, "Priority")
+                continue
+            if not partition.can_schedule:
+                self._explain(job, CLOSED.get(partition.state, "PartitionDown"))
+                continue
+            tested += 1
+            if tested > depth + 1:
+                return
+            if self.partition_depth:
+                tested_in[name] = tested_in.get(name, 0) + 1
+                if tested_in[name] > self.partition_depth:
+                    continue
+            usable = partition.nodes & table.up_nodes & ~table.completing_nodes & ~lost
+            if self._start(record, usable, now):
+                self.started += 1
+                if self.max_starts and self.started >= self.max_starts:
+                    return
+            elif job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
+                lost |= job.required_nodes
+            elif not self.selector.could_ever_run(job, partition, self.tables):
+                self._explain(job, "BadConstraints")
+            elif self.reserves.holds_back(job, second):
+                failed.add(name)
+                lost |= partition.nodes
+            yield
+        self.saw_all = True
+
+    def _start(self, record: Record, usable: int, now: float) -> bool:
+        job = record.job
+        if (usable & ~job.excluded_nodes).bit_count() < job.min_nodes or job.required_nodes & ~usable & ~self.tables.nodes.up_nodes:
+            lasting = record.partition.nodes & self.tables.nodes.up_nodes
+            is_down = lasting.bit_count() < job.min_nodes or job.required_nodes & ~self.tables.nodes.up_nodes
+            self._explain(job, "Resources", NODES_DOWN if is_down else "")
+            return False
+        allocation = self.selector.select(job, record.partition, usable, self.tables)
+        if allocation is not None and self.planner.start(job, record.partition, allocation, now):
+            return True
+        self._explain(job, "Resources")
+        return False
+
+    def _explain(self, job: Job, reason: str, detail: str = "") -> None:
+        if job.reason != reason or job.reason_detail != detail:
+            self.planner.explain(job, reason, detail)
