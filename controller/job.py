@@ -187,7 +187,7 @@ TRANSITIONS: Final[Mapping[tuple[JobState, JobEvent], JobState]] = {
 }
 
 
-class InvalidTransition(AssertionError):
+class InvalidTransition(AssertionError):  # noqa: N818 - a bug, not an error that somebody handles
     """An event that cannot happen in the job's state: a bug. Carries the job's story."""
 
 
@@ -219,6 +219,7 @@ class Job:
     expected_start: int | None = None  # the scheduler's promise while pending
     expected_nodes: int = 0  # bitmap
     time_limit_s: int | None = None  # None: unlimited
+    time_limit_is_set: bool = True  # False: the partition's applies
     min_nodes: int = 1
     max_nodes: int | None = None
     num_tasks: int = 1
@@ -230,6 +231,7 @@ class Job:
     required_nodes: int = 0  # bitmap of --nodelist
     excluded_nodes: int = 0  # bitmap of --exclude
     nice: int = 0
+    fits_partition: bool = True  # within the limits of at least one of its partitions, which may start jobs
     dependency: Dependency | None = None  # what is left of it
     allocation: Allocation | None = None  # what it holds or held in its last run
     node_list: str = ""  # the allocation's nodes as a host list expression
@@ -262,11 +264,12 @@ class Job:
 
     @property
     def is_completing(self) -> bool:
-        return bool(self.flags & JobFlag.COMPLETING)
+        return self.completing_nodes != 0
 
     def is_eligible(self, now: float) -> bool:
-        """Whether a scheduler may start it: pending, not held, begin time reached, dependencies met."""
-        return self.state is JobState.PENDING and self.priority > 0 and self.eligible_time is not None and self.eligible_time <= now
+        """Whether a scheduler may start it: pending, not held, begin time reached, dependencies met, within a partition's limits."""
+        eligible = self.eligible_time
+        return self.priority > 0 and eligible is not None and eligible <= now and self.fits_partition and self.state is JobState.PENDING
 
     @property
     def is_held(self) -> bool:

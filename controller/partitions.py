@@ -42,7 +42,7 @@ class Partition:
     @property
     def can_schedule(self) -> bool:
         """Whether pending jobs may be started."""
-        return self.state in ("UP",)
+        return self.state == "UP"
 
     @property
     def can_submit(self) -> bool:

@@ -1,0 +1,76 @@
+"""Cancelling and signalling jobs.
+
+Place: the controller's core. Follows: scancel(1): only the owner and administrators may; a pending job ends at once, a running one is completing
+until its nodes are free of it; jobs that are ending already are refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.complete import end_job, signal_job
+from understudy.controller.eligibility import forget_dependency, note_end
+from understudy.controller.job import JobEvent, advance
+from understudy.controller.views import select_jobs
+from understudy.model.errors import SlurmError
+from understudy.protocol.messages import JobResults
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+    from understudy.controller.ports import Sender
+    from understudy.protocol.messages import CancelJobs
+
+ACCESS_DENIED: Final = 2002
+JOB_PENDING: Final = 2024
+ALREADY_DONE: Final = 2021
+SIGKILL: Final = 9
+
+
+def cancel_jobs(core: Core, message: CancelJobs, sender: Sender) -> JobResults:
+    """Cancel or signal each job named, or all that match and are not finished."""
+    now = core.time.now()
+    jobs: list[tuple[str, Job | None]] = [(text, None) for text in message.job_ids]
+    if not jobs:
+        jobs = [(str(job.job_id), job) for job in select_jobs(core, message.where) if not job.is_finished]
+    results: list[tuple[str, int, str]] = []
+    for text, given in jobs:
+        try:
+            _cancel_or_signal(core, given or core.job(text), message, sender, now)
+            results.append((text, 0, ""))
+        except SlurmError as error:
+            results.append((text, error.code, error.text))
+    return JobResults(results)
+
+
+def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender, now: float) -> None:
+    if job.user_id != sender.user_id and not core.is_admin(sender.user_id):
+        raise SlurmError(ACCESS_DENIED)
+    if job.is_finished:
+        raise SlurmError(ALREADY_DONE)
+    if message.signal is None or (message.signal == SIGKILL and not message.batch_only):
+        cancel(core, job, now)
+    elif job.is_pending:
+        raise SlurmError(JOB_PENDING)
+    else:
+        signal_job(core, job, message.signal, batch_only=message.batch_only)
+
+
+def cancel(core: Core, job: Job, now: float) -> None:
+    """End the job now, whatever it is doing."""
+    if job.is_running:
+        end_job(core, job, JobEvent.CANCELLED, now, reason="None")
+        return
+    waited = core.tables.pending.pop(job.job_id, None)
+    advance(job, JobEvent.CANCELLED, now)
+    job.start_time = job.end_time = int(now)
+    job.expected_start, job.expected_nodes = None, 0
+    if job.dependency is not None:
+        forget_dependency(core, job)
+    core.last_job_update = now
+    core.journal.job(job.job_id)
+    if job.is_completing:
+        return  # requeued, and its nodes are not free yet; `give_back` does the rest
+    note_end(core, job, now)
+    if waited is not None:
+        core.changed("change", now)

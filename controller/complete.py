@@ -1,0 +1,194 @@
+"""The end of running jobs: from the script's end to the return of the last node.
+
+Place: the controller's core. A job's end has three steps: its state becomes final and `COMPLETING` is set (`end_job`), the node daemons end what is
+left of it and run the epilog, and as each says so (`epilog_complete`) its nodes are given back. Follows: squeue(1) on states and reasons.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.controller.eligibility import note_end, notify_dependents, review
+from understudy.controller.job import JobEvent, advance
+from understudy.model.errors import SlurmError
+from understudy.model.states import JobFlag
+from understudy.protocol.messages import BatchComplete, EpilogComplete, Message, Ok, SignalJob, TerminateJob
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+    from understudy.controller.ports import Sender
+
+_OK = Ok()
+
+
+def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Message:
+    """The batch script has ended. News of an earlier run, or of a job that is ending already, changes nothing but the exit code."""
+    _require_daemon(sender)
+    job = core.tables.jobs.get(message.job_id)
+    if job is None or job.restarts != message.restart or job.is_pending:
+        return _OK
+    if job.is_finished:
+        if job.is_completing and message.signal and not job.exit_signal and not job.exit_code:
+            job.exit_signal = message.signal
+            core.journal.job(job.job_id)
+        return _OK
+    now = core.time.now()
+    job.exit_code, job.exit_signal = message.exit_code, message.signal
+    over = message.timed_out or _is_past_limit(core, job, now)
+    if over:
+        end_job(core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit")
+    elif message.exit_code == 0 and message.signal == 0:
+        end_job(core, job, JobEvent.EXITED_WELL, now, reason="None")
+    else:
+        _end_badly(core, job, message, now)
+    return _OK
+
+
+def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, lost_nodes: int = 0) -> None:
+    """End a running job and have its nodes cleaned up; `lost_nodes` (a bitmap) do not answer any more, and the caller gives them back."""
+    allocation = job.allocation
+    assert allocation is not None
+    advance(job, event, now)
+    job.end_time = int(now)
+    job.reason, job.reason_detail = reason, ""
+    job.flags = JobFlag.COMPLETING if not job.flags else job.flags | JobFlag.COMPLETING
+    job.completing_nodes = allocation.nodes
+    tables = core.tables
+    del tables.running[job.job_id]
+    core.completing[job.job_id] = job
+    tables.nodes.completing_nodes |= allocation.nodes
+    core.last_job_update = core.last_node_update = now
+    core.journal.job(job.job_id)
+    terminate(core, job, allocation.nodes & ~lost_nodes)
+
+
+def terminate(core: Core, job: Job, nodes: int) -> None:
+    """Have the node daemons end what is left of the job on the nodes (a bitmap), until they say that they will or the nodes are given back."""
+    run, job_id = job.restarts, job.job_id
+
+    def is_wanted() -> bool:
+        return bool(job.completing_nodes & nodes) and job.restarts == run
+
+    parts = core.parts(nodes)
+    if len(parts) == 1:
+        daemon, part = parts[0]
+        expression = job.node_list if part == job.completing_nodes else core.names.to_expression(part)
+        core.agents.send(daemon.name, TerminateJob(job_id, run, expression), wanted=is_wanted)
+    elif parts:
+        names = core.names
+        core.agents.send_to_many(
+            [(daemon.name, names.to_expression(part)) for daemon, part in parts],
+            lambda expression: TerminateJob(job_id, run, expression),
+            wanted=is_wanted,
+        )
+
+
+def signal_job(core: Core, job: Job, signal: int, *, batch_only: bool) -> None:
+    """Send a signal to the job's processes, or to its script alone."""
+    assert job.allocation is not None
+    run = job.restarts
+    message = SignalJob(job.job_id, run, signal, batch_only)
+
+    def is_wanted() -> bool:
+        return job.restarts == run and job.is_running
+
+    nodes = job.allocation.nodes
+    parts = core.parts(nodes & -nodes if batch_only else nodes)
+    if len(parts) == 1:
+        core.agents.send(parts[0][0].name, message, wanted=is_wanted)
+    elif parts:
+        core.agents.send_to_many(
+            [(daemon.name, core.names.to_expression(part)) for daemon, part in parts], lambda _expression: message, wanted=is_wanted
+        )
+
+
+def epilog_complete(core: Core, message: EpilogComplete, sender: Sender) -> Message:
+    """Nodes are free of the job. Without nodes: all for which the sender stands."""
+    _require_daemon(sender)
+    job = core.completing.get(message.job_id)
+    if job is None or job.restarts != message.restart:
+        return _OK
+    if message.nodes == job.node_list:
+        nodes = job.completing_nodes
+    elif message.nodes:
+        try:
+            nodes = core.names.to_bitmap(message.nodes)
+        except ValueError:
+            raise SlurmError(2018) from None
+    else:
+        record = core.daemons.get(sender.name)
+        nodes = record.nodes if record is not None else 0
+    give_back(core, job, nodes & job.completing_nodes, core.time.now())
+    return _OK
+
+
+def give_back(core: Core, job: Job, nodes: int, now: float) -> None:
+    """The nodes (a bitmap) that a completing job held are free again."""
+    if not nodes:
+        return
+    allocation = job.allocation
+    assert allocation is not None
+    table = core.tables.nodes
+    table.release(allocation, nodes)
+    job.completing_nodes &= ~nodes
+    freed = nodes
+    if len(core.completing) > 1:
+        for other in core.completing.values():
+            freed &= ~other.completing_nodes
+    table.completing_nodes &= ~freed
+    if nodes & (nodes - 1):
+        core.last_busy[table_places(nodes)] = int(now)
+    else:
+        core.last_busy[nodes.bit_length() - 1] = int(now)
+    core.last_node_update = now
+    if not job.completing_nodes:
+        _all_given_back(core, job, now)
+    core.changed("free", now)
+
+
+def table_places(nodes: int) -> object:
+    """Where the nodes of a bitmap are in a vector."""
+    from understudy.model.nodeset import positions_array  # noqa: PLC0415 - not for single nodes
+
+    return positions_array(nodes)
+
+
+def _all_given_back(core: Core, job: Job, now: float) -> None:
+    del core.completing[job.job_id]
+    job.flags = JobFlag.NONE if job.flags == JobFlag.COMPLETING else job.flags & ~JobFlag.COMPLETING
+    core.last_job_update = now
+    if job.is_pending:  # requeued: now it may wait for its next run
+        job.allocation, job.node_list = None, ""
+        job.restarts += 1  # only now: until here messages about the old run may come
+        core.tables.pending[job.job_id] = job
+        review(core, job, now)
+        if core.dependents or core.singletons:
+            notify_dependents(core, job, now)
+        core.journal.job(job.job_id)
+    else:
+        note_end(core, job, now)
+
+
+def _is_past_limit(core: Core, job: Job, now: float) -> bool:
+    """A script that ends by itself after its limit, before the controller has looked: Slurm calls that a timeout, too."""
+    if job.end_time is None or core.policy.exact_limits:
+        return False
+    from understudy.controller.limits import over_time_limit_s  # noqa: PLC0415 - limits ends jobs through this module
+
+    return job.end_time + over_time_limit_s(core, core.tables.partitions.get(job.partition)) < int(now)
+
+
+def _end_badly(core: Core, job: Job, message: BatchComplete, now: float) -> None:
+    settings = core.settings
+    if message.exit_code in settings.requeue_exit_hold_codes or message.exit_code in settings.requeue_exit_codes:
+        from understudy.controller.requeue import requeue_after_exit  # noqa: PLC0415 - rare
+
+        requeue_after_exit(core, job, now, hold=message.exit_code in settings.requeue_exit_hold_codes)
+        return
+    end_job(core, job, JobEvent.EXITED_BADLY, now, reason="NonZeroExitCode")
+
+
+def _require_daemon(sender: Sender) -> None:
+    if not sender.is_daemon:
+        raise SlurmError(2002)

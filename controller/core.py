@@ -1,0 +1,193 @@
+"""The controller's core: what all request handlers work on.
+
+Place: the controller's core, no I/O: it gets the time, the wire, the store and users' names through understudy.controller.ports. The handlers are
+functions in modules by concern (submit, start, complete, cancel, hold, requeue ...), named in understudy.controller.rpc.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from understudy.controller.priority import BasicPriority
+from understudy.model import nodeset
+from understudy.model.errors import SlurmError
+from understudy.protocol.messages import Ok
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.controller.agents import Agents
+    from understudy.controller.job import Job
+    from understudy.controller.ports import Clock, Journal, Sender, Signer, TimerHandle, Users
+    from understudy.controller.scheduling.api import SchedulingPolicy, Selector, Tables
+    from understudy.controller.settings import Settings
+    from understudy.model.hostlist import NodeNames
+    from understudy.protocol.messages import Message
+
+log = logging.getLogger("understudy.controller")
+
+ACCESS_DENIED = 2002
+INVALID_USER = 2010
+INVALID_JOB = 2017
+
+
+class Later:
+    """An answer that will be given when something has happened."""
+
+    __slots__ = ("_listener", "answer")
+
+    def __init__(self) -> None:
+        self.answer: Message | None = None
+        self._listener: Callable[[Message], None] | None = None
+
+    def listen(self, listener: Callable[[Message], None]) -> None:
+        """Hand the answer to `listener` when it is there."""
+        if self.answer is not None:
+            listener(self.answer)
+        else:
+            self._listener = listener
+
+    def give(self, answer: Message) -> None:
+        """The answer is there."""
+        assert self.answer is None, "a request is answered once"
+        self.answer = answer
+        if self._listener is not None:
+            self._listener(answer)
+
+
+@dataclass(slots=True, eq=False)
+class DaemonRecord:
+    """A node daemon: where it listens and for which nodes (a bitmap) it stands."""
+
+    name: str
+    address: str
+    nodes: int
+    is_registered: bool = False
+    is_responding: bool = True
+    start_time: float = 0.0
+    last_response: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Core:
+    """Tables, and what belongs to them beside."""
+
+    tables: Tables
+    names: NodeNames
+    settings: Settings
+    time: Clock
+    agents: Agents
+    journal: Journal
+    users: Users
+    signer: Signer | None
+    selector: Selector
+    policy: SchedulingPolicy = field(init=False)
+    completing: dict[int, Job] = field(default_factory=dict)  # jobs whose resources are not all given back
+    scripts: dict[int, str] = field(default_factory=dict)
+    daemons: dict[str, DaemonRecord] = field(default_factory=dict)
+    daemon_of_node: list[DaemonRecord | None] = field(init=False)
+    last_busy: Any = field(init=False)  # vector: when a job was last on each node
+    next_job_id: int = 1
+    priorities: BasicPriority = field(default_factory=BasicPriority)
+    dependents: dict[int, dict[int, None]] = field(default_factory=dict)  # job id -> ids of jobs that depend on it
+    singletons: dict[tuple[int, str], dict[int, None]] = field(default_factory=dict)  # (user, name) -> ids of jobs that wait for their turn
+    feasible: dict[tuple[object, ...], bool] = field(default_factory=dict)  # answers of selector.could_ever_run
+    limit_heap: list[tuple[float, int, int, str]] = field(default_factory=list)
+    limit_timer: tuple[float, TimerHandle] | None = None
+    wait_timer: tuple[float, TimerHandle] | None = None  # for begin times and delayed dependencies
+    waits: list[tuple[float, int]] = field(default_factory=list)  # heap of (when, job id)
+    purge_queue: deque[tuple[float, int]] = field(default_factory=deque)  # (when to forget it, job id) of finished jobs, oldest first
+    purge_timer: TimerHandle | None = None
+    awaiting_empty: list[Later] = field(default_factory=list)
+    start_time: float = 0.0  # when the controller started
+    last_job_update: float = 0.0
+    last_node_update: float = 0.0
+    last_partition_update: float = 0.0
+    settled: Callable[[], None] = field(default=lambda: None)  # the edge's: something has been handled
+    shut_down: Callable[[], None] = field(default=lambda: None)  # the edge's: end the daemon
+    show_configuration: Callable[[], list[tuple[str, str]]] = field(default=list)  # for `scontrol show config`
+    read_configuration: Callable[[], None] = field(default=lambda: None)  # the edge's: for Reconfigure
+
+    def __post_init__(self) -> None:
+        self.daemon_of_node = [None] * len(self.tables.nodes.nodes)
+        self.last_busy = np.zeros(len(self.tables.nodes.nodes), dtype=np.int64)
+        self.next_job_id = self.settings.first_job_id
+        self.start_time = self.time.now()
+
+    def at(self, when: float, action: Callable[..., None], *args: Any) -> TimerHandle:
+        """Call `action` at a time of the cluster's clock, then let the edge settle."""
+        return self.time.call_at(when, self._run_timer, action, args)
+
+    def _run_timer(self, action: Callable[..., None], args: tuple[Any, ...]) -> None:
+        action(*args)
+        self.settled()
+
+    def is_admin(self, user_id: int) -> bool:
+        """Root, SlurmUser, or who started the cluster."""
+        return user_id == 0 or user_id in self.settings.admin_ids
+
+    def require_admin(self, sender: Sender, code: int = INVALID_USER) -> None:
+        """Refuse the request unless an administrator sent it."""
+        if not self.is_admin(sender.user_id):
+            raise SlurmError(code)
+
+    def job(self, text: str) -> Job:
+        """The job that a user names.
+
+        Raises:
+            SlurmError: there is no such job.
+        """
+        job = self.tables.jobs.get(int(text)) if text.isdecimal() else None
+        if job is None:
+            raise SlurmError(INVALID_JOB)
+        return job
+
+    def changed(self, what: str, now: float) -> None:
+        """Tell the policy that something happened that could let a job start."""
+        self.tables.version += 1
+        self.policy.note(what, now)
+
+    def add_daemon(self, name: str, address: str, nodes: int) -> DaemonRecord:
+        """Note which daemon stands for the nodes (a bitmap), in addition to those that it has."""
+        record = self.daemons.get(name)
+        if record is None:
+            record = self.daemons[name] = DaemonRecord(name, address, 0)
+        record.address = address
+        record.nodes |= nodes
+        self.agents.add_daemon(name, address)
+        for other in self.daemons.values():
+            if other is not record:
+                other.nodes &= ~nodes
+        table = self.tables.nodes.nodes
+        for index in nodeset_indices(nodes):
+            self.daemon_of_node[index] = record
+            table[index].daemon = name
+        return record
+
+    def parts(self, nodes: int) -> list[tuple[DaemonRecord, int]]:
+        """The daemons that stand for the nodes (a bitmap), each with its part of them. Nodes without a daemon are in no part."""
+        if not nodes:
+            return []
+        first = self.daemon_of_node[(nodes & -nodes).bit_length() - 1]
+        if first is not None and not nodes & ~first.nodes:
+            return [(first, nodes)]
+        return [(record, part) for record in self.daemons.values() if (part := nodes & record.nodes)]
+
+    def check_empty(self) -> None:
+        """Answer those who wait for the last job to end."""
+        if self.awaiting_empty and not (self.tables.pending or self.tables.running or self.completing):
+            waiting, self.awaiting_empty = self.awaiting_empty, []
+            for later in waiting:
+                later.give(Ok())
+
+
+def nodeset_indices(nodes: int) -> list[int]:
+    """Indices of a bitmap's nodes, quick for the usual single node."""
+    if nodes and not nodes & (nodes - 1):
+        return [nodes.bit_length() - 1]
+    return nodeset.indices(nodes)

@@ -1,0 +1,211 @@
+"""Whether a pending job may be considered by the scheduler, and the reason that is shown if not.
+
+Place: the controller's core. Called after everything that could change the answer: submission, hold, release, updates, the end of another job,
+a begin time that has come. Follows: squeue(1) "JOB REASON CODES"; slurm.conf(5) EnforcePartLimits.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.dependency import SINGLETON, Outlook, evaluate, next_test
+from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER, JobEvent, advance
+from understudy.controller.purge import schedule_purge
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+    from understudy.controller.partitions import Partition
+
+NONE: Final = "None"
+PARTITION_TIME_LIMIT: Final = "PartitionTimeLimit"
+PARTITION_NODE_LIMIT: Final = "PartitionNodeLimit"
+PARTITION_DOWN: Final = "PartitionDown"
+PARTITION_INACTIVE: Final = "PartitionInactive"
+MEMORY_LIMIT: Final = "MaxMemPerLimit"
+DEPENDENCY: Final = "Dependency"
+NEVER_SATISFIED: Final = "DependencyNeverSatisfied"
+BEGIN_TIME: Final = "BeginTime"
+
+# Reasons that this module gives, and so may take away; the others belong to the scheduler or tell how a job ended.
+_OWN: Final = frozenset(
+    {PARTITION_TIME_LIMIT, PARTITION_NODE_LIMIT, PARTITION_DOWN, PARTITION_INACTIVE, MEMORY_LIMIT, DEPENDENCY, NEVER_SATISFIED, BEGIN_TIME}
+    | {HELD_BY_ADMIN, HELD_BY_USER}
+)
+
+
+def limit_broken(job: Job, partition: Partition, max_memory: tuple[int | None, int | None] = (None, None)) -> str:
+    """The partition's limit that the job breaks, "" if none. `max_memory`: the cluster's (per node, per CPU)."""
+    if job.time_limit_is_set and partition.max_time_s is not None and (job.time_limit_s is None or job.time_limit_s > partition.max_time_s):
+        return PARTITION_TIME_LIMIT
+    if partition.max_nodes is not None and job.min_nodes > partition.max_nodes:
+        return PARTITION_NODE_LIMIT
+    if job.max_nodes is not None and job.max_nodes < partition.min_nodes:
+        return PARTITION_NODE_LIMIT
+    per_node = partition.max_memory_per_node_mb if partition.max_memory_per_node_mb is not None else max_memory[0]
+    if per_node is not None and job.memory_per_node_mb is not None and job.memory_per_node_mb > per_node:
+        return MEMORY_LIMIT
+    per_cpu = partition.max_memory_per_cpu_mb if partition.max_memory_per_cpu_mb is not None else max_memory[1]
+    if per_cpu is not None and job.memory_per_cpu_mb is not None and job.memory_per_cpu_mb > per_cpu:
+        return MEMORY_LIMIT
+    return ""
+
+
+def partition_reason(core: Core, job: Job) -> str:
+    """Why the job may start in none of its partitions, "" if it may in one."""
+    settings = core.settings
+    max_memory = (settings.max_memory_per_node_mb, settings.max_memory_per_cpu_mb)
+    first = ""
+    for name in job.partitions:
+        partition = core.tables.partitions.get(name)
+        if partition is None:
+            reason = PARTITION_DOWN
+        else:
+            reason = limit_broken(job, partition, max_memory)
+            if not reason and not partition.can_schedule:
+                reason = PARTITION_INACTIVE if partition.state == "INACTIVE" else PARTITION_DOWN
+        if not reason:
+            return ""
+        first = first or reason
+    return first
+
+
+def review(core: Core, job: Job, now: float) -> None:
+    """Bring the job's eligible time and reason in line with holds, dependencies, begin time and its partitions' limits."""
+    outlook = Outlook.MET
+    if job.dependency is not None:
+        outlook = _review_dependency(core, job, now)
+        if job.is_finished:
+            return
+    begin = job.begin_time
+    if outlook is not Outlook.MET:
+        job.eligible_time = None
+    elif begin is not None and begin > now:
+        if job.eligible_time != begin:
+            job.eligible_time = begin
+            wait_until(core, begin, job.job_id)
+    elif job.priority == 0:
+        if job.eligible_time is not None and job.eligible_time > now:
+            job.eligible_time = None
+    elif job.eligible_time is None or job.eligible_time > now:
+        job.eligible_time = int(now)
+    limits = partition_reason(core, job)
+    job.fits_partition = not limits
+    reason = NONE
+    if job.priority == 0:
+        reason = job.held_by or HELD_BY_USER
+    elif outlook is not Outlook.MET:
+        reason = DEPENDENCY if outlook is Outlook.WAITING else NEVER_SATISFIED
+    elif begin is not None and begin > now:
+        reason = BEGIN_TIME
+    elif limits:
+        reason = limits
+    if reason != job.reason and (reason != NONE or job.reason in _OWN):
+        job.reason, job.reason_detail = reason, ""
+
+
+def review_all(core: Core, now: float, *, partition: str | None = None) -> None:
+    """Look again at all pending jobs, or those that name the partition."""
+    for job in list(core.tables.pending.values()):
+        if partition is None or partition in job.partitions:
+            review(core, job, now)
+
+
+def watch_dependency(core: Core, job: Job) -> None:
+    """Note on whom the job depends, so that it is looked at when they change."""
+    assert job.dependency is not None
+    for other in job.dependency.job_ids:
+        core.dependents.setdefault(other, {})[job.job_id] = None
+    if any(term.kind == SINGLETON for term in job.dependency.terms):
+        core.singletons.setdefault((job.user_id, job.spec.name), {})[job.job_id] = None
+
+
+def notify_dependents(core: Core, job: Job, now: float) -> None:
+    """The job has started or ended, or its resources are free: look at those that depend on it."""
+    waiting = list(core.dependents.get(job.job_id, ()))
+    if core.singletons:
+        waiting += core.singletons.get((job.user_id, job.spec.name), ())
+    for job_id in waiting:
+        other = core.tables.jobs.get(job_id)
+        if other is not None and other.is_pending and other is not job:
+            had = other.dependency
+            review(core, other, now)
+            core.journal.job(job_id)
+            if had is not None and other.dependency is None:
+                core.changed("submit", now)
+
+
+def note_end(core: Core, job: Job, now: float) -> None:
+    """The job will not go on, and holds nothing any more: those that waited for it, and in time it is forgotten."""
+    core.last_job_update = now
+    if core.dependents or core.singletons:
+        notify_dependents(core, job, now)
+    schedule_purge(core, job, now)
+    core.journal.job(job.job_id)
+    core.check_empty()
+
+
+def wait_until(core: Core, when: float, job_id: int) -> None:
+    """Look at the job again at that time: its begin time has come, or a delay is over."""
+    heapq.heappush(core.waits, (when, job_id))
+    _arm(core)
+
+
+def _arm(core: Core) -> None:
+    if not core.waits:
+        return
+    first = core.waits[0][0]
+    if core.wait_timer is not None:
+        if core.wait_timer[0] <= first:
+            return
+        core.wait_timer[1].cancel()
+    core.wait_timer = (first, core.at(first, _waits_are_over, core))
+
+
+def _waits_are_over(core: Core) -> None:
+    core.wait_timer = None
+    now = core.time.now()
+    while core.waits and core.waits[0][0] <= now:
+        _, job_id = heapq.heappop(core.waits)
+        job = core.tables.jobs.get(job_id)
+        if job is not None and job.is_pending and not job.is_completing:
+            review(core, job, now)
+            core.journal.job(job_id)
+            if job.is_eligible(now):
+                core.changed("tick", now)
+    _arm(core)
+
+
+def _review_dependency(core: Core, job: Job, now: float) -> Outlook:
+    left = evaluate(job, core.tables.jobs, now)
+    before, job.dependency = job.dependency, left
+    assert before is not None
+    if left is None:
+        forget_dependency(core, job)
+        return Outlook.MET
+    outlook = left.outlook
+    if outlook is Outlook.NEVER and core.settings.kill_invalid_dependency and job.is_pending and not job.is_completing:
+        job.reason, job.reason_detail = NEVER_SATISFIED, ""
+        core.tables.pending.pop(job.job_id, None)
+        advance(job, JobEvent.CANCELLED, now)
+        job.start_time = job.end_time = int(now)
+        note_end(core, job, now)
+        return outlook
+    delayed = next_test(left, core.tables.jobs)
+    if delayed is not None and delayed > now:
+        wait_until(core, delayed, job.job_id)
+    return outlook
+
+
+def forget_dependency(core: Core, job: Job) -> None:
+    """The job depends on nobody any more."""
+    for other in [other for other, waiting in core.dependents.items() if job.job_id in waiting]:
+        del core.dependents[other][job.job_id]
+        if not core.dependents[other]:
+            del core.dependents[other]
+    own = (job.user_id, job.spec.name)
+    if job.job_id in core.singletons.get(own, ()):
+        del core.singletons[own][job.job_id]
+        if not core.singletons[own]:
+            del core.singletons[own]

@@ -1,0 +1,85 @@
+"""Hold, release, and what else `scontrol` does to whole jobs.
+
+Place: the controller's core. Follows: scontrol(1) hold, uhold, release, requeue, requeuehold. A job held by an administrator is released by one only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.controller.eligibility import review
+from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
+from understudy.controller.requeue import requeue
+from understudy.controller.views import select_jobs
+from understudy.model.errors import SlurmError
+from understudy.protocol.messages import JobResults
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+    from understudy.controller.ports import Sender
+    from understudy.protocol.messages import ControlJobs
+
+ACTIONS = ("hold", "uhold", "release", "requeue", "requeuehold")
+NOT_SUPPORTED = 2036
+
+
+def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults:
+    """Do the same with each job named, or with all that match."""
+    if message.action not in ACTIONS:
+        raise SlurmError(NOT_SUPPORTED)
+    now = core.time.now()
+    results: list[tuple[str, int, str]] = []
+    jobs: list[tuple[str, Job | None]] = [(text, None) for text in message.job_ids]
+    if not jobs:
+        jobs = [(str(job.job_id), job) for job in select_jobs(core, message.where) if not job.is_finished]
+    for text, given in jobs:
+        try:
+            _act(core, given or core.job(text), message.action, sender, now)
+            results.append((text, 0, ""))
+        except SlurmError as error:
+            results.append((text, error.code, error.text))
+    return JobResults(results)
+
+
+def _act(core: Core, job: Job, action: str, sender: Sender, now: float) -> None:
+    by_admin = core.is_admin(sender.user_id)
+    if job.user_id != sender.user_id and not by_admin:
+        raise SlurmError(2010)
+    if action in ("requeue", "requeuehold"):
+        requeue(core, job, now, hold=action == "requeuehold", held_by=HELD_BY_ADMIN if by_admin else HELD_BY_USER)
+    elif action == "release":
+        release(core, job, by_admin, now)
+    else:
+        hold(core, job, HELD_BY_ADMIN if by_admin and action == "hold" else HELD_BY_USER, by_admin, now)
+
+
+def hold(core: Core, job: Job, held_by: str, by_admin: bool, now: float) -> None:
+    """Keep a pending job from being started. An administrator's hold is changed by administrators only."""
+    if not job.is_pending:
+        raise SlurmError(2073)
+    if job.held_by == HELD_BY_ADMIN and not by_admin:
+        raise SlurmError(2002)
+    job.priority, job.held_by = 0, held_by
+    job.expected_start, job.expected_nodes = None, 0
+    _reviewed(core, job, now)
+
+
+def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
+    """Let a held job be started. It gets the priority of a new one."""
+    if not job.is_pending:
+        raise SlurmError(2073)
+    if job.priority:
+        return
+    if job.held_by == HELD_BY_ADMIN and not by_admin:
+        raise SlurmError(2002)
+    job.priority, job.held_by = core.priorities.assign(job.nice), ""
+    _reviewed(core, job, now)
+
+
+def _reviewed(core: Core, job: Job, now: float) -> None:
+    if not job.is_completing:
+        review(core, job, now)
+    core.last_job_update = now
+    core.journal.job(job.job_id)
+    core.changed("change", now)

@@ -1,0 +1,342 @@
+"""The columns of the jobs table: one function each, from a job record to the value that understudy.model.records describes.
+
+Place: the controller's core; read by understudy.controller.views, which computes only the columns that were asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from understudy.model import nodeset
+from understudy.model.records import JOBS
+from understudy.model.states import JobFlag, JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+
+JobGetter = "Callable[[Core, Job, float], Any]"
+
+_COMPLETING: Final = int(JobFlag.COMPLETING)
+
+
+def state(_core: Core, job: Job, _now: float) -> int:
+    return int(job.state)
+
+
+def partition(_core: Core, job: Job, _now: float) -> str:
+    return ",".join(job.partitions) if job.state is JobState.PENDING else job.partition
+
+
+def flags(_core: Core, job: Job, _now: float) -> int:
+    return int(job.flags)
+
+
+def is_expected(job: Job, now: float) -> int | None:
+    """When a pending job is expected to start: by the scheduler's promise, or because it begins later."""
+    if job.expected_start is not None:
+        return job.expected_start
+    if job.begin_time is not None and job.begin_time > now:
+        return job.begin_time
+    return None
+
+
+def start_time(_core: Core, job: Job, now: float) -> int | None:
+    return is_expected(job, now) if job.state is JobState.PENDING else job.start_time
+
+
+def end_time(_core: Core, job: Job, now: float) -> int | None:
+    if job.state is JobState.PENDING:
+        start = is_expected(job, now)
+        return None if start is None or job.time_limit_s is None else start + job.time_limit_s
+    return job.end_time
+
+
+def run_time_s(_core: Core, job: Job, now: float) -> int:
+    if job.state is JobState.PENDING or job.start_time is None:
+        return 0
+    end = now if job.state is JobState.RUNNING else job.end_time
+    if job.state is JobState.SUSPENDED:
+        return job.pre_suspend_s
+    return max(0, int(now if end is None else end) - job.start_time)
+
+
+def accrue_time(_core: Core, job: Job, now: float) -> int | None:
+    if job.accrue_time is not None:
+        return job.accrue_time
+    if job.eligible_time is None or job.eligible_time > now or (job.state is JobState.PENDING and job.priority == 0):
+        return None
+    return job.eligible_time
+
+
+def node_count(core: Core, job: Job, _now: float) -> int:
+    """Nodes held; while pending an estimate from the size of the partition's nodes."""
+    if job.allocation is not None:
+        return job.allocation.node_count
+    return max(job.min_nodes, _nodes_for_tasks(core, job))
+
+
+def _nodes_for_tasks(core: Core, job: Job) -> int:
+    where = core.tables.partitions.get(job.partition)
+    if where is None or not where.nodes:
+        return 1
+    most = max((kind.cpus for kind in core.tables.nodes.kinds if kind.nodes & where.nodes), default=1)
+    if job.spec.ntasks_per_node:
+        return -(-job.num_tasks // job.spec.ntasks_per_node)
+    tasks_a_node = max(1, most // max(1, job.cpus_per_task))
+    return -(-job.num_tasks // tasks_a_node)
+
+
+def node_shares(core: Core, job: Job, _now: float) -> list[Any]:
+    if job.allocation is None:
+        return []
+    table = core.tables.nodes.nodes
+    return [[table[share.node].name, share.cpus, share.memory_mb, _ranges(share.cores), ""] for share in job.allocation.shares]
+
+
+def _ranges(mask: int) -> str:
+    return ",".join(str(first) if length == 1 else f"{first}-{first + length - 1}" for first, length in nodeset.runs(mask))
+
+
+def memory_text(megabytes: int) -> str:
+    """`4000M`, `2G`: whole gigabytes are written as such."""
+    if megabytes >= 1024 * 1024 and megabytes % (1024 * 1024) == 0:
+        return f"{megabytes // (1024 * 1024)}T"
+    return f"{megabytes // 1024}G" if megabytes and megabytes % 1024 == 0 else f"{megabytes}M"
+
+
+def tres_requested(core: Core, job: Job, _now: float) -> str:
+    cpus, nodes = job.min_cpus, job.min_nodes
+    memory = 0
+    if job.memory_per_cpu_mb is not None:
+        memory = job.memory_per_cpu_mb * cpus
+    elif job.memory_per_node_mb:
+        memory = job.memory_per_node_mb * nodes
+    elif job.memory_per_node_mb == 0:
+        memory = _whole_memory(core, job) * nodes
+    return f"cpu={cpus},{f'mem={memory_text(memory)},' if memory else ''}node={nodes},billing={cpus}"
+
+
+def _whole_memory(core: Core, job: Job) -> int:
+    where = core.tables.partitions.get(job.partition)
+    return min((kind.memory_mb for kind in core.tables.nodes.kinds if where is not None and kind.nodes & where.nodes), default=0)
+
+
+def tres_allocated(_core: Core, job: Job, _now: float) -> str:
+    held = job.allocation
+    if held is None:
+        return ""
+    memory = sum(group.memory_mb * group.nodes.bit_count() for group in held.groups)
+    return f"cpu={held.cpus},{f'mem={memory_text(memory)},' if memory else ''}node={held.node_count},billing={held.cpus}"
+
+
+def batch_host(core: Core, job: Job, _now: float) -> str:
+    return "" if job.allocation is None else core.tables.nodes.nodes[job.allocation.first_node].name
+
+
+def dependency(_core: Core, job: Job, _now: float) -> str:
+    return "" if job.dependency is None else str(job.dependency)
+
+
+def min_memory_mb(_core: Core, job: Job, _now: float) -> int | None:
+    if job.memory_per_cpu_mb is not None:
+        return job.memory_per_cpu_mb
+    if job.memory_per_node_mb is None:
+        return 0
+    return job.memory_per_node_mb or None
+
+
+def min_cpus_node(_core: Core, job: Job, _now: float) -> int:
+    per_node = (job.spec.ntasks_per_node or 1) * job.cpus_per_task
+    return max(per_node, job.spec.min_cpus_node or 1)
+
+
+def oversubscribe(_core: Core, job: Job, _now: float) -> str:
+    return "NO" if job.exclusive else "YES" if job.spec.oversubscribe else "OK"
+
+
+def command(_core: Core, job: Job, _now: float) -> str:
+    name = job.spec.command
+    if name in ("", "(null)", "wrap"):
+        return ""
+    return " ".join([name, *job.spec.arguments])
+
+
+_PATTERN: Final = re.compile(r"%(\d*)([%\\AaJjNnstuxb])")
+
+
+def fill_pattern(core: Core, job: Job, text: str) -> str:
+    """A file name of sbatch with its patterns filled in. Follows: sbatch(1) "filename pattern"."""
+    if "\\" in text:
+        return text.replace("\\", "")
+
+    def value(match: re.Match[str]) -> str:
+        width, letter = match.groups()
+        if letter == "%":
+            return "%"
+        values = {
+            "A": job.job_id,
+            "a": 4294967294,
+            "b": 4294967294 % 10,
+            "J": job.job_id,
+            "j": job.job_id,
+            "n": 0,
+            "s": "4294967294",
+            "t": 0,
+            "N": batch_host(core, job, 0.0).partition(".")[0],
+            "u": core.users.user_name(job.user_id),
+            "x": job.spec.name,
+        }
+        text = str(values[letter])
+        return text.zfill(min(int(width), 10)) if width and text.isdecimal() else text
+
+    return _PATTERN.sub(value, text) if "%" in text else text
+
+
+def _file(core: Core, job: Job, name: str, default: str) -> str:
+    name = name or default
+    if not name.startswith("/"):
+        name = f"{job.spec.work_dir.rstrip('/')}/{name}"
+    return fill_pattern(core, job, name)
+
+
+def std_out(core: Core, job: Job, _now: float) -> str:
+    return _file(core, job, job.spec.std_out, "slurm-%j.out")
+
+
+def std_err(core: Core, job: Job, _now: float) -> str:
+    return _file(core, job, job.spec.std_err, job.spec.std_out or "slurm-%j.out")
+
+
+def std_in(core: Core, job: Job, _now: float) -> str:
+    return _file(core, job, job.spec.std_in, "/dev/null")
+
+
+def _extra(key: str) -> Callable[[Core, Job, float], str]:
+    return lambda _core, job, _now: job.spec.extra.get(key, "")
+
+
+def _constant(value: Any) -> Callable[[Core, Job, float], Any]:
+    return lambda _core, _job, _now: value
+
+
+def _list(value: list[Any]) -> Callable[[Core, Job, float], Any]:
+    return lambda _core, _job, _now: list(value)
+
+
+def _number(key: str) -> Callable[[Core, Job, float], int | None]:
+    def read(_core: Core, job: Job, _now: float) -> int | None:
+        text = job.spec.extra.get(key, "")
+        return int(text) if text.isdecimal() else None
+
+    return read
+
+
+JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
+    "job_id": lambda _c, j, _n: j.job_id,
+    "name": lambda _c, j, _n: j.spec.name,
+    "user_id": lambda _c, j, _n: j.user_id,
+    "user_name": lambda c, j, _n: c.users.user_name(j.user_id),
+    "group_id": lambda _c, j, _n: j.group_id,
+    "group_name": lambda c, j, _n: c.users.group_name(j.group_id),
+    "account": lambda _c, j, _n: j.spec.account,
+    "qos": lambda _c, j, _n: j.spec.qos,
+    "wckey": lambda _c, j, _n: j.spec.wckey,
+    "cluster": lambda c, _j, _n: c.settings.cluster_name,
+    "state": state,
+    "flags": flags,
+    "reason": lambda _c, j, _n: j.reason,
+    "reason_detail": lambda _c, j, _n: j.reason_detail,
+    "exit_code": lambda _c, j, _n: j.exit_code,
+    "exit_signal": lambda _c, j, _n: j.exit_signal,
+    "derived_exit_code": lambda _c, j, _n: j.derived_exit_code,
+    "restarts": lambda _c, j, _n: j.restarts,
+    "requeue": lambda _c, j, _n: j.requeue,
+    "batch": _constant(True),
+    "reboot": lambda _c, j, _n: j.spec.extra.get("reboot", "0") not in ("0", "no", ""),
+    "priority": lambda _c, j, _n: j.priority,
+    "nice": lambda _c, j, _n: j.nice,
+    "dependency": dependency,
+    "held_by": lambda _c, j, _n: j.held_by,
+    "submit_time": lambda _c, j, _n: j.submit_time,
+    "begin_time": lambda _c, j, _n: j.begin_time,
+    "eligible_time": lambda _c, j, _n: j.eligible_time,
+    "accrue_time": accrue_time,
+    "start_time": start_time,
+    "end_time": end_time,
+    "expected_start": lambda _c, j, _n: j.expected_start,
+    "expected_nodes": lambda c, j, _n: c.names.to_expression(j.expected_nodes),
+    "suspend_time": lambda _c, j, _n: j.suspend_time,
+    "pre_suspend_s": lambda _c, j, _n: j.pre_suspend_s,
+    "deadline": lambda _c, j, _n: None if j.spec.deadline is None else int(j.spec.deadline),
+    "last_sched_eval": lambda _c, j, _n: j.last_sched_eval,
+    "last_scheduler": lambda _c, j, _n: j.last_scheduler,
+    "time_limit_s": lambda _c, j, _n: j.time_limit_s,
+    "time_limit_is_set": lambda _c, j, _n: j.time_limit_is_set,
+    "time_min_s": lambda _c, j, _n: j.spec.time_min_s,
+    "run_time_s": run_time_s,
+    "partition": partition,
+    "nodes": lambda _c, j, _n: j.node_list,
+    "completing_nodes": lambda c, j, _n: c.names.to_expression(j.completing_nodes),
+    "batch_host": batch_host,
+    "node_count": node_count,
+    "cpus": lambda _c, j, _n: j.min_cpus if j.allocation is None else j.allocation.cpus,
+    "node_shares": node_shares,
+    "tres_requested": tres_requested,
+    "tres_allocated": tres_allocated,
+    "alloc_node": _extra("alloc_node"),
+    "alloc_session_id": lambda _c, j, _n: int(j.spec.extra.get("alloc_sid", "0") or 0),
+    "reservation": lambda _c, j, _n: j.spec.reservation,
+    "min_nodes": lambda _c, j, _n: j.min_nodes,
+    "max_nodes": lambda _c, j, _n: j.max_nodes or 0,
+    "min_cpus": lambda _c, j, _n: j.min_cpus,
+    "num_tasks": lambda _c, j, _n: j.num_tasks,
+    "cpus_per_task": lambda _c, j, _n: j.cpus_per_task,
+    "cpus_per_task_is_set": lambda _c, j, _n: j.spec.cpus_per_task is not None,
+    "ntasks_per_node": lambda _c, j, _n: j.spec.ntasks_per_node or 0,
+    "ntasks_per_socket": lambda _c, j, _n: j.spec.ntasks_per_socket,
+    "ntasks_per_core": lambda _c, j, _n: j.spec.ntasks_per_core,
+    "threads_per_core": lambda _c, j, _n: j.spec.threads_per_core,
+    "min_cpus_node": min_cpus_node,
+    "min_memory_mb": min_memory_mb,
+    "min_memory_per_cpu": lambda _c, j, _n: j.memory_per_cpu_mb is not None,
+    "min_tmp_disk_mb": lambda _c, j, _n: j.spec.tmp_disk_mb or 0,
+    "features": lambda _c, j, _n: j.spec.features,
+    "required_nodes": lambda c, j, _n: c.names.to_expression(j.required_nodes),
+    "excluded_nodes": lambda c, j, _n: c.names.to_expression(j.excluded_nodes),
+    "exclusive": lambda _c, j, _n: j.exclusive,
+    "oversubscribe": oversubscribe,
+    "overcommit": lambda _c, j, _n: j.spec.overcommit,
+    "contiguous": lambda _c, j, _n: j.spec.contiguous,
+    "licenses": lambda _c, j, _n: j.spec.licenses,
+    "gres": lambda _c, j, _n: j.spec.gres,
+    "tres_per_node": lambda _c, j, _n: j.spec.gres,
+    "distribution": lambda _c, j, _n: j.spec.distribution,
+    "no_kill": lambda _c, j, _n: j.spec.no_kill,
+    "command": command,
+    "work_dir": lambda _c, j, _n: j.spec.work_dir,
+    "std_in": std_in,
+    "std_out": std_out,
+    "std_err": std_err,
+    "comment": lambda _c, j, _n: j.spec.comment,
+    "admin_comment": lambda _c, j, _n: j.admin_comment,
+    "mail_type": lambda _c, j, _n: j.spec.mail_type,
+    "mail_user": lambda _c, j, _n: j.spec.mail_user,
+    "submit_line": lambda _c, j, _n: j.spec.submit_line,
+}
+
+# What is not emulated is shown as nobody having asked for it, or as the submitter gave it.
+for _name, _column in JOBS.items():
+    if _name in JOB_COLUMNS:
+        continue
+    if _column.kind is str:
+        JOB_COLUMNS[_name] = _extra(_name)
+    elif _column.optional:
+        JOB_COLUMNS[_name] = _number(_name)
+    elif _column.kind is list:
+        JOB_COLUMNS[_name] = _list([])
+    else:
+        JOB_COLUMNS[_name] = _constant(_column.kind())

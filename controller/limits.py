@@ -1,0 +1,120 @@
+"""Time limits: when a running job is warned (`--signal`) and ended.
+
+Place: the controller's core. Slurm looks every 30 s, counted from about a second after the controller's start, so a job overruns its limit by up to
+30 s. Textbook policies (`exact_limits`) have the node daemon end the job to the second instead. Follows: slurm.conf(5) OverTimeLimit, KillWait;
+sbatch(1) --time, --signal, --deadline.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.complete import end_job, signal_job
+from understudy.controller.eligibility import note_end
+from understudy.controller.job import JobEvent, advance
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+    from understudy.controller.partitions import Partition
+
+PERIOD_S: Final = 30
+PHASE_S: Final = 1  # the loop's first look is about a second after the start
+LIMIT: Final = "limit"
+WARNING: Final = "warning"
+DEADLINE: Final = "deadline"
+
+
+def over_time_limit_s(core: Core, partition: Partition | None) -> float:
+    """How long a job may overrun its limit."""
+    if partition is not None and partition.over_time_limit_s is not None:
+        return partition.over_time_limit_s
+    over = core.settings.over_time_limit_s
+    return math.inf if over is None else over
+
+
+def watch_limits(core: Core, job: Job, partition: Partition | None) -> None:
+    """The job runs, or its limit has changed: note when to look at it."""
+    if job.spec.deadline is not None:
+        _watch(core, job.spec.deadline, job, DEADLINE)
+    if job.end_time is None or core.policy.exact_limits:
+        return
+    until = job.end_time + over_time_limit_s(core, partition)
+    if until != math.inf:
+        _watch(core, until, job, LIMIT)
+    if job.spec.kill_signal and not job.kill_sent:
+        _watch(core, job.end_time - job.spec.kill_signal_before_s - PERIOD_S, job, WARNING)
+
+
+def watch_deadline(core: Core, job: Job) -> None:
+    """A pending job with --deadline: it ends when that is past."""
+    if job.spec.deadline is not None:
+        _watch(core, job.spec.deadline, job, DEADLINE)
+
+
+def _watch(core: Core, when: float, job: Job, what: str) -> None:
+    heapq.heappush(core.limit_heap, (when, job.job_id, job.restarts, what))
+    if core.limit_heap[0][0] == when:
+        _arm(core)
+
+
+def next_look(core: Core, when: float) -> float:
+    """The first time at or after `when` at which limits are looked at."""
+    first = core.start_time + PHASE_S
+    return first + max(0, math.ceil((max(when, core.time.now()) - first) / PERIOD_S)) * PERIOD_S
+
+
+def _arm(core: Core) -> None:
+    if not core.limit_heap:
+        return
+    look = next_look(core, core.limit_heap[0][0])
+    if core.limit_timer is not None:
+        if core.limit_timer[0] <= look:
+            return
+        core.limit_timer[1].cancel()
+    core.limit_timer = (look, core.at(look, _look, core))
+
+
+def _look(core: Core) -> None:
+    core.limit_timer = None
+    now = core.time.now()
+    while core.limit_heap and core.limit_heap[0][0] <= now:
+        _, job_id, run, what = heapq.heappop(core.limit_heap)
+        job = core.tables.jobs.get(job_id)
+        if job is None or job.restarts != run:
+            continue
+        if what == DEADLINE:
+            _deadline(core, job, now)
+        elif job.is_running:
+            (_limit if what == LIMIT else _warn)(core, job, now)
+    _arm(core)
+
+
+def _limit(core: Core, job: Job, now: float) -> None:
+    if job.end_time is None or job.end_time + over_time_limit_s(core, core.tables.partitions.get(job.partition)) > now:
+        return  # its limit was changed; that noted another time
+    end_job(core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit")
+
+
+def _warn(core: Core, job: Job, now: float) -> None:
+    if job.kill_sent or job.end_time is None or job.spec.kill_signal is None:
+        return
+    if job.end_time - job.spec.kill_signal_before_s - PERIOD_S > now:
+        return
+    job.kill_sent = True
+    signal_job(core, job, job.spec.kill_signal, batch_only=job.spec.kill_signal_batch)
+
+
+def _deadline(core: Core, job: Job, now: float) -> None:
+    if job.spec.deadline is None or job.spec.deadline > now:
+        return
+    if job.is_running:
+        end_job(core, job, JobEvent.DEADLINE_PASSED, now, reason="DeadLine")
+    elif job.is_pending and job.job_id in core.tables.pending:
+        del core.tables.pending[job.job_id]
+        advance(job, JobEvent.DEADLINE_PASSED, now)
+        job.reason, job.reason_detail = "DeadLine", ""
+        job.start_time = job.end_time = int(now)
+        note_end(core, job, now)

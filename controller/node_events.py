@@ -1,0 +1,197 @@
+"""What happens to nodes: registration, silence, failure.
+
+Place: the controller's core. Follows: slurm.conf(5) SlurmdTimeout, ReturnToService; sinfo(1) on node states. Under virtual time nobody is pinged:
+there the clock service watches the daemons.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.complete import end_job, give_back, terminate
+from understudy.controller.core import DaemonRecord, log, nodeset_indices
+from understudy.controller.eligibility import review_all
+from understudy.controller.job import JobEvent
+from understudy.controller.requeue import requeue_job
+from understudy.controller.start import launch
+from understudy.model.errors import SlurmError
+from understudy.model.states import NodeFlag, NodeState
+from understudy.protocol.messages import Failure, Message, Ping, Registered, RegisterNodes
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+    from understudy.controller.ports import Sender
+
+NOT_RESPONDING: Final = "Not responding"
+NODE_DOWN: Final = "NodeDown"
+SIGTERM: Final = 15
+
+
+def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Message:
+    """A node daemon announces its nodes, and the jobs that it has."""
+    if not sender.is_daemon:
+        raise SlurmError(2002)
+    try:
+        nodes = core.names.to_bitmap(message.nodes)
+    except ValueError as error:
+        raise SlurmError(2018, f"{message.daemon} registers nodes that are not in slurm.conf: {error}") from None
+    now = core.time.now()
+    record = core.add_daemon(message.daemon, message.address, nodes)
+    record.is_registered = record.is_responding = True
+    record.last_response = now
+    was_known = record.start_time != 0.0
+    is_new_life = record.start_time != message.slurmd_start_time
+    record.start_time = message.slurmd_start_time
+    up = _bring_up(core, nodes, message, now)
+    core.agents.daemon_is_back(message.daemon)
+    unknown = _settle_jobs(core, record, message.running_jobs, is_new_life=is_new_life, was_known=was_known, now=now)
+    core.last_node_update = now
+    core.journal.nodes(nodes)
+    if up:
+        core.changed("change", now)
+    return Registered(unknown)
+
+
+def _bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int:
+    """Set what the registration says of its nodes. The nodes (a bitmap) that may take jobs now and could not before."""
+    table = core.tables.nodes
+    before = table.up_nodes
+    boot, start = int(message.boot_time), int(message.slurmd_start_time)
+    listed = table.nodes
+    returns = core.settings.return_to_service
+    for index in nodeset_indices(nodes):
+        node = listed[index]
+        node.boot_time, node.slurmd_start_time, node.last_response = boot, start, now
+        if node.flags:
+            node.flags &= ~NodeFlag.NO_RESPOND
+        if node.state is NodeState.UNKNOWN:
+            node.state = NodeState.IDLE
+        elif node.state is NodeState.DOWN and (returns == 2 or (returns == 1 and node.reason == NOT_RESPONDING)):
+            node.state = NodeState.IDLE
+            node.reason, node.reason_time = "", None
+        table.set_availability(node)
+    return table.up_nodes & ~before
+
+
+def _settle_jobs(core: Core, record: DaemonRecord, running: list[int], *, is_new_life: bool, was_known: bool, now: float) -> list[int]:
+    """Compare what the daemon has with what it should have. The ids of jobs that it should not have.
+
+    A job that it should have and has not: if nobody knows whether its launch arrived, it is sent again, and a daemon that knows it already says so.
+    If it arrived and the daemon was restarted since, the job is lost with the daemon's earlier life; else its end is on the way.
+    """
+    unknown = []
+    present = set(running)
+    for job_id in running:
+        job = core.tables.jobs.get(job_id)
+        if job is None or (not job.is_running and not job.is_completing):
+            unknown.append(job_id)
+    for job in list(core.completing.values()):
+        part = job.completing_nodes & record.nodes
+        if part and (is_new_life or job.job_id in present):
+            terminate(core, job, part)
+    for job in list(core.tables.running.values()):
+        allocation = job.allocation
+        assert allocation is not None
+        if job.job_id in present or not record.nodes >> allocation.first_node & 1:
+            continue
+        if not job.launch_acknowledged:
+            if is_new_life:
+                launch(core, job, record)
+        elif (was_known and is_new_life) or int(record.start_time) > (job.start_time or 0):
+            log.warning("job %d is missing from its batch node after %s was restarted", job.job_id, record.name)
+            _lose(core, job, 0, now)
+    return unknown
+
+
+def nodes_down(core: Core, nodes: int, now: float) -> None:
+    """The nodes (a bitmap) have failed, or were set down: end or requeue the jobs there, and wait for no epilog from them."""
+    if not nodes & ~core.tables.nodes.idle_nodes:
+        return
+    for job in list(core.tables.running.values()):
+        assert job.allocation is not None
+        lost = job.allocation.nodes & nodes
+        if lost and not (job.spec.no_kill and job.allocation.nodes & ~nodes):
+            _lose(core, job, lost, now)
+    for job in list(core.completing.values()):
+        give_back(core, job, job.completing_nodes & nodes, now)
+
+
+def _lose(core: Core, job: Job, lost: int, now: float) -> None:
+    if job.requeue:
+        requeue_job(core, job, now, event=JobEvent.NODE_FAILED, lost_nodes=lost)
+        return
+    job.exit_code, job.exit_signal = 0, SIGTERM
+    end_job(core, job, JobEvent.NODE_FAILED, now, reason=NODE_DOWN, lost_nodes=lost)
+    give_back(core, job, lost & job.completing_nodes, now)
+
+
+def heard_of(core: Core, daemon: str, responds: bool) -> None:
+    """The agents have reached a daemon again, or not reached it."""
+    record = core.daemons.get(daemon)
+    if record is None or core.time.is_virtual:
+        return
+    if responds:
+        record.last_response = core.time.now()
+    if record.is_responding is not responds:
+        _set_responding(core, record, responds=responds)
+
+
+def start_pinging(core: Core) -> None:
+    """Ask each node daemon from time to time whether it is there."""
+    if core.settings.slurmd_timeout_s > 0 and not core.time.is_virtual:
+        core.at(core.time.now() + _ping_interval(core), _ping_all, core)
+
+
+def _ping_interval(core: Core) -> float:
+    return max(1.0, core.settings.slurmd_timeout_s / 3)
+
+
+def _ping_all(core: Core) -> None:
+    now = core.time.now()
+    for record in core.daemons.values():
+        if not record.is_registered:
+            continue
+        if now - record.last_response > core.settings.slurmd_timeout_s:
+            _set_down(core, record, now)
+        core.agents.ping(record.name, Ping(), partial(_ponged, core, record))
+    core.at(now + _ping_interval(core), _ping_all, core)
+
+
+def _ponged(core: Core, record: DaemonRecord, answer: Message) -> None:
+    heard_of(core, record.name, responds=type(answer) is not Failure)
+
+
+def _set_responding(core: Core, record: DaemonRecord, *, responds: bool) -> None:
+    record.is_responding = responds
+    table = core.tables.nodes
+    for index in nodeset_indices(record.nodes):
+        node = table.nodes[index]
+        if responds:
+            node.flags &= ~NodeFlag.NO_RESPOND
+        else:
+            node.flags |= NodeFlag.NO_RESPOND
+        table.set_availability(node)
+    now = core.time.now()
+    core.last_node_update = now
+    if responds:
+        core.changed("change", now)
+
+
+def _set_down(core: Core, record: DaemonRecord, now: float) -> None:
+    table = core.tables.nodes
+    down = 0
+    for index in nodeset_indices(record.nodes):
+        node = table.nodes[index]
+        if node.state is NodeState.IDLE:
+            node.state = NodeState.DOWN
+            node.reason, node.reason_time, node.reason_user_id = NOT_RESPONDING, int(now), 0
+            table.set_availability(node)
+            down |= 1 << index
+    if down:
+        log.error("node daemon %s has not responded for %d s: its nodes are down", record.name, core.settings.slurmd_timeout_s)
+        core.journal.nodes(down)
+        core.last_node_update = now
+        nodes_down(core, down, now)
+        review_all(core, now)

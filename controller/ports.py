@@ -1,0 +1,92 @@
+"""What the controller's core needs from its surroundings, as interfaces: the time, the wire, the store, the names of users.
+
+Place: the core depends on these alone; the edge (understudy.controller.main) and the tests supply them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.protocol.messages import Message
+
+
+class TimerHandle(Protocol):
+    """A timer that was set."""
+
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    """The cluster's time."""
+
+    is_virtual: bool
+
+    def now(self) -> float: ...
+
+    def call_at(self, when: float, callback: Callable[..., None], *args: Any) -> TimerHandle: ...
+
+
+class Wire(Protocol):
+    """Messages to other daemons."""
+
+    def add_peer(self, name: str, address: str) -> None: ...
+
+    def send(self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0) -> None: ...
+
+
+class Sender(Protocol):
+    """Who sent a request, authenticated."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def user_id(self) -> int: ...
+
+    @property
+    def group_id(self) -> int: ...
+
+    @property
+    def is_daemon(self) -> bool: ...
+
+
+class Signer(Protocol):
+    """Signs job credentials."""
+
+    def sign(self, job_id: int, restart: int, nodes: str, user_id: int, start_time: int) -> bytes: ...
+
+
+class Users(Protocol):
+    """Names of users and groups, as the controller's host knows them; the number as text for one that it does not."""
+
+    def user_name(self, user_id: int) -> str: ...
+
+    def group_name(self, group_id: int) -> str: ...
+
+    def groups_of(self, user_id: int) -> frozenset[str]: ...
+
+
+class Journal(Protocol):
+    """Notes what has changed, so that the store can write it. With the state kept in memory it does nothing."""
+
+    def job(self, job_id: int) -> None: ...
+
+    def nodes(self, nodes: int) -> None: ...
+
+    def partition(self, name: str) -> None: ...
+
+
+class NoJournal:
+    """Nothing is kept on disk."""
+
+    def job(self, job_id: int) -> None:
+        """A job's record was added, changed or forgotten."""
+
+    def nodes(self, nodes: int) -> None:
+        """The states of the nodes (a bitmap) have changed."""
+
+    def partition(self, name: str) -> None:
+        """A partition was added, changed or deleted."""

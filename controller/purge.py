@@ -1,0 +1,52 @@
+"""Forgetting finished jobs, MinJobAge seconds after their end.
+
+Place: the controller's core. Follows: slurm.conf(5) MinJobAge; the controller looks once a minute. 0 keeps jobs for ever.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+
+INTERVAL_S: Final = 60
+
+
+def schedule_purge(core: Core, job: Job, now: float) -> None:
+    """The job has ended now: forget it when it is old enough."""
+    age = core.settings.min_job_age_s
+    if age <= 0:
+        return
+    core.purge_queue.append((now + age, job.job_id))
+    if core.purge_timer is None:
+        _arm(core)
+
+
+def _arm(core: Core) -> None:
+    if not core.purge_queue:
+        return
+    rounds = max(1, -(-int(core.purge_queue[0][0] - core.start_time) // INTERVAL_S))
+    core.purge_timer = core.at(core.start_time + rounds * INTERVAL_S, _purge, core)
+
+
+def _purge(core: Core) -> None:
+    core.purge_timer = None
+    now = core.time.now()
+    while core.purge_queue and core.purge_queue[0][0] <= now:
+        _, job_id = core.purge_queue.popleft()
+        job = core.tables.jobs.get(job_id)
+        if job is None or not job.is_finished or job.is_completing or (job.end_time or 0) + core.settings.min_job_age_s > now + 1:
+            continue  # requeued meanwhile: it is scheduled again when it ends again
+        forget(core, job_id, now)
+    _arm(core)
+
+
+def forget(core: Core, job_id: int, now: float) -> None:
+    """Take the job out of the tables."""
+    del core.tables.jobs[job_id]
+    core.scripts.pop(job_id, None)
+    core.dependents.pop(job_id, None)
+    core.last_job_update = now
+    core.journal.job(job_id)

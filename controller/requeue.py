@@ -1,0 +1,82 @@
+"""Requeueing: a job that ran, or runs, waits in the queue again.
+
+Place: the controller's core. Follows: scontrol(1) requeue, requeuehold; slurm.conf(5) JobRequeue, RequeueExit, RequeueExitHold, AuthInfo cred_expire
+(a requeued job waits until its old credential is worthless).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.complete import end_job, give_back
+from understudy.controller.eligibility import review
+from understudy.controller.job import HELD_BY_USER, JobEvent, advance
+from understudy.model.errors import SlurmError
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+
+HELD_STATE: Final = "job_requeued_in_held_state"
+_PENDING: Final = 2024
+_DISABLED: Final = 2037
+_COMPLETING: Final = 2021
+
+
+def requeue(core: Core, job: Job, now: float, *, hold: bool, held_by: str = HELD_BY_USER) -> None:
+    """What `scontrol requeue` and `requeuehold` do.
+
+    Raises:
+        SlurmError: it is pending, completing, or was submitted with --no-requeue.
+    """
+    if job.is_pending:
+        raise SlurmError(_PENDING)
+    if not job.requeue:
+        raise SlurmError(_DISABLED)
+    if job.is_completing:
+        raise SlurmError(_COMPLETING)
+    if job.job_id not in core.scripts:
+        raise SlurmError(2009)
+    requeue_job(core, job, now, hold_reason=HELD_STATE if hold else "", held_by=held_by if hold else "")
+
+
+def requeue_job(
+    core: Core, job: Job, now: float, *, hold_reason: str = "", held_by: str = "", event: JobEvent = JobEvent.CANCELLED, lost_nodes: int = 0
+) -> None:
+    """Put the job back into the queue. A running one is ended first, by `event`, and waits until its nodes are free of it."""
+    was_running = job.allocation is not None and not job.is_finished
+    if was_running:
+        end_job(core, job, event, now, reason="None", lost_nodes=lost_nodes)
+    advance(job, JobEvent.REQUEUED, now)
+    job.submit_time = int(now)
+    job.begin_time = int(now) + core.settings.credential_lifetime_s + 1
+    job.start_time = job.end_time = job.eligible_time = job.accrue_time = None
+    job.exit_code = job.exit_signal = 0
+    job.launch_acknowledged = False
+    job.expected_start, job.expected_nodes = None, 0
+    job.partition = job.partitions[0]
+    if held_by:
+        job.priority, job.held_by = 0, held_by
+    elif job.priority == 0:
+        job.priority, job.held_by = core.priorities.assign(job.nice), ""
+    if was_running:
+        job.reason, job.reason_detail = (held_by or "BeginTime"), hold_reason
+        core.last_job_update = now
+        if lost_nodes:
+            give_back(core, job, lost_nodes & job.completing_nodes, now)
+        core.journal.job(job.job_id)
+        return
+    job.restarts += 1
+    job.allocation, job.node_list = None, ""
+    core.tables.pending[job.job_id] = job
+    review(core, job, now)
+    if hold_reason:
+        job.reason_detail = hold_reason
+    core.last_job_update = now
+    core.journal.job(job.job_id)
+    core.changed("submit", now)
+
+
+def requeue_after_exit(core: Core, job: Job, now: float, *, hold: bool) -> None:
+    """RequeueExit and RequeueExitHold: the script's exit code asks for another run."""
+    requeue_job(core, job, now, hold_reason=HELD_STATE if hold else "", held_by=HELD_BY_USER if hold else "", event=JobEvent.EXITED_BADLY)

@@ -1,0 +1,116 @@
+"""The table of requests: which function handles a message, and which locks it needs.
+
+Place: the controller's core. A handler is a plain function (core, message, sender) that returns the answer, or a `Later`. Queries are generators and
+stand apart, as they may be run in slices.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from understudy.controller.cancel import cancel_jobs
+from understudy.controller.complete import batch_complete, epilog_complete
+from understudy.controller.core import Later
+from understudy.controller.hold import control_jobs
+from understudy.controller.locks import READ, WRITE, Needs
+from understudy.controller.node_events import register_nodes
+from understudy.controller.submit import submit
+from understudy.controller.update_jobs import update_jobs
+from understudy.controller.update_nodes import update_nodes
+from understudy.controller.update_partitions import update_partition
+from understudy.model.errors import SlurmError
+from understudy.protocol.messages import (
+    AwaitEmpty,
+    BatchComplete,
+    CancelJobs,
+    ControlJobs,
+    EpilogComplete,
+    GetScript,
+    Message,
+    Ok,
+    Ping,
+    Reconfigure,
+    RegisterNodes,
+    Script,
+    Shutdown,
+    SubmitJob,
+    UpdateJobs,
+    UpdateNodes,
+    UpdatePartition,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.controller.core import Core
+    from understudy.controller.ports import Sender
+
+Answer = "Message | Later"
+
+
+class Rpc(NamedTuple):
+    """One kind of request."""
+
+    handle: Callable[[Core, Any, Sender], Message | Later]
+    needs: Needs
+
+
+def get_script(core: Core, message: GetScript, sender: Sender) -> Message:
+    """The batch script, for its owner and administrators."""
+    job = core.job(message.job_id)
+    if job.user_id != sender.user_id and not core.is_admin(sender.user_id):
+        raise SlurmError(2002)
+    return Script(core.scripts.get(job.job_id, ""))
+
+
+def await_empty(core: Core, _message: AwaitEmpty, _sender: Sender) -> Later:
+    """Answered when nothing is pending, running or completing."""
+    later = Later()
+    core.awaiting_empty.append(later)
+    core.check_empty()
+    return later
+
+
+def ping(_core: Core, _message: Ping, _sender: Sender) -> Message:
+    """It is there."""
+    return Ok()
+
+
+def reconfigure(core: Core, _message: Reconfigure, sender: Sender) -> Message:
+    """Read slurm.conf again."""
+    core.require_admin(sender)
+    core.read_configuration()
+    core.changed("change", core.time.now())
+    return Ok()
+
+
+def shutdown(core: Core, _message: Shutdown, sender: Sender) -> Message:
+    """End the daemon after the state has been saved."""
+    core.require_admin(sender)
+    core.shut_down()
+    return Ok()
+
+
+_JOB_READ: Final = Needs(job=READ)
+_JOB_WRITE: Final = Needs(READ, WRITE, READ, READ)
+_JOB_AND_NODE: Final = Needs(READ, WRITE, WRITE, READ)
+_ALL: Final = Needs(WRITE, WRITE, WRITE, WRITE)
+QUERY_NEEDS: Final = Needs(READ, READ, READ, READ)
+PASS_NEEDS: Final = Needs(READ, WRITE, WRITE, READ)  # the scheduler's
+
+RPCS: Final[dict[type[Message], Rpc]] = {
+    SubmitJob: Rpc(submit, _JOB_WRITE),
+    BatchComplete: Rpc(batch_complete, _JOB_AND_NODE),
+    EpilogComplete: Rpc(epilog_complete, _JOB_AND_NODE),
+    CancelJobs: Rpc(cancel_jobs, _JOB_AND_NODE),
+    UpdateJobs: Rpc(update_jobs, _JOB_AND_NODE),
+    ControlJobs: Rpc(control_jobs, _JOB_AND_NODE),
+    UpdateNodes: Rpc(update_nodes, _JOB_AND_NODE),
+    UpdatePartition: Rpc(update_partition, Needs(READ, WRITE, READ, WRITE)),
+    RegisterNodes: Rpc(register_nodes, _JOB_AND_NODE),
+    Reconfigure: Rpc(reconfigure, _ALL),
+    Shutdown: Rpc(shutdown, Needs()),
+    Ping: Rpc(ping, Needs()),
+    GetScript: Rpc(get_script, _JOB_READ),
+    AwaitEmpty: Rpc(await_empty, _JOB_READ),
+}

@@ -1,0 +1,43 @@
+"""What the controller takes from slurm.conf, in the units that it works with.
+
+Place: the controller's core; made once from the configuration by understudy.controller.build. Follows: slurm.conf(5), defaults of 22.05.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Times in seconds, memory in MB, None for no limit."""
+
+    cluster_name: str = "cluster"
+    controller_host: str = "localhost"
+    admin_ids: frozenset[int] = frozenset()  # SlurmUser and the cluster's owner; root is one anyway
+    first_job_id: int = 1
+    max_job_id: int = 67_043_328
+    max_job_count: int = 10_000
+    min_job_age_s: int = 300
+    kill_wait_s: int = 30
+    over_time_limit_s: int | None = 0
+    enforce_part_limits: str = "NO"  # NO, ANY, ALL
+    default_memory_per_node_mb: int | None = None
+    default_memory_per_cpu_mb: int | None = None
+    max_memory_per_node_mb: int | None = None
+    max_memory_per_cpu_mb: int | None = None
+    requeue_by_default: bool = True  # JobRequeue
+    disable_root_jobs: bool = False
+    return_to_service: int = 0
+    slurmd_timeout_s: int = 300
+    message_timeout_s: float = 10.0
+    tree_width: int = 32
+    credential_lifetime_s: int = 120
+    kill_invalid_dependency: bool = False
+    requeue_exit_codes: frozenset[int] = frozenset()
+    requeue_exit_hold_codes: frozenset[int] = frozenset()
+    licenses: dict[str, int] = field(default_factory=dict)
+    gres_types: frozenset[str] = frozenset()
+    emulates_jobs: bool = True
+    default_run_s: float = 1.0
+    version: str = "22.05.8"

@@ -1,0 +1,160 @@
+"""Starting jobs: what a scheduling policy asks for is done here, or refused.
+
+Place: the controller's core; implements understudy.controller.scheduling.api.Planner. Follows: sbatch(1) "OUTPUT ENVIRONMENT VARIABLES".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.core import log
+from understudy.controller.eligibility import limit_broken, notify_dependents
+from understudy.controller.job import HELD_BY_ADMIN, JobEvent, advance
+from understudy.controller.limits import watch_limits
+from understudy.protocol.messages import Failure, LaunchBatch, Message
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core, DaemonRecord
+    from understudy.controller.job import Allocation, Job
+    from understudy.controller.partitions import Partition
+
+NO_ENVIRONMENT: Final[list[str]] = []
+LAUNCH_FAILED: Final = "launch_failed_requeued_held"
+PRIORITY_REASON: Final = "Priority"
+
+
+class Planning:
+    """The planner that policies are given."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
+        """Start the job, unless it may not start (any more) or the nodes are not what the policy thinks."""
+        core = self._core
+        nodes = core.tables.nodes
+        taken = allocation.nodes
+        if not job.is_eligible(now) or not taken or taken & ~nodes.up_nodes & ~nodes.completing_nodes or taken & nodes.exclusive_nodes:
+            return False
+        if taken & nodes.completing_nodes:
+            return False
+        if not partition.can_schedule or limit_broken(job, partition):
+            return False
+        first = core.daemon_of_node[allocation.first_node]
+        if first is None:
+            return False
+        nodes.allocate(allocation)
+        advance(job, JobEvent.ALLOCATED, now)
+        start = job.start_time = int(now)
+        job.end_time = None if job.time_limit_s is None else start + job.time_limit_s
+        job.allocation = allocation
+        job.partition = partition.name
+        job.node_list = core.names.to_expression(taken)
+        job.reason, job.reason_detail = "None", ""
+        job.expected_start, job.expected_nodes = None, 0
+        job.launch_acknowledged = job.kill_sent = False
+        job.exit_code = job.exit_signal = 0
+        job.last_sched_eval = start
+        tables = core.tables
+        del tables.pending[job.job_id]
+        tables.running[job.job_id] = job
+        core.last_job_update = core.last_node_update = now
+        watch_limits(core, job, partition)
+        core.journal.job(job.job_id)
+        launch(core, job, first)
+        if core.dependents or core.singletons:
+            notify_dependents(core, job, now)
+        return True
+
+    def explain(self, job: Job, reason: str, detail: str = "") -> None:
+        """Record why a pending job does not start now."""
+        job.last_sched_eval = int(self._core.time.now())
+        if job.reason != reason or job.reason_detail != detail:
+            job.reason, job.reason_detail = reason, detail
+            self._core.last_job_update = self._core.time.now()
+
+    def promise(self, job: Job, start: int | None, nodes: int) -> None:
+        """Record when and where a pending job is expected to start."""
+        job.expected_start, job.expected_nodes = start, nodes
+
+
+def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
+    """Send the job to the node daemon of its first node, until it has it or the job is over."""
+    run, job_id = job.restarts, job.job_id
+    assert job.start_time is not None
+    credential = b""
+    if core.signer is not None:
+        credential = core.signer.sign(job_id, run, job.node_list, job.user_id, job.start_time)
+    if core.settings.emulates_jobs:
+        script, spec, environment = "", None, NO_ENVIRONMENT
+    else:
+        script, spec, environment = core.scripts.get(job_id, ""), job.spec, job_environment(core, job)
+    message = LaunchBatch(
+        job_id,
+        run,
+        job.node_list,
+        job.start_time,
+        credential,
+        job.user_id,
+        job.group_id,
+        job.emulation,
+        script,
+        spec,
+        environment,
+        job.time_limit_s if core.policy.exact_limits else None,
+    )
+
+    def is_wanted() -> bool:
+        return job.restarts == run and job.is_running
+
+    def launched(answer: Message) -> None:
+        if job.restarts != run or not job.is_running:
+            return
+        if type(answer) is Failure:
+            _could_not_launch(core, job, daemon, answer)
+        else:
+            job.launch_acknowledged = True
+            core.journal.job(job_id)
+
+    core.agents.send(daemon.name, message, wanted=is_wanted, done=launched)
+
+
+def job_environment(core: Core, job: Job) -> list[str]:
+    """What only the controller knows for the job's environment. The node daemon adds what belongs to its node."""
+    allocation = job.allocation
+    assert allocation is not None
+    spec = job.spec
+    count = allocation.node_count
+    variables = {
+        "SLURM_CLUSTER_NAME": core.settings.cluster_name,
+        "SLURM_CPUS_PER_TASK": job.cpus_per_task if spec.cpus_per_task else "",
+        "SLURM_JOB_ACCOUNT": spec.account,
+        "SLURM_JOB_CPUS_PER_NODE": allocation.per_node_text("cpus"),
+        "SLURM_JOB_GID": job.group_id,
+        "SLURM_JOB_ID": job.job_id,
+        "SLURM_JOBID": job.job_id,
+        "SLURM_JOB_NAME": spec.name,
+        "SLURM_JOB_NODELIST": job.node_list,
+        "SLURM_JOB_NUM_NODES": count,
+        "SLURM_JOB_PARTITION": job.partition,
+        "SLURM_JOB_QOS": spec.qos,
+        "SLURM_JOB_UID": job.user_id,
+        "SLURM_JOB_USER": core.users.user_name(job.user_id),
+        "SLURM_MEM_PER_CPU": "" if job.memory_per_cpu_mb is None else job.memory_per_cpu_mb,
+        "SLURM_MEM_PER_NODE": "" if job.memory_per_node_mb is None else job.memory_per_node_mb,
+        "SLURM_NNODES": count,
+        "SLURM_NODELIST": job.node_list,
+        "SLURM_NPROCS": job.num_tasks if spec.num_tasks else "",
+        "SLURM_NTASKS": job.num_tasks if spec.num_tasks else "",
+        "SLURM_NTASKS_PER_NODE": spec.ntasks_per_node or "",
+        "SLURM_RESTART_COUNT": job.restarts or "",
+        "SLURM_TASKS_PER_NODE": allocation.per_node_text("tasks"),
+    }
+    return [f"{name}={value}" for name, value in variables.items() if value != ""]
+
+
+def _could_not_launch(core: Core, job: Job, daemon: DaemonRecord, answer: Failure) -> None:
+    from understudy.controller.requeue import requeue_job  # noqa: PLC0415 - requeue ends jobs, ending starts nothing
+
+    log.error("node daemon %s refused job %d: %s (%d)", daemon.name, job.job_id, answer.text, answer.code)
+    requeue_job(core, job, core.time.now(), hold_reason=LAUNCH_FAILED, held_by=HELD_BY_ADMIN, event=JobEvent.LAUNCH_FAILED)

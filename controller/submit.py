@@ -1,0 +1,330 @@
+"""Submission: what sbatch sends becomes a job record, or is refused as Slurm refuses it.
+
+Place: the controller's core. Follows: sbatch(1) on options and their defaults; slurm.conf(5) on limits.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.core import log
+from understudy.controller.dependency import parse as parse_dependency
+from understudy.controller.eligibility import limit_broken, note_end, review, watch_dependency
+from understudy.controller.feasibility import could_ever_run
+from understudy.controller.job import HELD_BY_USER, Job, JobEvent, advance
+from understudy.model.errors import SlurmError
+from understudy.protocol.messages import Submitted
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.partitions import Partition
+    from understudy.controller.ports import Sender
+    from understudy.protocol.messages import JobSpec, SubmitJob
+
+TRY_AGAIN: Final = 11  # EAGAIN: sbatch waits and tries again
+_BAD_CONSTRAINTS: Final = "BadConstraints"
+UNLIMITED_S: Final = -1
+
+
+def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
+    """Take in a job."""
+    now = core.time.now()
+    spec = message.spec
+    user_id, group_id = sender.user_id, sender.group_id
+    if message.user_id not in (-1, user_id):
+        if not core.is_admin(user_id):
+            raise SlurmError(2010)
+        user_id = message.user_id
+    if message.group_id not in (-1, group_id):
+        if not core.is_admin(sender.user_id):
+            raise SlurmError(2113)
+        group_id = message.group_id
+    if spec.array:
+        raise SlurmError(2081, "Job arrays are not supported yet")
+    if not message.script and message.emulation is None and not message.test_only:
+        raise SlurmError(2009)
+    tables = core.tables
+    if len(tables.jobs) >= core.settings.max_job_count:
+        log.warning("MaxJobCount %d reached", core.settings.max_job_count)
+        raise SlurmError(TRY_AGAIN, "Resource temporarily unavailable")
+    job = build_job(core, message, user_id, group_id, now)
+    if message.test_only:
+        return _test_only(core, job, now)
+    job_id = job.job_id = _next_id(core)
+    tables.jobs[job_id] = job
+    if spec.dependency:
+        try:
+            job.dependency = parse_dependency(spec.dependency, job_id)
+        except SlurmError:
+            del tables.jobs[job_id]
+            raise
+        if job.dependency is not None:
+            watch_dependency(core, job)
+    core.scripts[job_id] = message.script
+    if not _is_feasible(core, job):
+        job.reason = _BAD_CONSTRAINTS
+        job.priority = 0
+        advance(job, JobEvent.CANNOT_RUN, now)
+        job.start_time = job.end_time = int(now)
+        job.exit_code = 1
+        note_end(core, job, now)
+        core.journal.job(job_id)
+        raise SlurmError(2014)
+    job.priority = _first_priority(core, job, core.is_admin(sender.user_id))
+    tables.pending[job_id] = job
+    review(core, job, now)
+    core.last_job_update = now
+    core.journal.job(job_id)
+    core.changed("submit", now)
+    return Submitted(job_id)
+
+
+def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: float) -> Job:
+    """The job record, checked, without an id and not in the tables.
+
+    Raises:
+        SlurmError: as Slurm would refuse it.
+    """
+    spec = message.spec
+    partitions = _partitions(core, spec, user_id)
+    first = partitions[0]
+    tasks, cpus_per_task, min_nodes, max_nodes, min_cpus = size(spec)
+    job = Job(
+        job_id=0,
+        spec=spec,
+        user_id=user_id,
+        group_id=group_id,
+        submit_time=int(now),
+        partitions=tuple([partition.name for partition in partitions]),
+        partition=first.name,
+        min_nodes=min_nodes,
+        max_nodes=max_nodes,
+        num_tasks=tasks,
+        cpus_per_task=cpus_per_task,
+        min_cpus=min_cpus,
+        exclusive=spec.exclusive,
+        requeue=core.settings.requeue_by_default if spec.requeue is None else spec.requeue,
+        emulation=message.emulation,
+        nice=spec.nice if spec.nice >= 0 or core.is_admin(user_id) else 0,
+    )
+    if spec.begin_time is not None and spec.begin_time > now:
+        job.begin_time = int(spec.begin_time)
+    set_time_limit(job, first, spec.time_limit_s)
+    set_memory(core, job, first)
+    _named_nodes(core, job)
+    _check_words(core, spec)
+    if spec.deadline is not None and spec.deadline < now + (job.time_limit_s or spec.time_min_s or 0):
+        raise SlurmError(2051)
+    _enforce_limits(core, job, partitions)
+    return job
+
+
+def size(spec: JobSpec) -> tuple[int, int, int, int | None, int]:
+    """(tasks, CPUs per task, least nodes, most nodes, least CPUs) with sbatch's defaults."""
+    cpus_per_task = spec.cpus_per_task or 1
+    min_nodes = spec.min_nodes or 1
+    max_nodes = spec.max_nodes or None
+    if (spec.min_nodes is not None and spec.min_nodes < 0) or (max_nodes is not None and max_nodes < min_nodes):
+        raise SlurmError(2006)
+    if spec.num_tasks is not None:
+        tasks = spec.num_tasks
+        if tasks < 1:
+            raise SlurmError(2025)
+    elif spec.ntasks_per_node:
+        tasks = spec.ntasks_per_node * min_nodes
+    else:
+        tasks = min_nodes
+    if cpus_per_task < 1:
+        raise SlurmError(2069)
+    if spec.ntasks_per_node:
+        min_nodes = max(min_nodes, -(-tasks // spec.ntasks_per_node))
+        if max_nodes is not None and max_nodes < min_nodes:
+            raise SlurmError(2006)
+    elif spec.num_tasks is not None and min_nodes > tasks and spec.min_nodes is not None:
+        # Fewer tasks than nodes: sbatch lowers the number of nodes, as no node may be without a task.
+        min_nodes = tasks
+        max_nodes = None if max_nodes is None else max(tasks, 1) if max_nodes == spec.min_nodes else max_nodes
+    min_cpus = min_nodes if spec.overcommit else max(tasks * cpus_per_task, min_nodes)
+    return tasks, cpus_per_task, min_nodes, max_nodes, min_cpus
+
+
+def set_time_limit(job: Job, partition: Partition, asked_s: int | None) -> None:
+    """The limit asked for (0 and -1: unlimited; whole minutes, rounded up by the command), else the partition's."""
+    if asked_s is None:
+        job.time_limit_is_set = False
+        job.time_limit_s = partition.default_time_s if partition.default_time_s is not None else partition.max_time_s
+    else:
+        job.time_limit_is_set = True
+        job.time_limit_s = None if asked_s <= 0 else asked_s
+
+
+def set_memory(core: Core, job: Job, partition: Partition) -> None:
+    """Memory asked for, else DefMemPerCPU or DefMemPerNode of the partition, else the cluster's."""
+    spec = job.spec
+    job.memory_per_node_mb, job.memory_per_cpu_mb = spec.mem_per_node_mb, spec.mem_per_cpu_mb
+    if spec.mem_per_node_mb is not None or spec.mem_per_cpu_mb is not None:
+        return
+    settings = core.settings
+    if partition.default_memory_per_cpu_mb is not None:
+        job.memory_per_cpu_mb = partition.default_memory_per_cpu_mb
+    elif partition.default_memory_per_node_mb is not None:
+        job.memory_per_node_mb = partition.default_memory_per_node_mb
+    elif settings.default_memory_per_cpu_mb is not None:
+        job.memory_per_cpu_mb = settings.default_memory_per_cpu_mb
+    elif settings.default_memory_per_node_mb is not None:
+        job.memory_per_node_mb = settings.default_memory_per_node_mb
+
+
+def find_partitions(core: Core, text: str) -> list[Partition]:
+    """The partitions of a comma separated list, the default one for "".
+
+    Raises:
+        SlurmError: no such partition, or no default one.
+    """
+    table = core.tables.partitions
+    if not text:
+        for partition in table.values():
+            if partition.is_default:
+                return [partition]
+        raise SlurmError(2001)
+    try:
+        return [table[name] for name in text.split(",")] if "," in text else [table[text]]
+    except KeyError:
+        raise SlurmError(2000) from None
+
+
+def check_features(core: Core, expression: str) -> None:
+    """Refuse a feature that no node has."""
+    words = expression.replace("&", " ").replace("|", " ").replace(",", " ")
+    for bracket in "()[]":
+        words = words.replace(bracket, " ")
+    for word in words.split():
+        if not core.tables.nodes.with_feature(word.partition("*")[0]):
+            raise SlurmError(2029)
+
+
+def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
+    partitions = find_partitions(core, spec.partition)
+    is_admin = core.is_admin(user_id)
+    for partition in partitions:
+        if not partition.can_submit:
+            raise SlurmError(2070)
+        if partition.root_only and not is_admin:
+            raise SlurmError(2002)
+        if user_id == 0 and (partition.disable_root_jobs or core.settings.disable_root_jobs):
+            raise SlurmError(2002)
+        if partition.allow_groups is not None and not is_admin and not core.users.groups_of(user_id).intersection(partition.allow_groups):
+            raise SlurmError(2003)
+        account = spec.account
+        if account and ((partition.allow_accounts is not None and account not in partition.allow_accounts) or account in partition.deny_accounts):
+            raise SlurmError(2045)
+        if spec.qos and ((partition.allow_qos is not None and spec.qos not in partition.allow_qos) or spec.qos in partition.deny_qos):
+            raise SlurmError(2066)
+    return partitions
+
+
+def _named_nodes(core: Core, job: Job) -> None:
+    spec = job.spec
+    if spec.required_nodes:
+        job.required_nodes = node_bitmap(core, spec.required_nodes)
+        count = job.required_nodes.bit_count()
+        if job.max_nodes is not None and count > job.max_nodes:
+            raise SlurmError(2006)
+        if count > job.min_nodes:
+            job.min_nodes = count
+            job.min_cpus = max(job.min_cpus, count)
+            if spec.num_tasks is None and not spec.ntasks_per_node:
+                job.num_tasks = count
+                job.min_cpus = max(job.min_cpus, count * job.cpus_per_task)
+    if spec.excluded_nodes:
+        job.excluded_nodes = node_bitmap(core, spec.excluded_nodes)
+        if job.excluded_nodes & job.required_nodes:
+            raise SlurmError(2018)
+
+
+def node_bitmap(core: Core, expression: str) -> int:
+    """The nodes of a host list expression.
+
+    Raises:
+        SlurmError: an unknown node, or not such an expression.
+    """
+    try:
+        return core.names.to_bitmap(expression)
+    except ValueError:
+        raise SlurmError(2018) from None
+
+
+def _check_words(core: Core, spec: JobSpec) -> None:
+    if spec.features:
+        check_features(core, spec.features)
+    if spec.licenses:
+        check_licenses(core, spec.licenses)
+    if spec.gres and spec.gres not in ("none", "NONE"):
+        for gres in spec.gres.split(","):
+            if gres.removeprefix("gres:").partition(":")[0].partition("=")[0] not in core.settings.gres_types:
+                raise SlurmError(2072)
+
+
+def check_licenses(core: Core, text: str) -> None:
+    """Refuse a licence that is not configured, or more of it than there is."""
+    for part in text.replace(";", ",").replace("|", ",").split(","):
+        name, _, count = part.partition(":")
+        if name not in core.settings.licenses or (count and not count.isdecimal()) or int(count or 1) > core.settings.licenses[name]:
+            raise SlurmError(2048)
+
+
+def _enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:
+    """EnforcePartLimits: ALL of the partitions must allow the job, ANY one of them, or (NO) it is taken in and waits."""
+    rule = core.settings.enforce_part_limits
+    if rule == "NO":
+        return
+    max_memory = (core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb)
+    broken = [limit_broken(job, partition, max_memory) for partition in partitions]
+    if not any(broken) or (rule == "ANY" and not all(broken)):
+        return
+    raise SlurmError({"PartitionTimeLimit": 2051, "PartitionNodeLimit": 2006, "MaxMemPerLimit": 2044}[next(filter(None, broken))])
+
+
+def _is_feasible(core: Core, job: Job) -> bool:
+    """Whether one of the job's partitions could hold it; those whose limits it breaks are not asked: there it waits for a change."""
+    for name in job.partitions:
+        partition = core.tables.partitions[name]
+        if limit_broken(job, partition) or could_ever_run(core, job, partition):
+            return True
+    return False
+
+
+def _first_priority(core: Core, job: Job, is_admin: bool) -> int:
+    spec = job.spec
+    if spec.hold or (spec.priority == 0):
+        job.held_by = HELD_BY_USER
+        return 0
+    if spec.priority is not None and is_admin:
+        return spec.priority
+    return core.priorities.assign(job.nice)
+
+
+def _next_id(core: Core) -> int:
+    """The next free job id; after MaxJobId it goes on from FirstJobId."""
+    job_id = core.next_job_id
+    while job_id in core.tables.jobs or job_id > core.settings.max_job_id:
+        job_id = job_id + 1 if job_id < core.settings.max_job_id else core.settings.first_job_id
+    core.next_job_id = job_id + 1
+    return job_id
+
+
+def _test_only(core: Core, job: Job, now: float) -> Submitted:
+    """What --test-only asks: when and where it would start. It uses up a job id, as Slurm's does."""
+    job_id = _next_id(core)
+    for name in job.partitions:
+        partition = core.tables.partitions[name]
+        if not could_ever_run(core, job, partition):
+            continue
+        found = core.selector.will_run(job, partition, core.tables.nodes.up_nodes, core.tables, int(now))
+        if found is not None:
+            start, nodes = found
+            when = datetime.fromtimestamp(start, tz=UTC).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+            where = core.names.to_expression(nodes)
+            return Submitted(job_id, f"Job {job_id} to start at {when} using {job.min_cpus} processors on nodes {where} in partition {name}")
+    raise SlurmError(2014)

@@ -1,0 +1,398 @@
+"""scontrol update jobid=...
+
+Place: the controller's core. Follows: scontrol(1) "JOBS - SPECIFICATIONS FOR UPDATE COMMAND": owners may lower what they asked for, administrators
+may do all; much can be changed only while the job is pending.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from understudy.controller.dependency import parse as parse_dependency
+from understudy.controller.eligibility import forget_dependency, review, wait_until, watch_dependency
+from understudy.controller.feasibility import could_ever_run
+from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
+from understudy.controller.limits import watch_deadline, watch_limits
+from understudy.controller.submit import check_features, check_licenses, find_partitions, node_bitmap, set_memory, set_time_limit
+from understudy.model.errors import SlurmError
+from understudy.model.times import parse_limit, parse_memory, parse_time, whole_minutes
+from understudy.protocol.messages import JobResults
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+    from understudy.controller.ports import Sender
+    from understudy.protocol.messages import UpdateJobs
+
+NOT_PENDING: Final = 2073
+ACCESS_DENIED: Final = 2002
+HELD: Final = 2042
+NOT_SUPPORTED: Final = 2036
+MINUTE: Final = 60
+
+
+class _Change:
+    """One update of one job."""
+
+    __slots__ = ("by_admin", "core", "job", "now", "spec")
+
+    def __init__(self, core: Core, job: Job, now: float, *, by_admin: bool) -> None:
+        self.core, self.job, self.now, self.by_admin = core, job, now, by_admin
+        self.spec: dict[str, Any] = {}  # fields of the job's spec to replace
+
+    def need_pending(self) -> None:
+        if not self.job.is_pending:
+            raise SlurmError(NOT_PENDING)
+
+    def need_admin(self) -> None:
+        if not self.by_admin:
+            raise SlurmError(ACCESS_DENIED)
+
+
+def update_jobs(core: Core, message: UpdateJobs, sender: Sender) -> JobResults:
+    """Change each job named."""
+    now = core.time.now()
+    results: list[tuple[str, int, str]] = []
+    for text in message.job_ids:
+        try:
+            job = core.job(text)
+            _update(core, job, message.changes, sender, now)
+            results.append((text, 0, ""))
+        except SlurmError as error:
+            results.append((text, error.code, error.text))
+        except ValueError as error:
+            results.append((text, -1, str(error)))
+    return JobResults(results)
+
+
+def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: float) -> None:
+    by_admin = core.is_admin(sender.user_id)
+    if job.user_id != sender.user_id and not by_admin:
+        raise SlurmError(2010)
+    if job.is_finished:
+        raise SlurmError(2021)
+    change = _Change(core, job, now, by_admin=by_admin)
+    for key, value in changes.items():
+        setter = _SETTERS.get(key.lower().rstrip("+-"))
+        if setter is None:
+            raise SlurmError(-1, f"Update of this parameter is not supported: {key}={value}")
+        sign = key[-1] if key[-1] in "+-" else ""
+        setter(change, sign + value)
+    if change.spec:
+        job.spec = msgspec.structs.replace(job.spec, **change.spec)
+    if job.job_id in core.tables.pending:
+        review(core, job, now)
+    core.last_job_update = now
+    core.journal.job(job.job_id)
+    core.changed("change", now)
+
+
+def _time_limit(change: _Change, text: str) -> None:
+    job = change.job
+    if text[:1] in "+-" and text[1:]:
+        step = parse_limit(text[1:])
+        if step is None or job.time_limit_s is None:
+            raise SlurmError(2051)
+        limit: int | None = job.time_limit_s + (step if text[0] == "+" else -step)
+        if limit is not None and limit <= 0:
+            raise SlurmError(2051)
+    else:
+        limit = parse_limit(text)
+        limit = None if limit is None else whole_minutes(limit)
+    if not change.by_admin:
+        is_more = limit is None or (job.time_limit_s is not None and limit > job.time_limit_s)
+        partition = change.core.tables.partitions.get(job.partition)
+        most = None if partition is None else partition.max_time_s
+        if is_more and (not job.is_pending or (most is not None and (limit is None or limit > most))):
+            raise SlurmError(ACCESS_DENIED)
+    job.time_limit_s, job.time_limit_is_set = limit, True
+    if job.is_running and job.start_time is not None:
+        job.end_time = None if limit is None else job.start_time + limit
+        watch_limits(change.core, job, change.core.tables.partitions.get(job.partition))
+
+
+def _priority(change: _Change, text: str) -> None:
+    job = change.job
+    value = int(text)
+    if not 0 <= value <= 0xFFFFFFFE:
+        raise SlurmError(-1, f"Invalid Priority value: {text}")
+    if not change.by_admin:
+        if job.held_by and value:
+            raise SlurmError(HELD)
+        if value > job.priority:
+            raise SlurmError(ACCESS_DENIED)
+    if not job.is_pending:
+        job.priority = value or job.priority
+        return
+    job.priority = value
+    if value == 0:
+        job.held_by = HELD_BY_ADMIN if change.by_admin else HELD_BY_USER
+    else:
+        job.held_by = ""
+
+
+def _partition(change: _Change, text: str) -> None:
+    partitions = find_partitions(change.core, text)
+    change.need_pending()
+    job = change.job
+    names = tuple(partition.name for partition in partitions)
+    before = job.partitions, job.partition
+    job.partitions, job.partition = names, names[0]
+    if not any(could_ever_run(change.core, job, partition) for partition in partitions):
+        job.partitions, job.partition = before
+        raise SlurmError(2014)
+    if not job.time_limit_is_set:
+        set_time_limit(job, partitions[0], None)
+    if job.spec.mem_per_cpu_mb is None and job.spec.mem_per_node_mb is None:
+        set_memory(change.core, job, partitions[0])
+
+
+def _nice(change: _Change, text: str) -> None:
+    nice = int(text or "100")
+    if nice < 0:
+        change.need_admin()
+    if not change.job.is_pending:
+        return
+    job = change.job
+    if job.priority:
+        job.priority = min(max(job.priority + job.nice - nice, 1), 0xFFFFFFFE)
+        job.nice = nice
+
+
+def _num_nodes(change: _Change, text: str) -> None:
+    if not change.job.is_pending:
+        raise SlurmError(NOT_SUPPORTED)  # resizing
+    least, dash, most = text.partition("-")
+    job = change.job
+    low, high = int(least), int(most) if dash else int(least)
+    if low < 1 or high < low:
+        raise SlurmError(2006)
+    job.min_nodes, job.max_nodes = low, high
+    job.min_cpus = max(job.min_cpus, low)
+    change.spec |= {"min_nodes": low, "max_nodes": high}
+
+
+def _num_cpus(change: _Change, text: str) -> None:
+    change.need_pending()
+    change.job.min_cpus = _positive(text.partition("-")[0], 2069)
+
+
+def _num_tasks(change: _Change, text: str) -> None:
+    change.need_pending()
+    job = change.job
+    job.num_tasks = _positive(text, 2025)
+    job.min_cpus = max(job.num_tasks * job.cpus_per_task, job.min_nodes)
+    change.spec["num_tasks"] = job.num_tasks
+
+
+def _cpus_per_task(change: _Change, text: str) -> None:
+    change.need_pending()
+    job = change.job
+    job.cpus_per_task = _positive(text, 2069)
+    job.min_cpus = max(job.num_tasks * job.cpus_per_task, job.min_nodes)
+    change.spec["cpus_per_task"] = job.cpus_per_task
+
+
+def _positive(text: str, code: int) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise SlurmError(code)
+    return int(text)
+
+
+def _memory_per_node(change: _Change, text: str) -> None:
+    change.need_pending()
+    change.job.memory_per_node_mb, change.job.memory_per_cpu_mb = parse_memory(text), None
+    change.spec |= {"mem_per_node_mb": change.job.memory_per_node_mb, "mem_per_cpu_mb": None}
+
+
+def _memory_per_cpu(change: _Change, text: str) -> None:
+    change.need_pending()
+    change.job.memory_per_cpu_mb, change.job.memory_per_node_mb = parse_memory(text), None
+    change.spec |= {"mem_per_cpu_mb": change.job.memory_per_cpu_mb, "mem_per_node_mb": None}
+
+
+def _features(change: _Change, text: str) -> None:
+    change.need_pending()
+    check_features(change.core, text)
+    change.spec["features"] = text
+
+
+def _required_nodes(change: _Change, text: str) -> None:
+    change.need_pending()
+    job = change.job
+    job.required_nodes = node_bitmap(change.core, text)
+    job.min_nodes = max(job.min_nodes, job.required_nodes.bit_count())
+    change.spec["required_nodes"] = text
+
+
+def _excluded_nodes(change: _Change, text: str) -> None:
+    change.need_pending()
+    change.job.excluded_nodes = node_bitmap(change.core, text)
+    change.spec["excluded_nodes"] = text
+
+
+def _licenses(change: _Change, text: str) -> None:
+    change.need_pending()
+    if text:
+        check_licenses(change.core, text)
+    change.spec["licenses"] = text
+
+
+def _gres(change: _Change, text: str) -> None:
+    if text and text.partition(":")[0] not in change.core.settings.gres_types:
+        raise SlurmError(2072)
+    change.need_pending()
+    change.spec["gres"] = text
+
+
+def _start_time(change: _Change, text: str) -> None:
+    change.need_pending()
+    job = change.job
+    when = parse_time(text, change.now)
+    job.begin_time = when if when > change.now else None
+    if job.begin_time is None and job.eligible_time is not None and job.eligible_time > change.now:
+        job.eligible_time = int(change.now)
+    elif job.begin_time is not None:
+        wait_until(change.core, job.begin_time, job.job_id)
+
+
+def _dependency(change: _Change, text: str) -> None:
+    change.need_pending()
+    job = change.job
+    dependency = parse_dependency(text, job.job_id)
+    if job.dependency is not None:
+        forget_dependency(change.core, job)
+    job.dependency = dependency
+    if dependency is not None:
+        watch_dependency(change.core, job)
+    change.spec["dependency"] = text
+
+
+def _requeue(change: _Change, text: str) -> None:
+    if text not in ("0", "1"):
+        raise SlurmError(-1, f"Invalid Requeue value: {text}")
+    change.job.requeue = text == "1"
+
+
+def _deadline(change: _Change, text: str) -> None:
+    change.need_pending()
+    when = parse_time(text, change.now)
+    if when <= change.now:
+        raise SlurmError(2054)
+    change.job.spec = msgspec.structs.replace(change.job.spec, deadline=float(when))
+    watch_deadline(change.core, change.job)
+
+
+def _time_min(change: _Change, text: str) -> None:
+    change.need_pending()
+    least = parse_limit(text)
+    limit = change.job.time_limit_s
+    if least is not None and limit is not None and least > limit:
+        raise SlurmError(2124)
+    change.spec["time_min_s"] = least
+
+
+def _admin_comment(change: _Change, text: str) -> None:
+    change.need_admin()
+    change.job.admin_comment = text
+
+
+def _oversubscribe(change: _Change, text: str) -> None:
+    change.need_pending()
+    word = text.lower()
+    if word not in ("yes", "no", "ok", "1", "0"):
+        raise SlurmError(-1, f"Invalid OverSubscribe value: {text}")
+    change.spec |= {"oversubscribe": word in ("yes", "1"), "exclusive": word in ("no", "0")}
+    change.job.exclusive = word in ("no", "0")
+
+
+def _contiguous(change: _Change, text: str) -> None:
+    change.need_pending()
+    change.spec["contiguous"] = text.lower() in ("1", "yes")
+
+
+def _name(change: _Change, text: str) -> None:
+    job = change.job
+    waits_for_name = job.dependency is not None and any(term.kind == "singleton" for term in job.dependency.terms)
+    if waits_for_name:
+        dependency = job.dependency
+        forget_dependency(change.core, job)
+        job.dependency = dependency
+    job.spec = msgspec.structs.replace(job.spec, name=text)
+    if waits_for_name:
+        watch_dependency(change.core, job)
+
+
+def _tmp_disk(change: _Change, text: str) -> None:
+    change.need_pending()
+    change.spec["tmp_disk_mb"] = parse_memory(text)
+
+
+def _text(field: str, *, pending: bool = False) -> Callable[[_Change, str], None]:
+    def change_text(change: _Change, text: str) -> None:
+        if pending:
+            change.need_pending()
+        change.spec[field] = text
+
+    return change_text
+
+
+def _extra(key: str) -> Callable[[_Change, str], None]:
+    def change_extra(change: _Change, text: str) -> None:
+        change.need_pending()
+        change.spec["extra"] = {**change.spec.get("extra", change.job.spec.extra), key: text}
+
+    return change_extra
+
+
+def _not_supported(_change: _Change, _text: str) -> None:
+    raise SlurmError(NOT_SUPPORTED)
+
+
+_SETTERS: Final[dict[str, Callable[[_Change, str], None]]] = {
+    "account": _text("account", pending=True),
+    "admincomment": _admin_comment,
+    "burstbuffer": _not_supported,
+    "comment": _text("comment"),
+    "contiguous": _contiguous,
+    "cpuspertask": _cpus_per_task,
+    "deadline": _deadline,
+    "dependency": _dependency,
+    "eligibletime": _start_time,
+    "excnodelist": _excluded_nodes,
+    "excludednodelist": _excluded_nodes,
+    "features": _features,
+    "gres": _gres,
+    "jobname": _name,
+    "licenses": _licenses,
+    "mailtype": _text("mail_type"),
+    "mailuser": _text("mail_user"),
+    "minmemorycpu": _memory_per_cpu,
+    "minmemorynode": _memory_per_node,
+    "mintmpdisknode": _tmp_disk,
+    "name": _name,
+    "nice": _nice,
+    "numcpus": _num_cpus,
+    "numnodes": _num_nodes,
+    "numtasks": _num_tasks,
+    "oversubscribe": _oversubscribe,
+    "partition": _partition,
+    "priority": _priority,
+    "qos": _text("qos", pending=True),
+    "reboot": _extra("reboot"),
+    "reqnodelist": _required_nodes,
+    "requeue": _requeue,
+    "reservationname": _text("reservation", pending=True),
+    "shared": _oversubscribe,
+    "starttime": _start_time,
+    "stdout": _text("std_out", pending=True),
+    "switches": _extra("switches"),
+    "timelimit": _time_limit,
+    "timemin": _time_min,
+    "wckey": _text("wckey", pending=True),
+    "workdir": _text("work_dir", pending=True),
+}

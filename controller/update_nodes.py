@@ -1,0 +1,127 @@
+"""scontrol update nodename=...
+
+Place: the controller's core. Follows: scontrol(1) "NODES - SPECIFICATIONS FOR UPDATE COMMAND": administrators only; a reason is needed to take a
+node out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.core import nodeset_indices
+from understudy.controller.node_events import nodes_down
+from understudy.controller.submit import node_bitmap
+from understudy.model.errors import SlurmError
+from understudy.model.states import NodeFlag, NodeState
+from understudy.protocol.messages import Message, Ok
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.nodes import Node
+    from understudy.controller.ports import Sender
+    from understudy.protocol.messages import UpdateNodes
+
+INVALID_STATE: Final = 2028
+NEEDS_REASON: Final = "You must specify a reason when DOWNING or DRAINING a node. Request denied"
+_KEYS: Final = frozenset({"state", "reason", "weight", "features", "availablefeatures", "activefeatures", "comment", "extra", "gres"})
+_NEED_REASON: Final = frozenset({"DOWN", "DRAIN", "FAIL"})
+
+
+def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
+    """Change what is said of nodes. If the state is wrong for some of them, the others are changed all the same."""
+    core.require_admin(sender)
+    nodes = node_bitmap(core, message.nodes)
+    changes = {key.lower(): value for key, value in message.changes.items()}
+    for key in changes:
+        if key not in _KEYS:
+            raise SlurmError(-1, f"Update of this parameter is not supported: {key}")
+    state = changes.get("state", "").upper()
+    if state in _NEED_REASON and not changes.get("reason"):
+        raise SlurmError(-1, NEEDS_REASON)
+    if "weight" in changes and not changes["weight"].isdecimal():
+        raise SlurmError(-1, f"Invalid weight value: {changes['weight']}")
+    now = core.time.now()
+    table = core.tables.nodes
+    failed: SlurmError | None = None
+    down = 0
+    for index in nodeset_indices(nodes):
+        node = table.nodes[index]
+        _describe(node, changes)
+        if state:
+            try:
+                _set_state(core, node, state)
+            except SlurmError as error:
+                failed = error
+                continue
+            if node.state is NodeState.DOWN:
+                down |= 1 << index
+        if "reason" in changes:
+            node.reason = changes["reason"]
+            node.reason_time = int(now) if node.reason else None
+            node.reason_user_id = sender.user_id
+        table.set_availability(node)
+    if changes.keys() & {"weight", "features", "availablefeatures", "activefeatures"}:
+        table.reconfigured()
+        core.feasible.clear()
+    core.journal.nodes(nodes)
+    core.last_node_update = now
+    if state == "DOWN":
+        nodes_down(core, down, now)
+    core.changed("change", now)
+    if failed is not None:
+        raise failed
+    return Ok()
+
+
+def _describe(node: Node, changes: dict[str, str]) -> None:
+    if "weight" in changes:
+        node.weight = int(changes["weight"])
+    if "features" in changes or "availablefeatures" in changes:
+        node.features = _words(changes.get("availablefeatures", changes.get("features", "")))
+        node.active_features = node.features
+    if "activefeatures" in changes:
+        active = _words(changes["activefeatures"])
+        if not set(active) <= set(node.features):
+            raise SlurmError(2031)
+        node.active_features = active
+    node.comment = changes.get("comment", node.comment)
+    node.extra = changes.get("extra", node.extra)
+    node.gres = changes.get("gres", node.gres)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in text.split(",") if word)
+
+
+def _set_state(core: Core, node: Node, state: str) -> None:
+    record = core.daemon_of_node[node.index]
+    is_there = record is not None and record.is_registered
+    if state == "DOWN":
+        node.state = NodeState.DOWN
+    elif state == "DRAIN":
+        node.flags |= NodeFlag.DRAIN
+    elif state == "FAIL":
+        node.flags |= NodeFlag.FAIL
+    elif state == "UNDRAIN":
+        node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL)
+        _clear_reason(node)
+    elif state in ("RESUME", "IDLE"):
+        is_out = node.state is NodeState.DOWN or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL)
+        if state == "RESUME" and not is_out:
+            raise SlurmError(INVALID_STATE)
+        node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL)
+        if node.state is NodeState.DOWN or (state == "IDLE" and node.state is NodeState.UNKNOWN):
+            node.state = NodeState.IDLE if is_there else NodeState.UNKNOWN
+        _clear_reason(node)
+    elif state == "NORESP":
+        node.flags |= NodeFlag.NO_RESPOND
+    elif state == "FUTURE":
+        if node.state is not NodeState.DOWN:
+            raise SlurmError(INVALID_STATE)
+        node.state = NodeState.FUTURE
+    else:
+        raise SlurmError(INVALID_STATE)
+
+
+def _clear_reason(node: Node) -> None:
+    node.reason, node.reason_time, node.reason_user_id = "", None, 0

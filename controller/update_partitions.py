@@ -1,0 +1,149 @@
+"""scontrol create, update and delete partition.
+
+Place: the controller's core. Follows: scontrol(1) "PARTITIONS - SPECIFICATIONS FOR CREATE, UPDATE, AND DELETE COMMANDS": administrators only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.eligibility import review_all
+from understudy.controller.partitions import Partition
+from understudy.controller.submit import node_bitmap
+from understudy.model.errors import SlurmError
+from understudy.model.times import parse_limit, parse_memory
+from understudy.protocol.messages import Message, Ok
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.controller.core import Core
+    from understudy.controller.ports import Sender
+    from understudy.protocol.messages import UpdatePartition
+
+UNKNOWN_PARTITION: Final = 2000
+IN_USE: Final = 2075
+STATES: Final = ("UP", "DOWN", "DRAIN", "INACTIVE")
+_INFINITE: Final = frozenset({"infinite", "unlimited", "-1"})
+
+
+def update_partition(core: Core, message: UpdatePartition, sender: Sender) -> Message:
+    """Create, change or delete a partition."""
+    core.require_admin(sender)
+    now = core.time.now()
+    table = core.tables.partitions
+    if message.action == "create":
+        if message.name in table or not message.name:
+            raise SlurmError(UNKNOWN_PARTITION)
+        table[message.name] = Partition(message.name)
+    elif message.name not in table:
+        raise SlurmError(UNKNOWN_PARTITION)
+    if message.action == "delete":
+        _delete(core, message.name)
+    elif message.action in ("create", "update"):
+        _change(core, table[message.name], {key.lower(): value for key, value in message.changes.items()})
+    else:
+        raise SlurmError(-1, f"unknown action {message.action}")
+    core.feasible.clear()
+    core.journal.partition(message.name)
+    core.last_partition_update = now
+    review_all(core, now, partition=message.name)
+    core.changed("change", now)
+    return Ok()
+
+
+def _delete(core: Core, name: str) -> None:
+    jobs = [*core.tables.pending.values(), *core.tables.running.values(), *core.completing.values()]
+    if any(job.partition == name or name in job.partitions for job in jobs):
+        raise SlurmError(IN_USE)
+    del core.tables.partitions[name]
+
+
+def _change(core: Core, partition: Partition, changes: dict[str, str]) -> None:
+    """All changes or none; except that Slurm leaves a partition without nodes when it is given nodes that do not exist."""
+    trial = replace(partition)
+    for key, text in changes.items():
+        if key == "nodes":
+            continue
+        setter = _SETTERS.get(key)
+        if setter is None:
+            raise SlurmError(-1, f"Update of this parameter is not supported: {key}={text}")
+        try:
+            setter(trial, text)
+        except ValueError:
+            raise SlurmError(-1, f"Invalid input {key}={text}") from None
+    for field in Partition.__dataclass_fields__:
+        setattr(partition, field, getattr(trial, field))
+    if partition.is_default:
+        for other in core.tables.partitions.values():
+            other.is_default = other is partition
+    if "nodes" in changes:
+        text = changes["nodes"]
+        partition.nodes, partition.node_expression = 0, ""
+        partition.nodes = core.names.all if text.upper() == "ALL" else node_bitmap(core, text)
+        partition.node_expression = text
+
+
+def _time(text: str) -> int | None:
+    return None if text.lower() == "none" else parse_limit(text)
+
+
+def _count(text: str) -> int | None:
+    return None if text.lower() in _INFINITE else int(text)
+
+
+def _memory(text: str) -> int | None:
+    return None if text.lower() in _INFINITE else parse_memory(text) or None
+
+
+def _yes(text: str) -> bool:
+    if text.lower() not in ("yes", "no"):
+        raise ValueError(text)
+    return text.lower() == "yes"
+
+
+def _names(text: str) -> tuple[str, ...] | None:
+    return None if text.upper() in ("ALL", "") else tuple(text.split(","))
+
+
+def _set(field: str, read: Callable[[str], object]) -> Callable[[Partition, str], None]:
+    return lambda partition, text: setattr(partition, field, read(text))
+
+
+def _set_state(partition: Partition, text: str) -> None:
+    if text.upper() not in STATES:
+        raise ValueError(text)
+    partition.state = text.upper()
+
+
+_SETTERS: Final[dict[str, Callable[[Partition, str], None]]] = {
+    "state": _set_state,
+    "default": _set("is_default", _yes),
+    "maxtime": _set("max_time_s", _time),
+    "defaulttime": _set("default_time_s", _time),
+    "minnodes": _set("min_nodes", int),
+    "maxnodes": _set("max_nodes", _count),
+    "prioritytier": _set("priority_tier", int),
+    "priorityjobfactor": _set("priority_job_factor", int),
+    "priority": _set("priority_tier", int),
+    "oversubscribe": _set("oversubscribe", str.upper),
+    "shared": _set("oversubscribe", str.upper),
+    "defmempernode": _set("default_memory_per_node_mb", _memory),
+    "defmempercpu": _set("default_memory_per_cpu_mb", _memory),
+    "maxmempernode": _set("max_memory_per_node_mb", _memory),
+    "maxmempercpu": _set("max_memory_per_cpu_mb", _memory),
+    "maxcpuspernode": _set("max_cpus_per_node", _count),
+    "hidden": _set("hidden", _yes),
+    "rootonly": _set("root_only", _yes),
+    "disablerootjobs": _set("disable_root_jobs", _yes),
+    "lln": _set("least_loaded_nodes", _yes),
+    "allowgroups": _set("allow_groups", _names),
+    "allowaccounts": _set("allow_accounts", _names),
+    "allowqos": _set("allow_qos", _names),
+    "denyaccounts": _set("deny_accounts", lambda text: _names(text) or ()),
+    "denyqos": _set("deny_qos", lambda text: _names(text) or ()),
+    "gracetime": _set("grace_time_s", int),
+    "preemptmode": _set("preempt_mode", str.upper),
+    "overtimelimit": _set("over_time_limit_s", lambda text: 60 * int(text)),
+}

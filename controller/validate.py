@@ -1,0 +1,80 @@
+"""What must always be true of the controller's tables; checked in tests after every stimulus.
+
+Place: the controller's core. Errors carry the story of the job concerned.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+
+
+def validate(core: Core) -> None:
+    """Raise AssertionError if the tables contradict each other."""
+    tables = core.tables
+    for job_id, job in tables.jobs.items():
+        assert job.job_id == job_id, job.story
+        _validate_job(core, job)
+    for listed in (tables.pending, tables.running, core.completing):
+        for job_id, job in listed.items():
+            assert tables.jobs.get(job_id) is job, f"not in the table: {job.story}"
+    _validate_nodes(core)
+    for waiting in core.dependents.values():
+        for job_id in waiting:
+            job_or_none = tables.jobs.get(job_id)
+            assert job_or_none is None or job_or_none.dependency is not None or job_or_none.is_finished, job_or_none.story
+
+
+def _validate_job(core: Core, job: Job) -> None:
+    tables = core.tables
+    pending, running, completing = (job.job_id in listed for listed in (tables.pending, tables.running, core.completing))
+    assert pending + running + completing <= 1, f"in two lists: {job.story}"
+    assert running == (job.state in (JobState.RUNNING, JobState.SUSPENDED)), f"running list: {job.story}"
+    assert completing == job.is_completing, f"completing list: {job.story}"
+    assert bool(job.flags & JobFlag.COMPLETING) == completing, f"completing flag: {job.story}"
+    assert pending == (job.state is JobState.PENDING and not completing), f"pending list: {job.story}"
+    if running or completing:
+        assert job.allocation is not None, job.story
+        assert job.start_time is not None or completing, job.story
+        assert not job.completing_nodes & ~job.allocation.nodes, job.story
+    if pending:
+        assert job.allocation is None, job.story
+        assert job.start_time is None, job.story
+        assert (job.priority == 0) == bool(job.held_by), f"priority {job.priority}, held by {job.held_by!r}: {job.story}"
+    if job.is_finished:
+        assert job.end_time is not None, job.story
+
+
+def _validate_nodes(core: Core) -> None:
+    nodes = core.tables.nodes
+    cpus, memory, count = nodes.cpus.copy(), nodes.memory.copy(), [0] * len(nodes.nodes)
+    used = [0] * len(nodes.nodes)
+    busy = completing = 0
+    for listed in (core.tables.running, core.completing):
+        for job in listed.values():
+            assert job.allocation is not None
+            held = job.completing_nodes if job.is_completing else job.allocation.nodes
+            busy |= held
+            completing |= job.completing_nodes
+            for share in job.allocation.shares:
+                if held >> share.node & 1:
+                    cpus[share.node] -= share.cpus
+                    memory[share.node] -= share.memory_mb
+                    count[share.node] += 1
+                    assert not used[share.node] & share.cores, f"cores given twice: {job.story}"
+                    used[share.node] |= share.cores
+    assert (cpus == nodes.free_cpus).all(), "free CPUs are not what jobs leave"
+    assert (cpus >= 0).all(), "more CPUs given than there are"
+    assert (memory == nodes.free_memory).all(), "free memory is not what jobs leave"
+    assert used == nodes.used_cores, "cores in use are not those of the jobs"
+    assert count == nodes.job_count.tolist(), "number of jobs on nodes"
+    assert nodes.idle_nodes == core.names.all & ~busy, "idle nodes"
+    assert nodes.completing_nodes == completing, "completing nodes"
+    closed = NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.NO_RESPOND
+    up = sum(1 << node.index for node in nodes.nodes if node.state is NodeState.IDLE and not node.flags & closed)
+    assert nodes.up_nodes == up, "up nodes"

@@ -1,0 +1,130 @@
+"""Queries: rows of the controller's tables, only the columns that were asked for.
+
+Place: the controller's core. A query is a generator that yields between slices, so that the edge can let others in during a long listing (it holds
+the locks for reading meanwhile, so the listing is of one instant). Its result are the rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from understudy.controller.job_columns import JOB_COLUMNS
+from understudy.controller.node_columns import NODE_COLUMNS, NodeView
+from understudy.controller.partition_columns import PARTITION_COLUMNS
+from understudy.model.errors import SlurmError
+from understudy.model.records import TABLES
+from understudy.protocol.messages import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+    from understudy.protocol.messages import Query
+
+SLICE: Final = 1000  # values computed between two yields: about a millisecond
+INVALID_QUERY: Final = -1
+
+
+def run_query(core: Core, query: Query) -> Generator[None, None, Rows]:
+    """The rows of a table.
+
+    Raises:
+        SlurmError: unknown table or column.
+    """
+    known = TABLES.get(query.table)
+    if known is None:
+        raise SlurmError(INVALID_QUERY, f"no such table: {query.table}")
+    for column in (*query.columns, *query.where):
+        if column not in known:
+            raise SlurmError(INVALID_QUERY, f"no such column of {query.table}: {column}")
+    return _QUERIES[query.table](core, query)
+
+
+def select_jobs(core: Core, where: dict[str, list[Any]]) -> list[Job]:
+    """The jobs of whose columns each has one of the values given, by job id."""
+    for column in where:
+        if column not in JOB_COLUMNS:
+            raise SlurmError(INVALID_QUERY, f"no such column of jobs: {column}")
+    table = core.tables.jobs
+    if "job_id" in where:
+        jobs = [table[job_id] for job_id in sorted(set(where["job_id"])) if job_id in table]
+        where = {column: values for column, values in where.items() if column != "job_id"}
+    else:
+        jobs = list(table.values())
+    now = core.time.now()
+    for column, values in where.items():
+        getter, wanted = JOB_COLUMNS[column], set(values)
+        jobs = [job for job in jobs if getter(core, job, now) in wanted]
+    return jobs
+
+
+def _jobs(core: Core, query: Query) -> Generator[None, None, Rows]:
+    now = core.time.now()
+    jobs = select_jobs(core, query.where)
+    if not query.all_partitions:
+        hidden = {partition.name for partition in core.tables.partitions.values() if partition.hidden}
+        if hidden:
+            jobs = [job for job in jobs if not hidden.issuperset(job.partitions)]
+    getters = [JOB_COLUMNS[column] for column in query.columns]
+    rows: list[list[Any]] = []
+    step = max(1, SLICE // max(1, len(getters)))
+    for at in range(0, len(jobs), step):
+        rows += [[getter(core, job, now) for getter in getters] for job in jobs[at : at + step]]
+        yield
+    return Rows(rows, now, core.last_job_update)
+
+
+def _nodes(core: Core, query: Query) -> Generator[None, None, Rows]:
+    view = NodeView(core)
+    nodes = core.tables.nodes.nodes
+    where = dict(query.where)
+    if "name" in where:
+        index_of = core.tables.nodes.index_of
+        nodes = [nodes[at] for at in sorted({index_of[name] for name in where.pop("name") if name in index_of})]
+    for column, values in where.items():
+        getter = NODE_COLUMNS[column]
+        nodes = [node for node in nodes if getter(view, node) in values]
+    getters = [NODE_COLUMNS[column] for column in query.columns]
+    rows: list[list[Any]] = []
+    step = max(1, SLICE // max(1, len(getters)))
+    for at in range(0, len(nodes), step):
+        rows += [[getter(view, node) for getter in getters] for node in nodes[at : at + step]]
+        yield
+    return Rows(rows, core.time.now(), core.last_node_update)
+
+
+def _partitions(core: Core, query: Query) -> Generator[None, None, Rows]:
+    partitions = [partition for partition in core.tables.partitions.values() if query.all_partitions or not partition.hidden]
+    rows = _filtered(partitions, query, lambda column: lambda partition: PARTITION_COLUMNS[column](core, partition))
+    yield
+    return Rows(rows, core.time.now(), core.last_partition_update)
+
+
+def _config(core: Core, query: Query) -> Generator[None, None, Rows]:
+    shown = [{"name": name, "value": value} for name, value in core.show_configuration()]
+    yield
+    return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.start_time)
+
+
+def _ping(core: Core, query: Query) -> Generator[None, None, Rows]:
+    shown = [{"host": core.settings.controller_host, "role": "primary", "responding": True}]
+    yield
+    return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.start_time)
+
+
+def _filtered(records: Sequence[Any], query: Query, getter_of: Callable[[str], Callable[[Any], Any]]) -> list[list[Any]]:
+    for column, values in query.where.items():
+        getter = getter_of(column)
+        records = [record for record in records if getter(record) in values]
+    getters = [getter_of(column) for column in query.columns]
+    return [[getter(record) for getter in getters] for record in records]
+
+
+_QUERIES: Final[dict[str, Callable[[Core, Query], Generator[None, None, Rows]]]] = {
+    "jobs": _jobs,
+    "nodes": _nodes,
+    "partitions": _partitions,
+    "config": _config,
+    "ping": _ping,
+}
