@@ -30,8 +30,11 @@ from understudy.model.cluster import Cluster, NodeDaemon
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+    from typing import TypeAlias
 
     from understudy.commands.client import Client
+
+    Command: TypeAlias = Callable[[str, Path], list[str]]  # the command line of the daemon of this name, in this run directory
 
 LOG_LINES_SHOWN: Final = 12
 NICE_S: Final = 8.0  # how long a daemon may take to end by itself
@@ -192,7 +195,7 @@ def daemon_command(name: str, run_dir: Path) -> list[str]:
     return command if name in MODULES else [*command, "--name", name]
 
 
-def start_daemons(cluster: Cluster, run_dir: Path, command: Callable[[str, Path], list[str]] = daemon_command) -> Started:
+def start_daemons(cluster: Cluster, run_dir: Path, command: Command = daemon_command) -> Started:
     """Start all daemons, each in a session of its own so that a terminal's signals do not reach it; output goes to RUN_DIR/logs/NAME.log."""
     run_dir = run_dir.resolve()
     started = Started(run_dir)

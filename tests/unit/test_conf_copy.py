@@ -1,0 +1,59 @@
+"""A run directory has one slurm.conf with everything in it, and the companion files."""
+
+import pytest
+
+from understudy.commands.conf_copy import copy_configuration, inlined
+
+
+@pytest.fixture
+def site(tmp_path):
+    (tmp_path / "site" / "parts").mkdir(parents=True)
+    (tmp_path / "run").mkdir()
+    return tmp_path / "site"
+
+
+def test_included_files_stand_in_the_place_of_their_line(site):
+    (site / "slurm.conf").write_text("ClusterName=a\ninclude parts/nodes\nTreeWidth=5\n")
+    (site / "parts" / "nodes").write_text("NodeName=n[1-4]\nInclude parts/more")
+    (site / "parts" / "more").write_text("NodeName=m1\n")
+    lines = [line for line in inlined(site / "slurm.conf").splitlines() if not line.startswith("#")]
+    assert lines == ["ClusterName=a", "NodeName=n[1-4]", "NodeName=m1", "TreeWidth=5"]
+
+
+def test_the_name_of_an_include_may_hold_the_clusters_name(site):
+    (site / "slurm.conf").write_text('ClusterName = "tux"\nInclude parts/%c.nodes\n')
+    (site / "parts" / "tux.nodes").write_text("NodeName=n1\n")
+    assert "NodeName=n1\n" in inlined(site / "slurm.conf")
+
+
+def test_an_include_that_is_missing_becomes_a_comment(site):
+    (site / "slurm.conf").write_text("Include nowhere\nTreeWidth=5\n")
+    assert inlined(site / "slurm.conf") == "# Include nowhere (not found)\nTreeWidth=5\n"
+
+
+def test_a_file_that_includes_itself_is_refused(site):
+    (site / "slurm.conf").write_text("Include slurm.conf\n")
+    with pytest.raises(ValueError, match="include each other"):
+        inlined(site / "slurm.conf")
+
+
+def test_bytes_that_are_not_utf8_stay_what_they_were(site):
+    (site / "slurm.conf").write_bytes(b"# M\xfcller\n")
+    assert copy_configuration(site / "slurm.conf", site.parent / "run").read_bytes() == b"# M\xfcller\n"
+
+
+def test_companions_come_along_and_those_of_an_earlier_configuration_go(site):
+    run_dir = site.parent / "run"
+    (run_dir / "topology.conf").write_text("SwitchName=old\n")
+    (site / "slurm.conf").write_text("GresTypes=gpu\n")
+    (site / "gres.conf").write_text("NodeName=n1 Name=gpu Count=2\n")
+    copy_configuration(site / "slurm.conf", run_dir)
+    assert sorted(path.name for path in run_dir.iterdir()) == ["gres.conf", "slurm.conf"]
+
+
+def test_a_run_directorys_own_configuration_stays_as_it_is(site):
+    run_dir = site.parent / "run"
+    (run_dir / "slurm.conf").write_text("TreeWidth=5\n")
+    (run_dir / "gres.conf").write_text("Name=gpu Count=2\n")
+    assert copy_configuration(run_dir / "slurm.conf", run_dir).read_text() == "TreeWidth=5\n"
+    assert (run_dir / "gres.conf").exists()

@@ -1,0 +1,99 @@
+"""A run directory belongs to one cluster and one command at a time, and what an ended cluster left is recognised."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from understudy.commands import locate
+from understudy.commands.processes import identify
+from understudy.commands.run_dir import SOCKET_PATH_BYTES, LaunchError, clear_stale, exclusive, free_port, make_socket_folder, remove_traces, running
+from understudy.model.cluster import Cluster
+
+
+@pytest.fixture(autouse=True)
+def registry(tmp_path, monkeypatch):
+    monkeypatch.setenv("UNDERSTUDY_REGISTRY", str(tmp_path / "registry"))
+
+
+def write_pid(run_dir: Path, name: str, pid: int, start_time: int) -> None:
+    (run_dir / f"{name}.pid").write_text(f"{pid} {start_time}\n")
+
+
+def test_a_second_command_on_a_run_directory_is_told_to_wait(tmp_path):
+    with exclusive(tmp_path), pytest.raises(LaunchError, match="another understudy command"), exclusive(tmp_path):
+        pass
+    with exclusive(tmp_path):
+        pass
+
+
+def test_a_running_cluster_is_named_with_its_controllers_pid(tmp_path):
+    me = identify("me", os.getpid())
+    write_pid(tmp_path, "agent", me.pid, me.start_time)
+    write_pid(tmp_path, "controller", me.pid, me.start_time)
+    with pytest.raises(LaunchError, match=rf"already running: controller, pid {me.pid}\."):
+        clear_stale(tmp_path)
+    assert len(running(tmp_path)) == 2
+
+
+def test_what_a_dead_cluster_left_is_named_and_removed(tmp_path):
+    me = identify("me", os.getpid())
+    write_pid(tmp_path, "controller", me.pid, me.start_time - 1)  # somebody else has the pid now
+    (tmp_path / "controller.sock").touch()
+    (tmp_path / "key").touch()
+    assert clear_stale(tmp_path) == [f"controller (pid {me.pid})"]
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
+
+
+def test_an_ended_cluster_leaves_the_registry(tmp_path):
+    run_dir = tmp_path / "run"
+    run_dir.mkdir()
+    Cluster("tux", "slurm.conf").save(run_dir)
+    locate.register(locate.Location(name="tux", run_dir=str(run_dir)))
+    assert locate.latest() is not None
+    remove_traces(run_dir)
+    assert locate.latest() is None
+
+
+def test_a_busy_port_is_named_with_the_key_that_sets_it():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(LaunchError, match=rf"port {port} \(SlurmctldPort in .*site\.conf\)"):
+            free_port(port, Path("site.conf"), asked=False)
+        with pytest.raises(LaunchError, match=rf"port {port} \(as asked for by --port\)"):
+            free_port(port, Path("site.conf"), asked=True)
+
+
+def test_port_0_is_any_free_one():
+    assert free_port(0, Path("site.conf"), asked=True) > 0
+
+
+def test_sockets_are_in_the_run_directory_if_its_path_is_short(tmp_path):
+    run_dir = Path("/r")
+    assert make_socket_folder(run_dir) == run_dir
+
+
+def test_sockets_of_a_long_run_directory_have_a_short_private_one_that_goes_with_the_cluster(tmp_path, monkeypatch):
+    short = tmp_path / "s"
+    short.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short))
+    run_dir = tmp_path / ("x" * SOCKET_PATH_BYTES)
+    run_dir.mkdir()
+    folder = make_socket_folder(run_dir)
+    assert folder.parent == short
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert make_socket_folder(run_dir) == folder
+    (folder / "controller.sock").touch()
+    Cluster("tux", "slurm.conf", controller_unix=f"unix:{folder}/controller.sock").save(run_dir)
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    remove_traces(run_dir)
+    assert not folder.exists()
+
+
+def test_a_short_folder_that_others_can_enter_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    run_dir = Path("/" + "x" * SOCKET_PATH_BYTES)
+    make_socket_folder(run_dir).chmod(0o755)
+    with pytest.raises(LaunchError, match="belongs to somebody else"):
+        make_socket_folder(run_dir)
