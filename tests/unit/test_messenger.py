@@ -1,0 +1,211 @@
+"""Requests and answers over sockets and in memory; what is broken or forged is refused with one line in the log."""
+
+import asyncio
+import logging
+import os
+import socket
+
+import msgpack
+import pytest
+
+from understudy.auth.handshake import SealedChannel, client_hello, frame, session_secret
+from understudy.clock.virtual_loop import VirtualEventLoop
+from understudy.model.errors import SlurmError
+from understudy.protocol.messages import Failure, Ok, Ping, Query, Rows
+from understudy.protocol.messenger import MemoryNetwork, Messenger
+
+KEY = b"k" * 32
+
+
+class Raw:
+    """A client that can do wrong: a blocking socket and the pieces of the handshake."""
+
+    def __init__(self, path, key=KEY, hello=None):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(5)
+        self.sock.connect(str(path))
+        self.hello = hello or client_hello("command", os.getuid(), os.getgid(), is_daemon=False)
+        self.sock.sendall(frame(self.hello))
+        self.key = key
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.sock.close()
+
+    def shake(self):
+        challenge = self.read()
+        self.channel = SealedChannel(session_secret(self.key, self.hello, challenge), is_client=True)
+        return self
+
+    def read(self):
+        head = self.sock.recv(4, socket.MSG_WAITALL)
+        return self.sock.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL) if head else None
+
+    def ask(self, content):
+        self.sock.sendall(self.channel.seal(msgpack.packb(content)))
+        body = self.read()
+        return msgpack.unpackb(self.channel.open(body)) if body else None
+
+
+@pytest.fixture
+async def server(tmp_path):
+    messenger = Messenger("controller", asyncio.get_running_loop(), KEY)
+    messenger.listen([f"unix:{tmp_path}/s"])
+
+    def handle(request):
+        match request.message:
+            case Ping():
+                return Ok()
+            case Query(table="broken"):
+                raise RuntimeError("a bug")
+            case Query(table="refused"):
+                raise SlurmError(2017)
+        return Rows([[request.sender.name, request.sender.user_id]], 0.0)
+
+    messenger.set_handler(handle)
+    yield tmp_path / "s"
+    messenger.close()
+
+
+async def test_daemons_ask_each_other(server):
+    other = Messenger("noded0", asyncio.get_running_loop(), KEY, user_id=17)
+    other.add_peer("controller", f"unix:{server}")
+    assert await other.call("controller", Ping()) == Ok()
+    assert await other.call("controller", Query("who", [])) == Rows([["noded0", 17]], 0.0)
+    assert await other.call("controller", Query("refused", [])) == Failure(2017, "Invalid job id specified")
+    other.close()
+
+
+async def test_a_bug_in_a_handler_is_logged_and_answered_and_the_connection_lives(server, caplog):
+    other = Messenger("noded0", asyncio.get_running_loop(), KEY)
+    other.add_peer("controller", f"unix:{server}")
+    answer = await other.call("controller", Query("broken", []))
+    assert isinstance(answer, Failure)
+    assert await other.call("controller", Ping()) == Ok()
+    other.close()
+
+
+async def test_a_peer_that_is_not_there_is_a_failure_not_an_exception(tmp_path):
+    messenger = Messenger("a", asyncio.get_running_loop(), KEY)
+    messenger.add_peer("b", f"unix:{tmp_path}/nobody")
+    answer = await messenger.call("b", Ping())
+    assert isinstance(answer, Failure)
+    assert answer.code == 1005
+    assert (await messenger.call("c", Ping())).code == 1005
+    messenger.close()
+
+
+async def test_a_connection_that_breaks_fails_what_is_outstanding_and_a_new_one_is_made(tmp_path):
+    loop = asyncio.get_running_loop()
+    server = Messenger("controller", loop, KEY)
+    server.listen([f"unix:{tmp_path}/s"])
+    server.set_handler(lambda request: None)
+    client = Messenger("noded0", loop, KEY)
+    client.add_peer("controller", f"unix:{tmp_path}/s")
+    call = asyncio.ensure_future(client.call("controller", Ping()))
+    await asyncio.sleep(0.05)
+    server.close()
+    assert (await call).code == 1006
+    server = Messenger("controller", loop, KEY)
+    server.listen([f"unix:{tmp_path}/s"])
+    server.set_handler(lambda request: Ok())
+    assert await client.call("controller", Ping()) == Ok()
+    client.close()
+    server.close()
+
+
+async def test_an_answer_that_does_not_come_in_time_is_a_failure(tmp_path):
+    loop = asyncio.get_running_loop()
+    server = Messenger("controller", loop, KEY)
+    server.listen([f"unix:{tmp_path}/s"])
+    server.set_handler(lambda request: None)
+    client = Messenger("noded0", loop, KEY)
+    client.add_peer("controller", f"unix:{tmp_path}/s")
+    slow = asyncio.ensure_future(client.call("controller", Ping(), 5.0))
+    assert (await client.call("controller", Ping(), 0.05)).code == 5004
+    assert not slow.done()
+    slow.cancel()
+    client.close()
+    server.close()
+
+
+async def talk(path, conversation, **client):
+    """Hold a conversation as a raw client, in a thread."""
+
+    def hold():
+        with Raw(path, **client) as raw:
+            return conversation(raw)
+
+    return await asyncio.to_thread(hold)
+
+
+def ping(raw):
+    return raw.shake().ask([0, 1, 0, 0, [23]])
+
+
+async def test_a_command_asks_over_a_plain_socket(server):
+    assert await talk(server, ping) == [1, 1, 0, 0, [1]]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda raw: raw.ask([0, 1, 0, 0, [9999]]), "malformed message"),
+        (lambda raw: raw.ask([0, 1, 0, 0, [14, 7, ["x"]]]), "malformed message"),
+        (lambda raw: raw.ask([0, 1, 0, 0, [14]]), "malformed message"),
+        (lambda raw: raw.ask("nonsense"), "malformed message"),
+        (lambda raw: raw.ask([1, 1, 0, 0, [1]]), "where a request was expected"),
+        (lambda raw: raw.sock.sendall((1 << 30).to_bytes(4, "big")) or raw.read(), "the limit is"),
+        (lambda raw: raw.sock.sendall(raw.channel.seal(b"x")[:-3] + b"abc") or raw.read(), "does not authenticate"),
+        (lambda raw: raw.sock.sendall((lambda f: f + f)(raw.channel.seal(msgpack.packb([0, 1, 0, 0, [23]])))) or (raw.read(), raw.read())[1], "does not authenticate"),
+        (lambda raw: raw.sock.sendall(raw.channel.seal(b"cut short")[:9]) or raw.sock.shutdown(socket.SHUT_WR) or raw.read(), "middle of a frame"),
+    ],
+)
+async def test_what_breaks_the_protocol_is_refused_with_one_line(server, caplog, wrong, says):
+    caplog.set_level(logging.WARNING)
+    await talk(server, lambda raw: wrong(raw.shake()))
+    await asyncio.sleep(0.02)
+    lines = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(lines) == 1, [line.getMessage() for line in lines]
+    assert says in lines[0].getMessage()
+    assert lines[0].exc_info is None
+    assert "\n" not in lines[0].getMessage()
+    assert await talk(server, ping) == [1, 1, 0, 0, [1]], "others are served"
+
+
+async def test_a_holder_of_a_wrong_key_is_refused_with_one_line(server, caplog):
+    caplog.set_level(logging.WARNING)
+    assert await talk(server, ping, key=b"x" * 32) is None
+    assert ["does not authenticate" in record.getMessage() for record in caplog.records] == [True]
+
+
+@pytest.mark.parametrize("hello", [b"GET / HTTP/1.0\r\n\r\n", b"\x00" * 40, msgpack.packb(["understudy/9", "x", 0, 0, True, b"n" * 32]), b"x" * 5000])
+async def test_strangers_are_refused_before_they_cost_anything(server, caplog, hello):
+    caplog.set_level(logging.WARNING)
+    assert await talk(server, Raw.read, hello=hello) is None
+    assert len(caplog.records) == 1
+    assert caplog.records[0].exc_info is None
+
+
+def test_in_memory_messages_take_their_latency_and_keep_their_order():
+    async def main():
+        loop = asyncio.get_running_loop()
+        network = MemoryNetwork()
+        a = Messenger("a", loop, KEY, network=network, latency_s=0.001, link_latency={"a>b": 0.004})
+        b = Messenger("b", loop, KEY, network=network, latency_s=0.001)
+        seen = []
+        b.set_handler(lambda request: seen.append((round(loop.time(), 6), request.message.table, request.sender.name)) or Ok())
+        answered = []
+        for name in ("one", "two", "three"):
+            a.send("b", Query(name, []), lambda answer: answered.append((round(loop.time(), 6), answer)))
+        a.send("b", Query("told", []), lambda answer: answered.append("never"), only_failures=True)
+        assert isinstance(await a.call("nobody", Ping()), Failure)
+        await asyncio.sleep(1)
+        return seen, answered
+
+    with asyncio.Runner(loop_factory=VirtualEventLoop) as runner:
+        seen, answered = runner.run(main())
+    assert seen == [(0.005, name, "a") for name in ("one", "two", "three", "told")]
+    assert answered == [(0.006, Ok())] * 3

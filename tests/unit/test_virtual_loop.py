@@ -1,0 +1,112 @@
+"""Ordinary asyncio code under virtual time."""
+
+import asyncio
+import time
+
+import pytest
+
+from understudy.clock.virtual_loop import VirtualEventLoop
+
+
+def run(main):
+    with asyncio.Runner(loop_factory=VirtualEventLoop) as runner:
+        return runner.run(main())
+
+
+def test_a_year_of_sleep_takes_no_real_time():
+    async def main():
+        began = time.monotonic()
+        await asyncio.sleep(365 * 86400)
+        return asyncio.get_running_loop().time(), time.monotonic() - began
+
+    virtual, real = run(main)
+    assert virtual == pytest.approx(365 * 86400)
+    assert real < 5
+
+
+def test_timeouts_and_sleeps_see_one_time():
+    async def main():
+        loop = asyncio.get_running_loop()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(10):
+                await asyncio.sleep(20)
+        return loop.time()
+
+    assert run(main) == pytest.approx(10)
+
+
+def test_timers_of_one_instant_run_in_the_order_of_their_creation_and_after_its_messages():
+    async def main():
+        loop = asyncio.get_running_loop()
+        seen = []
+        for name in "abcdefgh":
+            loop.call_at(5.0, seen.append, name)
+        loop.post(5_000_000, "z", 1, seen.append, "message of z")
+        loop.post(5_000_000, "y", 2, seen.append, "second of y")
+        loop.post(5_000_000, "y", 1, seen.append, "first of y")
+        await asyncio.sleep(6)
+        return seen
+
+    assert run(main) == ["first of y", "second of y", "message of z", *"abcdefgh"]
+
+
+def test_a_cancelled_timer_does_not_run_even_in_its_own_instant():
+    async def main():
+        loop = asyncio.get_running_loop()
+        seen = []
+        second = None
+        loop.call_at(1.0, lambda: second.cancel())
+        second = loop.call_at(1.0, seen.append, "second")
+        await asyncio.sleep(2)
+        return seen
+
+    assert run(main) == []
+
+
+def test_thousands_of_cancelled_timers_are_dropped():
+    async def main():
+        loop = asyncio.get_running_loop()
+        for _ in range(20_000):
+            loop.call_later(1000, print).cancel()
+        return len(loop._timers)
+
+    assert run(main) < 5000
+
+
+def test_a_thread_holds_the_clock_while_it_works():
+    async def main():
+        loop = asyncio.get_running_loop()
+        seen = []
+        loop.call_later(5, lambda: seen.append("timer"))
+        with loop.hold():
+            await asyncio.to_thread(time.sleep, 0.05)
+            seen.append(("thread done", loop.time()))
+        await asyncio.sleep(10)
+        return seen
+
+    assert run(main) == [("thread done", 0.0), "timer"]
+
+
+def test_an_exception_in_a_timer_is_reported_and_the_others_run():
+    async def main():
+        loop = asyncio.get_running_loop()
+        reported, seen = [], []
+        loop.set_exception_handler(lambda _, context: reported.append(context["exception"]))
+        loop.call_at(1.0, lambda: 1 / 0)
+        loop.call_at(1.0, seen.append, "next")
+        await asyncio.sleep(2)
+        return reported, seen
+
+    reported, seen = run(main)
+    assert isinstance(reported[0], ZeroDivisionError)
+    assert seen == ["next"]
+
+
+def test_a_stall_is_told_instead_of_hanging():
+    async def main():
+        loop = asyncio.get_running_loop()
+        stalled = loop.create_future()
+        loop.on_stalled = stalled.set_result
+        return await stalled
+
+    assert "nothing" in run(main) or "nobody" in run(main)

@@ -1,0 +1,173 @@
+"""Who is granted virtual time, and how far."""
+
+import pytest
+
+from understudy.clock.timers import NEVER
+from understudy.clock.windows import Grant, Held, Stalled, Windows
+
+L = 1000
+
+
+def joined(*names, watches=()):
+    windows = Windows(L, names)
+    for name in names:
+        windows.join(name, watches=name in watches)
+    return windows
+
+
+def idle(windows, name, next_us=NEVER, now_us=0, sent=None, *, waiting=False):
+    windows.report(name, next_us, now_us, sent or {}, waiting=waiting)
+
+
+def test_nobody_is_granted_time_before_all_that_are_expected_have_joined_and_reported():
+    windows = Windows(L, ["a", "b"])
+    windows.join("a")
+    idle(windows, "a", 5)
+    assert windows.decide() == []
+    assert windows.state()[0] == "waiting"
+    windows.join("b")
+    assert windows.decide() == []
+    idle(windows, "b")
+    assert [decision.to for decision in windows.decide()] == ["a"]
+
+
+def test_the_first_may_run_until_what_the_second_could_send_it():
+    windows = joined("a", "b")
+    idle(windows, "a", 10_000)
+    idle(windows, "b", 50_000)
+    assert windows.decide() == [Grant("a", 50_000 + L, {})]
+
+
+def test_two_with_events_inside_one_latency_run_side_by_side():
+    windows = joined("a", "b", "c")
+    idle(windows, "a", 10_000)
+    idle(windows, "b", 10_500)
+    idle(windows, "c", 99_000)
+    assert windows.decide() == [Grant("a", 10_500 + L, {}), Grant("b", 10_000 + L, {})]
+
+
+def test_a_message_in_flight_is_an_event_and_the_grant_says_how_many_must_have_come():
+    windows = joined("a", "b")
+    idle(windows, "a", NEVER, sent={"b": (2, 3000)})
+    idle(windows, "b", 9000)
+    assert windows.decide() == [Grant("b", NEVER, {"a": 2})]
+    idle(windows, "b", NEVER, 9000, {"a": (1, 4000)})
+    assert windows.decide() == [Grant("a", NEVER, {"b": 1})]
+    idle(windows, "a", NEVER, 4000, {"b": (1, 5000)})
+    assert windows.decide() == [Grant("b", NEVER, {"a": 3})]
+
+
+def test_a_hold_stops_everybody_at_one_instant():
+    windows = joined("a", "b")
+    idle(windows, "a", 10_000)
+    idle(windows, "b", 90_000)
+    windows.decide()
+    windows.hold("b")
+    assert windows.decide() == [], "a has been granted time and has not come back"
+    idle(windows, "a", 20_000, 12_000)
+    assert windows.decide() == [Held("b", 12_000)]
+    assert windows.decide() == [], "nothing moves while b is busy"
+    idle(windows, "b", 90_000, 12_000)
+    assert windows.decide()[0].to == "a"
+
+
+def test_somebody_who_comes_late_starts_at_the_present():
+    windows = joined("a")
+    idle(windows, "a", 7000)
+    windows.decide()
+    idle(windows, "a", 9000, 7000)
+    windows.join("late")
+    assert windows.decide() == [Held("late", 7000)]
+    with pytest.raises(ValueError, match="already"):
+        windows.join("late")
+
+
+def test_pause_stops_and_resume_goes_on():
+    windows = joined("a")
+    windows.pause("by request")
+    idle(windows, "a", 7000)
+    assert windows.decide() == []
+    assert windows.state() == ("paused", "by request")
+    windows.resume()
+    assert windows.decide() == [Grant("a", NEVER, {})]
+
+
+def test_a_breakpoint_stops_before_anything_happens_at_its_instant():
+    windows = joined("a")
+    windows.break_at(8000)
+    idle(windows, "a", 7999)
+    assert windows.decide() == [Grant("a", 8000, {})]
+    idle(windows, "a", 8000, 7999)
+    assert windows.decide() == []
+    assert windows.state() == ("paused", "breakpoint")
+    windows.resume()
+    assert windows.decide() == [Grant("a", NEVER, {})]
+
+
+def test_periodic_breakpoints_stop_at_each_multiple():
+    windows = joined("a")
+    idle(windows, "a", 500)
+    windows.break_every(1000)
+    reached = []
+    now = 500
+    for _ in range(3):
+        for grant in windows.decide():
+            now = grant.end_us
+            idle(windows, "a", now, now - 1)
+        assert windows.decide() == []
+        assert windows.state()[0] == "paused"
+        reached.append(now)
+        windows.resume()
+    assert reached == [1000, 2000, 3000]
+
+
+def test_steps_are_narrow_windows_and_then_it_stops():
+    windows = joined("a")
+    idle(windows, "a", 5000)
+    windows.step(1)
+    assert windows.decide() == [Grant("a", 5000 + L, {})]
+    idle(windows, "a", 9000, 5000)
+    assert windows.decide() == []
+    assert windows.state() == ("paused", "step done")
+
+
+def test_a_rate_limits_how_far_time_goes():
+    windows = joined("a")
+    allowed = [4000]
+    windows.allowed_us = lambda: allowed[0]
+    idle(windows, "a", 5000)
+    assert windows.decide() == []
+    assert windows.throttled
+    allowed[0] = 6000
+    assert windows.decide() == [Grant("a", 6001, {})]
+
+
+def test_watchers_are_told_once_when_somebody_waits_and_nobody_has_anything_to_do():
+    windows = joined("a", "watcher", watches=["watcher"])
+    idle(windows, "a")
+    idle(windows, "watcher", waiting=True)
+    (told,) = windows.decide()
+    assert told == Stalled("watcher", "nobody has anything left to do; waiting: watcher")
+    assert windows.decide() == []
+    assert windows.state()[0] == "idle"
+
+
+def test_an_idle_cluster_that_waits_for_nothing_is_no_stall():
+    windows = joined("a", "watcher", watches=["watcher"])
+    idle(windows, "a")
+    idle(windows, "watcher")
+    assert windows.decide() == []
+
+
+def test_watchers_are_told_who_died():
+    windows = joined("a", "watcher", watches=["watcher"])
+    idle(windows, "watcher", 50_000)
+    windows.leave("a", died=True)
+    assert windows.decide() == [Stalled("watcher", "a died")]
+
+
+def test_who_leaves_in_good_order_is_not_missed():
+    windows = joined("a", "b")
+    idle(windows, "a", 500)
+    windows.leave("b")
+    assert windows.decide() == [Grant("a", NEVER, {})]
