@@ -57,7 +57,7 @@ TIMED_OUT: Final = 5004  # Slurm's "Socket timed out on send/recv operation"
 _HANDSHAKE_S: Final = 10.0
 _COMMAND_MAX_FRAME: Final = 16 << 20
 _PATIENCE_S: Final = 10.0  # under virtual time a peer that does not listen yet is waited for, in real time
-_TOLD_KEPT: Final = 4096
+_TOLD_LOOKED_AT: Final = 16
 _UNREACHABLE: Final = "Unable to contact slurm controller (connect failure)"
 
 
@@ -173,12 +173,13 @@ class Messenger:
         self._me = Peer(name, user_id, group_id, is_daemon=True)
         self._latency_us = round(latency_s * 1e6)
         self._link_latency_us = {tuple(link.split(">")): round(extra * 1e6) for link, extra in (link_latency or {}).items()}
+        self._told_for_us = 4 * self._latency_us + 2 * max(self._link_latency_us.values(), default=0)
         self._network = network
         if network is not None:
             network.members[name] = self
         self._links: dict[str, _Link] = {}
         self._pending: dict[int, tuple[Callable[[Message], None] | None, str, float]] = {}
-        self._told: dict[int, tuple[Callable[[Message], None], str]] = {}  # the last ones of which only failures matter
+        self._told: dict[int, tuple[Callable[[Message], None], str, int]] = {}  # only failures matter; and when they were sent
         self._numbers = 0
         self._sequence = 0
         self._handler: Callable[[Request], Message | None] | None = None
@@ -221,9 +222,7 @@ class Messenger:
         if only_failures and virtual is not None:
             kind = TELL
             if on_reply is not None:
-                self._told[number] = (on_reply, peer)
-                if len(self._told) > _TOLD_KEPT:
-                    del self._told[next(iter(self._told))]
+                self._remember(number, on_reply, peer, virtual.now_us)
         else:
             self._await(number, peer, _failures_to(on_reply) if only_failures else on_reply, timeout_s)
         self._sequence = sequence = self._sequence + 1
@@ -270,6 +269,16 @@ class Messenger:
         if timeout_s != float("inf") and (self._deadline is None or deadline < self._deadline_at):
             self._arm(deadline)
 
+    def _remember(self, number: int, on_reply: Callable[[Message], None], peer: str, now_us: int) -> None:
+        """Keep who wants to hear of a failure. Time does not go further than a latency beyond anybody's next event, so what was due longer ago has been worked on."""
+        told = self._told
+        told[number] = (on_reply, peer, now_us)
+        while len(told) > _TOLD_LOOKED_AT:
+            oldest = next(iter(told))
+            if told[oldest][2] + self._told_for_us >= now_us:
+                break
+            del told[oldest]
+
     def _arm(self, deadline: float) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
@@ -304,6 +313,10 @@ class Messenger:
     def _fail_all(self, peer: str, failure: Failure) -> None:
         for number in [number for number, waiting in self._pending.items() if waiting[1] == peer]:
             self._answered(number, failure)
+        if self._virtual is not None:
+            since_us = self._virtual.now_us - self._told_for_us
+            for number in [number for number, told in self._told.items() if told[1] == peer and told[2] >= since_us]:
+                self._answered(number, failure)
         if self.on_peer_lost is not None:
             self.on_peer_lost(peer)
 
