@@ -1,0 +1,1 @@
+"""Who is who: keys, the challenge that opens connections, the credential agent, job credentials."""

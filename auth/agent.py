@@ -1,8 +1,8 @@
 """The credential agent: vouches for users on its host, as MUNGE does.
 
-Place: one process a host; holds the cluster's key and answers on a Unix socket that everybody may connect to. A command sends the two texts of its handshake
-(see handshake.py); the agent compares the identity in the hello with what the kernel says of the socket's other end, and returns the connection's
-secret. It never vouches for a daemon.
+Place: one process a host; holds the cluster's key and answers on a Unix socket that everybody may connect to. A command sends the two texts of its
+handshake (see handshake.py); the agent compares the identity in the hello with what the kernel says of the socket's other end, and returns the
+connection's secret. It never vouches for a daemon.
 
 Wire: one plain frame each way. Request: msgpack `[hello, challenge]`. Answer: the secret's 32 bytes, or an empty frame for a refusal.
 """

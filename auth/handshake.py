@@ -3,10 +3,11 @@
 Place: used by daemons (protocol) and commands alike, so it imports no asyncio and as little as it can. No I/O here.
 
 How it works. The client says who it is (`hello`, with a nonce), the server answers with a nonce of its own (`challenge`). Both derive a session
-secret from the cluster's key and the two texts; a client that does not hold the key gets the secret from the credential agent on its host, which holds
-the key and gives it out only for the identity that the kernel reports for the socket's other end (as MUNGE does). Nothing proves the identity in the
-hello but the first sealed frame: only who has the secret can seal it, and the server's first sealed answer proves the same of the server. Each direction has
-its own key and counts its frames; the counter is the nonce, so a frame that is forged, replayed, reordered or left out does not open.
+secret from the cluster's key and the two texts; a client that does not hold the key gets the secret from the credential agent on its host, which
+holds the key and gives it out only for the identity that the kernel reports for the socket's other end (as MUNGE does). Nothing proves the identity
+in the hello but the first sealed frame: only who has the secret can seal it, and the server's first sealed answer proves the same of the server.
+Each direction has its own key and counts its frames; the counter is the nonce, so a frame that is forged, replayed, reordered or left out does not
+open.
 
     client                         server
       hello(name, uid, nonce)  ->

@@ -1,6 +1,7 @@
 """What every daemon's main does: read cluster.json, make the loop for the cluster's kind of time, listen, take part in time, run until told to end.
 
-Place: the lowest layer that knows both messages and time, hence here. `run_daemon` is for one daemon a process; a replay in one process builds `Daemon`s itself.
+Place: the lowest layer that knows both messages and time, hence here. `run_daemon` is for one daemon a process; a replay in one process builds
+`Daemon`s itself.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A participant's link to the clock service: reports, grants, holds.
 
 Place: between `VirtualEventLoop` and the service; one per process under virtual time. The link's socket is read directly, not through asyncio,
-because waiting for the clock is what the loop does when it has nothing to do. While it waits it looks at two things only: the clock's socket, and the
-loop's own selector (commands, child processes, other threads). Messages of other participants stay in their sockets until the next grant says how many of
-each must be there: one wake-up a window instead of one a message.
+because waiting for the clock is what the loop does when it has nothing to do. While it waits it looks at two things only: the clock's socket, and
+the loop's own selector (commands, child processes, other threads). Messages of other participants stay in their sockets until the next grant says
+how many of each must be there: one wake-up a window instead of one a message.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ class ClockLink:
     def __init__(self, loop: VirtualEventLoop, address: str, name: str, key: bytes, *, latency_us: int, watches: bool = False) -> None:
         self.loop, self.name, self.latency_us = loop, name, latency_us
         self._sock, self._channel = connect(address, name, key)
-        self._buffer = bytearray()
+        self._clock_fd = self._sock.fileno()
+        self._buffer = b""
         self._reported = False
         self._hold_wanted = False
         self._outside: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
@@ -114,20 +115,20 @@ class ClockLink:
         if not self._reported:
             self._reported = True
             self._send([frames.REPORT, next_us, self.loop.now_us, self.waiting(), self._sent])
-            self._sent = {}
+            if self._sent:
+                self._sent = {}
             self._hold_wanted = False
         if self._outside and not self._hold_wanted:
             self._hold_wanted = True
             self._send([frames.HOLD])
+        clock_fd = self._clock_fd
         while True:
-            taken = self._take_frame()
-            if taken:
+            if self._buffer and self._take_frame():
                 return None
             timeout = self.loop.real_timeout(None)
             ready = self._wake.poll(-1 if timeout is None else timeout)
             if not ready:
                 return []  # a real timer is due
-            clock_fd = self._sock.fileno()
             outside = False
             for fd, _ in ready:
                 if fd == clock_fd:
@@ -190,18 +191,17 @@ class ClockLink:
     def _take_frame(self) -> bool:
         """Act on one frame of the service if there is one. Whether the loop has something to do now."""
         buffer = self._buffer
-        if len(buffer) < 4:
-            return False
         end = 4 + int.from_bytes(buffer[:4], "big")
-        if len(buffer) < end:
+        if len(buffer) < max(end, 5):
             return False
-        content = msgpack.unpackb(self._channel.open(bytes(buffer[4:end])))
-        del buffer[:end]
+        self._buffer = buffer[end:]
+        content = msgpack.unpackb(self._channel.open(buffer[4:end]))
         kind = content[0]
         loop = self.loop
         if kind == frames.GRANT:
             self._reported = False
-            self._await_messages(content[2])
+            if content[2]:
+                self._await_messages(content[2])
             loop.window_end_us = content[1]
         elif kind == frames.HELD:
             self._reported = False

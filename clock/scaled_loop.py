@@ -1,7 +1,7 @@
 """An event loop (uvloop) on which the cluster's time runs N times as fast as real time, at a rate that may change while it runs.
 
-Place: daemons of a cluster with `--time scaled:N`. The clock service tells the line (see rates.py); timers are kept in the cluster's time and one real
-timer stands for the earliest, so a change of the rate moves them all.
+Place: daemons of a cluster with `--time scaled:N`. The clock service tells the line (see rates.py); timers are kept in the cluster's time and one
+real timer stands for the earliest, so a change of the rate moves them all.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class ScaledEventLoop(uvloop.Loop):
     def time(self) -> float:
         return self._rates.at(time.monotonic()) / 1e6
 
-    def call_later(
+    def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
-    def call_at(self, when: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None) -> asyncio.TimerHandle:  # type: ignore[override]
+    def call_at(self, when: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None) -> asyncio.TimerHandle:
         timer = Timer(when, callback, args, self, context)
         when_us = round(when * 1e6)
         is_first = when_us < self._scaled_timers.next_us()

@@ -1,11 +1,11 @@
 """The virtual clock service: one process that knows what time it is for all daemons of a cluster.
 
-Place: the edge around `windows.py` (virtual time) and `rates.py` (scaled time). Participants and `understudy clock` connect here; frames as in `frames.py`.
+Place: the edge around `windows.py` (virtual time) and `rates.py` (scaled time). Participants and `understudy clock` connect here; frames as in
+`frames.py`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from understudy.protocol.connection import Connection, ProtocolError
 from understudy.protocol.messages import ClockControl, ClockStatus, Failure, Message
 
 if TYPE_CHECKING:
+    import asyncio
     import socket
 
     from understudy.model.cluster import Cluster

@@ -1,15 +1,16 @@
-"""An asyncio event loop whose time is virtual: it stands still while anything is ready to run, and jumps to the next timer or message when nothing is.
+"""An asyncio event loop whose time is virtual: it stands still while anything is ready to run, and jumps to the next timer or message when nothing
+is.
 
-Place: daemons run their ordinary asyncio code on it; `sleep`, `timeout` and `call_at` included. Only public hooks of asyncio are used: `time`, `call_at`
-and the selector, whose `select(None)` is where the loop says that it has nothing to do.
+Place: daemons run their ordinary asyncio code on it; `sleep`, `timeout` and `call_at` included. Only public hooks of asyncio are used: `time`,
+`call_at` and the selector, whose `select(None)` is where the loop says that it has nothing to do.
 
-How it works. Timers and messages have heaps of their own, in microseconds since the cluster's epoch; asyncio's heap stays empty. When nothing is ready the
-loop takes the earliest of both, if the window that the clock service has granted reaches that far, and otherwise reports and waits (see `windows.py` for
-why this is safe). Alone in a process (`authority` None) no window is needed. Deliveries of one instant are made in the order (delivery time, sender,
-sequence number) and before its timers.
+How it works. Timers and messages have heaps of their own, in microseconds since the cluster's epoch; asyncio's heap stays empty. When nothing is
+ready the loop takes the earliest of both, if the window that the clock service has granted reaches that far, and otherwise reports and waits (see
+`windows.py` for why this is safe). Alone in a process (`authority` None) no window is needed. Deliveries of one instant are made in the order
+(delivery time, sender, sequence number) and before its timers.
 
-Sockets still work, outside virtual time: they are looked at only while the loop waits for the clock, so what comes through them sees the cluster at one
-instant. Something from outside that acts on the cluster goes through `run_outside`, which first has the clock hold everybody.
+Sockets still work, outside virtual time: they are looked at only while the loop waits for the clock, so what comes through them sees the cluster at
+one instant. Something from outside that acts on the cluster goes through `run_outside`, which first has the clock hold everybody.
 """
 
 from __future__ import annotations
@@ -86,6 +87,7 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         self._next_look = 0.0
         self.on_stalled: Callable[[str], None] | None = None
         self._stalled_at_us = -1
+        self._is_ready = False
         super().__init__(self.selector)
 
     # --- time ----------------------------------------------------------------------------------------------------------------
@@ -129,8 +131,16 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
 
     # --- nothing is ready ----------------------------------------------------------------------------------------------------
 
+    def call_soon(self, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None) -> asyncio.Handle:  # type: ignore[override]
+        self._is_ready = True
+        return super().call_soon(callback, *args, context=context)
+
     def idle(self) -> Events:
-        """Let time pass. Returns when something is ready."""
+        """Let time pass. Returns when something is ready.
+
+        Due callbacks are called from here: a message or a timer that leaves nothing for asyncio to do costs no turn of its loop.
+        """
+        self._is_ready = False
         while True:
             if self._real_timers and self._run_real_timers():
                 return []
@@ -141,18 +151,22 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
             if inbox and inbox[0][0] <= next_us:
                 next_us = inbox[0][0]
             if next_us < self.window_end_us:
-                now = time.monotonic()
-                if self.authority is None and now > self._next_look:
-                    self._next_look = now + _LOOK_OUTSIDE_S
-                    events = self.selector.look(0)
-                    if events:
-                        return events
+                if self.authority is None:
+                    now = time.monotonic()
+                    if now > self._next_look:
+                        self._next_look = now + _LOOK_OUTSIDE_S
+                        events = self.selector.look(0)
+                        if events:
+                            return events
                 self._advance(next_us)
-                return []
-            if self.authority is not None:
+                if self._is_ready:
+                    return []
+            elif self.authority is not None:
                 events_or_none = self.authority.wait(next_us)
                 if events_or_none is not None:
                     return events_or_none
+                if self._is_ready:
+                    return []
             elif self.on_stalled is not None and self._stalled_at_us != self.now_us:
                 self._stalled_at_us = self.now_us
                 self.call_soon(self.on_stalled, "nobody has anything left to do")
@@ -188,12 +202,10 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         inbox = self._inbox
         due: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         while inbox and inbox[0][0] <= to_us:
-            _, _, _, deliver, args = heapq.heappop(inbox)
-            due.append((deliver, args))
-        due += [(timer.fire, ()) for timer in self._timers.pop_due(to_us)]
-        self.call_soon(self._run_due, due)
-
-    def _run_due(self, due: list[tuple[Callable[..., object], tuple[Any, ...]]]) -> None:
+            entry = heapq.heappop(inbox)
+            due.append((entry[3], entry[4]))
+        if self._timers.next_us() <= to_us:
+            due += [(timer.fire, ()) for timer in self._timers.pop_due(to_us)]
         for callback, args in due:
             try:
                 callback(*args)

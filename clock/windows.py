@@ -2,11 +2,12 @@
 
 Place: driven by `service.py`, tested alone. Knows no sockets and no real time but what it is handed.
 
-A message sent at virtual time t is delivered at t + L or later, L > 0 being the smallest latency. So what a participant does at t cannot reach another
-before t + L, and cannot come back to itself before t + 2L. Once all that were granted time have reported, each participant i with next event n(i) may run up
-to min over the others of n(j) + L; it ends its own window earlier, 2L after its first message (the participant sees to that itself). This is wider than
-one window [T, T + L) for all: a participant that is alone with its events goes through many of them on one grant, and the schedule is the same, because
-deliveries are ordered by (delivery time, sender, sender's sequence number) and come before timers of the same time whatever the windows are.
+A message sent at virtual time t is delivered at t + L or later, L > 0 being the smallest latency. So what a participant does at t cannot reach
+another before t + L, and cannot come back to itself before t + 2L. Once all that were granted time have reported, each participant i with next
+event n(i) may run up to min over the others of n(j) + L; it ends its own window earlier, 2L after its first message (the participant sees to that
+itself). This is wider than one window [T, T + L) for all: a participant that is alone with its events goes through many of them on one grant, and
+the schedule is the same, because deliveries are ordered by (delivery time, sender, sender's sequence number) and come before timers of the same
+time whatever the windows are.
 
 All times are integers, microseconds since the cluster's epoch.
 """
@@ -215,21 +216,21 @@ class Windows:
         if self._running or self._awaited or not self.participants:
             return []
         everybody = self.participants.values()
-        for participant in everybody:
-            if participant.wants_hold:
-                return [self._grant_hold(participant)]
-        if self.lost:
-            return self._tell_watchers(f"{', '.join(self.lost)} died")
-        if self.paused:
-            return []
         first_us = second_us = NEVER
         first: Participant | None = None
         for participant in everybody:
-            earliest_us = participant.earliest_us
+            if participant.wants_hold:
+                return [self._grant_hold(participant)]
+            earliest_us = participant.next_us
+            earliest_us = min(earliest_us, participant.in_flight_us)
             if earliest_us < first_us:
                 first, first_us, second_us = participant, earliest_us, first_us
             elif earliest_us < second_us:
                 second_us = earliest_us
+        if self.lost:
+            return self._tell_watchers(f"{', '.join(self.lost)} died")
+        if self.paused:
+            return []
         if first is None:
             waiting = [p.name for p in everybody if p.waiting]
             return self._tell_watchers("nobody has anything left to do; waiting: " + ", ".join(waiting)) if waiting else []
@@ -249,12 +250,10 @@ class Windows:
         if self.steps_left > 0:
             self.steps_left -= 1
             second_us = min(second_us, first_us)  # a step is one narrow window
-        end_us = first_us + self.latency_us
-        decisions: list[Decision] = []
-        for participant in everybody:
-            its_end_us = min(second_us + self.latency_us if participant is first else end_us, ceiling_us)
-            if participant.earliest_us < its_end_us:
-                decisions.append(self._grant(participant, its_end_us))
+        end_us = min(first_us + self.latency_us, ceiling_us)
+        decisions: list[Decision] = [self._grant(first, min(second_us + self.latency_us, ceiling_us))]
+        if second_us < end_us:
+            decisions += [self._grant(other, end_us) for other in everybody if other is not first and other.earliest_us < end_us]
         return decisions
 
     def _grant(self, participant: Participant, end_us: int) -> Grant:

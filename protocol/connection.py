@@ -1,8 +1,8 @@
 """One stream connection: frames in, frames out, sealed once the challenge is over.
 
 Place: under the messenger and the clock service; the only code that reads and writes sockets between daemons. It works on any asyncio loop through
-`add_reader` and `add_writer`, and can be taken off the loop (`pause_reading`), because under virtual time a peer's messages are read only when the clock has
-granted time and said how many must have come (a wake-up for each would double the cost of a message).
+`add_reader` and `add_writer`, and can be taken off the loop (`pause_reading`), because under virtual time a peer's messages are read only when the
+clock has granted time and said how many must have come (a wake-up for each would double the cost of a message).
 
 A frame is four bytes of length, big-endian, then the body. Limits: `MAX_HANDSHAKE` before authentication, `max_frame` after it.
 """
@@ -150,32 +150,33 @@ class Connection:
         if not data:
             self.close("cut off in the middle of a frame" if self._buffer else "")
             return
-        self._buffer += data
-        if len(self._buffer) < self._needed:
-            return
+        if self._buffer:
+            self._buffer += data
+            if len(self._buffer) < self._needed:
+                return
+            data = bytes(self._buffer)
+            self._buffer.clear()
         try:
-            self._take_frames()
+            self._take_frames(data)
         except (ProtocolError, AuthError) as error:
             self.close(str(error))
 
-    def _take_frames(self) -> None:
-        buffer = self._buffer
-        start, size = 0, len(buffer)
+    def _take_frames(self, data: bytes) -> None:
+        start, size = 0, len(data)
         while size - start >= 4 and not self.closed:
-            length = int.from_bytes(buffer[start : start + 4], "big")
+            length = int.from_bytes(data[start : start + 4], "big")
             if length > self.max_frame:
                 raise ProtocolError(f"frame of {length} bytes, the limit is {self.max_frame}")
             end = start + 4 + length
             if size < end:
-                self._needed = end - start
                 break
-            body = bytes(buffer[start + 4 : end])
+            body = data[start + 4 : end]
             start = end
-            self.on_body(self, self._channel.open(body) if self._channel is not None else body)
-        else:
-            self._needed = 4
-        if start:
-            del buffer[:start]
+            self.on_body(self, body if self._channel is None else self._channel.open(body))
+        if start < size:
+            self._buffer += data[start:]
+            left = size - start
+            self._needed = 4 if left < 4 else 4 + int.from_bytes(data[start : start + 4], "big")
 
     def pause_reading(self) -> None:
         """Take the socket off the loop; the owner calls `read` itself."""

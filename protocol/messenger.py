@@ -1,13 +1,13 @@
 """A daemon's mouth and ears: typed requests and answers to and from its peers.
 
-Place: between a daemon's core and the connections. One class for all transports: sockets in real, scaled and virtual time, and memory when all daemons share a
-process. Handlers are plain functions, called in a defined order; a message costs no task.
+Place: between a daemon's core and the connections. One class for all transports: sockets in real, scaled and virtual time, and memory when all
+daemons share a process. Handlers are plain functions, called in a defined order; a message costs no task.
 
-Under virtual time a message carries the instant of its delivery, sent + latency, and is handed to the loop, which delivers it then: in the order (delivery,
-sender, sender's sequence number). What comes from outside virtual time (a command) waits until all participants stand still.
+Under virtual time a message carries the instant of its delivery, sent + latency, and is handed to the loop, which delivers it then: in the order
+(delivery, sender, sender's sequence number). What comes from outside virtual time (a command) waits until all participants stand still.
 
-Every message is acknowledged. Where the asker only wants to hear of failures (`only_failures`), the acknowledgement under virtual time is the clock's: no
-participant is granted time before it has received what was sent to it, so an answer would only cost a window, and is left out.
+Every message is acknowledged. Where the asker only wants to hear of failures (`only_failures`), the acknowledgement under virtual time is the
+clock's: no participant is granted time before it has received what was sent to it, so an answer would only cost a window, and is left out.
 
 An envelope is `[kind, number, deliver_us, sequence, message]`; kind 0 asks, 1 answers, 2 complains before the connection is closed, 3 asks to be
 answered only by a Failure.
@@ -15,7 +15,6 @@ answered only by a Failure.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import socket
 import time
@@ -41,6 +40,7 @@ from understudy.protocol.connection import Connection, ProtocolError
 from understudy.protocol.messages import AnyMessage, Failure, Message
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Iterable, Mapping
 
 log = logging.getLogger("understudy.messenger")
@@ -270,7 +270,9 @@ class Messenger:
             self._arm(deadline)
 
     def _remember(self, number: int, on_reply: Callable[[Message], None], peer: str, now_us: int) -> None:
-        """Keep who wants to hear of a failure. Time does not go further than a latency beyond anybody's next event, so what was due longer ago has been worked on."""
+        """Keep who wants to hear of a failure. Time does not go further than a latency beyond anybody's next event, so what was due longer ago has
+        been worked on.
+        """
         told = self._told
         told[number] = (on_reply, peer, now_us)
         while len(told) > _TOLD_LOOKED_AT:
