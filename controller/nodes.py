@@ -123,7 +123,8 @@ class NodeTable:
             nodes, cores = group.nodes, group.cores
             at = _places(nodes)
             left = self.free_cpus[at] - group.cpus
-            assert left.min() >= 0, "nodes over-committed"
+            lowest = left.min()
+            assert lowest >= 0, "nodes over-committed"
             self.free_cpus[at] = left
             if group.memory_mb:
                 self.free_memory[at] -= group.memory_mb
@@ -131,10 +132,8 @@ class NodeTable:
             for i in _listed(at, nodes):
                 assert not used[i] & cores, f"cores of {self.nodes[i].name} given twice"
                 used[i] |= cores
-            if not left.any():
-                self.full_nodes |= nodes
-            elif left.size > 1 and not left.all():
-                self.full_nodes |= nodes & ~self._with_free_cpus(nodes)
+            if not lowest:
+                self.full_nodes |= nodes if not left.any() else nodes & ~self._with_free_cpus(nodes)
         self.idle_nodes &= ~allocation.nodes
         if whole or allocation.whole:
             self.exclusive_nodes |= allocation.nodes

@@ -90,6 +90,7 @@ class Timeline:
         self.kill_wait_s = kill_wait_s
         self._stamp: tuple[int, int] | None = None
         self._held: dict[int, _Held] = {}
+        self._series: dict[tuple[int, bool, bytes], tuple[list[tuple[int, FreeState]], Iterator[tuple[int, FreeState]]]] = {}
 
     def _refresh(self) -> None:
         table, running = self.tables.nodes, self.tables.running
@@ -97,6 +98,7 @@ class Timeline:
         if stamp == self._stamp:
             return
         self._stamp = stamp
+        self._series.clear()
         held: dict[int, _Held] = {}
         known = self._held
         jobs = [job for job in running.values() if job.allocation is not None and job.start_time is not None]
@@ -136,31 +138,53 @@ class Timeline:
         A group begins with the next job to end and takes those that end within a window behind it, counted from that end rounded up to 30 s. Each
         further window is twice as long (or longer by a fixed time), so that thousands of running jobs need few tests; the price is that a start is
         that of the group's last job. A job without a time limit never ends.
+
+        Questions about the same running jobs share one series of states, worked out as far as somebody has looked.
         """
         self._refresh()
+        if len(self._ends):
+            here = nodeset.to_flags(usable, len(self.tables.nodes.nodes))
+            holding = np.logical_or.reduceat(here[self._at], self._bounds[:-1]) & np.isfinite(self._ends)
+        else:
+            holding = np.zeros(0, dtype=np.bool_)
+        with_completing = bool(self._completing & usable)
+        if len(self._series) > 64:  # each may hold a dozen vectors over all nodes
+            self._series.clear()
+        key = (now, with_completing, holding.tobytes())
+        series = self._series.get(key)
+        if series is None:
+            series = self._series[key] = ([], self._work_out(np.flatnonzero(holding), now, with_completing=with_completing))
+        known, further = series
+        at = 0
+        while True:
+            if at == len(known):
+                state = next(further, None)
+                if state is None:
+                    return
+                known.append(state)
+            yield known[at]
+            at += 1
+
+    def _work_out(self, order: NDArray[np.intp], now: int, *, with_completing: bool) -> Iterator[tuple[int, FreeState]]:
+        """The states as the running jobs at these places end."""
         table = self.tables.nodes
-        size = len(table.nodes)
         cpus, memory, jobs = table.free_cpus.copy(), table.free_memory.copy(), table.job_count.copy()
 
         def state() -> FreeState:
             idle = nodeset.from_flags(jobs == 0)
             return FreeState(cpus.copy(), memory.copy(), idle, nodeset.from_flags(cpus <= 0), table.exclusive_nodes & ~idle)
 
-        if self._completing & usable:
+        if with_completing:
             cpus += self._left_cpus
             memory += self._left_memory
             jobs -= self._left_jobs
             yield now + 1, state()
-        if not len(self._ends):
-            return
-        here = nodeset.to_flags(usable, size)
-        overlaps = np.flatnonzero(np.logical_or.reduceat(here[self._at], self._bounds[:-1]) & np.isfinite(self._ends))
-        ends = self._ends[overlaps]
+        ends = self._ends[order]
         first, window = 0, FIRST_WINDOW_S
         while first < len(ends):
             boundary = int(ends[first]) + FIRST_WINDOW_S - int(ends[first]) % FIRST_WINDOW_S
-            after = min(int(np.searchsorted(ends, boundary + window, side="right")), first + JOBS_IN_A_GROUP)
-            group = overlaps[first:after]
+            after = min(int(ends.searchsorted(boundary + window, side="right")), first + JOBS_IN_A_GROUP)
+            group = order[first:after]
             if group[-1] - group[0] + 1 == len(group):
                 part: slice | NDArray[np.intp] = slice(self._bounds[group[0]], self._bounds[group[-1] + 1])
             else:

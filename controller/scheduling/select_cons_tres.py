@@ -43,14 +43,15 @@ class SelectConsTres(ChoosingSelector):
 
     def _per_unit(self, request: Request, cpus: Any, cores: Any, sockets: Any) -> tuple[Any, Any]:
         """CPUs that a unit of allocation has, and those of them that the job's tasks may use. For numbers and for vectors."""
-        on_core = usable = np.maximum(cpus // cores, 1)
+        least, most = (min, max) if isinstance(cpus, int) else (np.minimum, np.maximum)
+        on_core = usable = most(cpus // cores, 1)
         per_core = request.tasks_per_core or (1 if self.one_task_per_core else 0)
         if request.one_thread_per_core:
-            usable = np.minimum(usable, 1)
+            usable = least(usable, 1)
         elif per_core:
-            usable = np.minimum(usable, per_core * request.cpus_per_task)
+            usable = least(usable, per_core * request.cpus_per_task)
         if self.by_socket:
-            cores_each = np.maximum(cores // sockets, 1)
+            cores_each = most(cores // sockets, 1)
             return on_core * cores_each, usable * cores_each
         return on_core, usable
 

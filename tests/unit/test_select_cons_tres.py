@@ -1,0 +1,241 @@
+from scheduling_harness import make_job, node, table, table_of, tables_of
+
+from understudy.controller.job import Allocation
+from understudy.controller.partitions import Partition
+from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.model import nodeset
+
+ALL = (1 << 64) - 1
+
+
+def chosen(tables, selector=None, partition="main", usable=ALL, **fields):
+    job = make_job(**fields)
+    return (selector or SelectConsTres(frozenset({"CR_CORE"}))).select(job, tables.partitions[partition], usable, tables)
+
+
+def indices(allocation):
+    return nodeset.indices(allocation.nodes)
+
+
+def hold(tables, **fields):
+    allocation = chosen(tables, **fields)
+    tables.nodes.allocate(allocation)
+    return allocation
+
+
+def test_twelve_tasks_on_empty_nodes_of_eight_cpus_are_packed_eight_and_four():
+    assert chosen(tables_of(table(4, cores=8)), num_tasks=12).per_node_text() == "8,4"
+
+
+def test_four_tasks_on_two_nodes_are_three_and_one():
+    assert chosen(tables_of(table(4, cores=8)), num_tasks=4, min_nodes=2, max_nodes=2).per_node_text() == "3,1"
+
+
+def test_whole_cores_are_given_with_all_their_threads():
+    allocation = chosen(tables_of(table(2, cores=4, threads=2)), num_tasks=3)
+    assert (allocation.cpus, allocation.shares[0].cores) == (4, 0b11)
+
+
+def test_one_thread_per_core_takes_a_core_a_task():
+    allocation = chosen(tables_of(table(2, cores=4, threads=2)), num_tasks=3, threads_per_core=1)
+    assert (allocation.cpus, allocation.shares[0].cores) == (6, 0b111)
+
+
+def test_the_lowest_free_cores_are_taken():
+    tables = tables_of(table(1, cores=4))
+    first = hold(tables, num_tasks=1)
+    hold(tables, num_tasks=1)
+    tables.nodes.release(first, first.nodes)
+    assert chosen(tables, num_tasks=2).shares[0].cores == 0b101
+
+
+def test_the_tightest_run_that_suffices_is_taken():
+    tables = tables_of(table(10))
+    hold(tables, usable=0b0000001000, num_tasks=1)  # runs of 3 and of 6
+    assert indices(chosen(tables, num_tasks=2)) == [0, 1]
+    assert indices(chosen(tables, num_tasks=4)) == [4, 5, 6, 7]
+
+
+def test_without_a_run_that_suffices_the_largest_is_used_up_first():
+    tables = tables_of(table(10))
+    hold(tables, usable=0b0000001000, num_tasks=1)
+    assert indices(chosen(tables, num_tasks=8)) == [0, 1, 4, 5, 6, 7, 8, 9]
+    assert indices(chosen(tables, num_tasks=7)) == [0, 4, 5, 6, 7, 8, 9]
+
+
+def test_lower_weight_goes_before_a_better_fit():
+    nodes = [node(i, cores=4, weight=1 if i >= 2 else 5) for i in range(6)]
+    assert indices(chosen(tables_of(table_of(nodes)), num_tasks=4)) == [2]
+
+
+def test_one_more_node_is_the_one_with_the_fewest_cpus_that_are_enough():
+    tables = tables_of(table(3, cores=8))
+    hold(tables, usable=0b010, num_tasks=5)
+    assert indices(chosen(tables, num_tasks=3)) == [1]
+    assert indices(chosen(tables, num_tasks=4)) == [0]
+
+
+def test_required_nodes_are_taken_and_others_beside_them():
+    tables = tables_of(table(8))
+    assert indices(chosen(tables, num_tasks=3, min_nodes=3, required_nodes=0b10000)) == [4, 5, 6]
+
+
+def test_excluded_nodes_are_not_taken():
+    assert indices(chosen(tables_of(table(4)), num_tasks=2, excluded_nodes=0b1)) == [1, 2]
+
+
+def test_features_are_joined_by_and_and_or():
+    tables = tables_of(table_of([node(0, features="a"), node(1, features="a,b"), node(2, features="b"), node(3)]))
+    assert indices(chosen(tables, num_tasks=1, features="a&b")) == [1]
+    assert indices(chosen(tables, num_tasks=3, features="a|b")) == [0, 1, 2]
+    assert chosen(tables, num_tasks=3, features="a") is None
+    assert indices(chosen(tables, num_tasks=2, features="[a|b]")) == [0, 1]
+    assert chosen(tables, num_tasks=3, features="[a|b]") is None
+
+
+def test_an_exclusive_job_gets_idle_nodes_with_all_their_cpus():
+    tables = tables_of(table(3, cores=4))
+    hold(tables, num_tasks=1)
+    allocation = chosen(tables, num_tasks=2, exclusive=True)
+    assert (indices(allocation), allocation.cpus, allocation.whole) == ([1], 4, True)
+
+
+def test_nobody_joins_an_exclusive_job():
+    tables = tables_of(table(1, cores=4))
+    tables.nodes.allocate(Allocation.of_groups(chosen(tables, num_tasks=1, exclusive=True).groups, whole=True))
+    assert chosen(tables, num_tasks=1) is None
+
+
+def test_tasks_per_node_spread_the_job():
+    allocation = chosen(tables_of(table(4, cores=8)), num_tasks=6, ntasks_per_node=2)
+    assert allocation.per_node_text("tasks") == "2(x3)"
+
+
+def test_cpus_of_one_task_are_on_one_node():
+    tables = tables_of(table(4, cores=4))
+    assert chosen(tables, num_tasks=2, cpus_per_task=3).per_node_text() == "3(x2)"
+    assert chosen(tables, num_tasks=1, cpus_per_task=5) is None
+
+
+def test_memory_per_node_bounds_the_jobs_on_a_node():
+    tables = tables_of(table(2, cores=4, memory=1000))
+    memory = SelectConsTres(frozenset({"CR_CORE_MEMORY"}))
+    for _ in range(2):
+        assert indices(hold(tables, selector=memory, num_tasks=1, memory_per_node_mb=500)) == [0]
+    assert indices(hold(tables, selector=memory, num_tasks=1, memory_per_node_mb=500)) == [1]
+    assert tables.nodes.free_memory.tolist() == [0, 500]
+
+
+def test_memory_per_cpu_bounds_the_cpus_of_a_node():
+    memory = SelectConsTres(frozenset({"CR_CORE_MEMORY"}))
+    allocation = chosen(tables_of(table(2, cores=4, memory=1000)), selector=memory, num_tasks=4, memory_per_cpu_mb=400)
+    assert (allocation.per_node_text(), allocation.shares[0].memory_mb) == ("2(x2)", 800)
+
+
+def test_memory_zero_is_all_memory_of_a_node_on_which_none_is_used():
+    tables = tables_of(table(2, cores=4, memory=1000))
+    memory = SelectConsTres(frozenset({"CR_CORE_MEMORY"}))
+    hold(tables, selector=memory, num_tasks=1, memory_per_node_mb=10)
+    allocation = hold(tables, selector=memory, num_tasks=1, memory_per_node_mb=0)
+    assert (indices(allocation), allocation.shares[0].memory_mb) == ([1], 1000)
+    assert chosen(tables, selector=memory, num_tasks=1, memory_per_node_mb=0) is None
+
+
+def test_without_consumable_memory_only_the_size_of_nodes_counts():
+    tables = tables_of(table(1, cores=4, memory=1000))
+    hold(tables, num_tasks=1, memory_per_node_mb=900)
+    assert hold(tables, num_tasks=1, memory_per_node_mb=900)
+    assert chosen(tables, num_tasks=1, memory_per_node_mb=1001) is None
+
+
+def test_a_range_of_nodes_gets_as_many_as_there_are():
+    tables = tables_of(table(3, cores=2))
+    assert indices(chosen(tables, min_nodes=2, max_nodes=5)) == [0, 1, 2]
+    assert indices(chosen(tables, min_nodes=2, max_nodes=5, num_tasks=2)) == [0, 1]
+
+
+def test_small_nodes_are_left_out_where_few_nodes_are_allowed():
+    tables = tables_of(table_of([node(0, cores=1), node(1, cores=1), node(2, cores=4), node(3, cores=1), node(4, cores=4)]))
+    assert indices(chosen(tables, num_tasks=8, max_nodes=2)) == [2, 4]
+
+
+def test_contiguous_jobs_get_neighbours_or_nothing():
+    tables = tables_of(table(6))
+    hold(tables, usable=0b000100, num_tasks=1)
+    assert indices(chosen(tables, num_tasks=3, contiguous=True)) == [3, 4, 5]
+    assert chosen(tables, num_tasks=4, contiguous=True) is None
+
+
+def test_least_loaded_nodes_come_first_where_asked_for():
+    tables = tables_of(table(3, cores=4))
+    hold(tables, usable=0b001, num_tasks=2)
+    hold(tables, usable=0b010, num_tasks=1)
+    assert indices(chosen(tables, selector=SelectConsTres(frozenset({"CR_CORE", "CR_LLN"})), num_tasks=1)) == [2]
+
+
+def test_whole_sockets_are_given_where_sockets_are_the_unit():
+    allocation = chosen(tables_of(table(1, sockets=2, cores=4)), selector=SelectConsTres(frozenset({"CR_SOCKET"})), num_tasks=1)
+    assert (allocation.cpus, allocation.shares[0].cores) == (4, 0b1111)
+
+
+def test_a_job_larger_than_the_partition_could_never_run():
+    tables = tables_of(table(4, cores=2), [Partition("main", nodes=0b11)])
+    selector = SelectConsTres(frozenset({"CR_CORE"}))
+    assert selector.could_ever_run(make_job(num_tasks=4), tables.partitions["main"], tables)
+    assert not selector.could_ever_run(make_job(num_tasks=5), tables.partitions["main"], tables)
+
+
+def running(tables, job_id, end, **fields):
+    selector = SelectConsTres(frozenset({"CR_CORE"}))
+    job = make_job(job_id, limit_s=end, **fields)
+    job.allocation = selector.select(job, tables.partitions["main"], ALL, tables)
+    job.start_time = 0
+    tables.nodes.allocate(job.allocation)
+    tables.running[job_id] = job
+
+
+def test_a_job_will_run_when_enough_running_jobs_have_reached_their_limits():
+    tables = tables_of(table(4))
+    running(tables, 1, 1000, num_tasks=2)
+    running(tables, 2, 5000, num_tasks=1)
+    selector, main = SelectConsTres(frozenset({"CR_CORE"})), tables.partitions["main"]
+    assert selector.will_run(make_job(9, num_tasks=1), main, ALL, tables, 100) == (100, 0b1000)
+    assert selector.will_run(make_job(9, num_tasks=3), main, ALL, tables, 100) == (1000, 0b1011)
+    assert selector.will_run(make_job(9, num_tasks=4), main, ALL, tables, 100) == (5000, 0b1111)
+    assert selector.will_run(make_job(9, num_tasks=5), main, ALL, tables, 100) is None
+
+
+def test_jobs_that_end_within_the_first_window_count_as_one_group():
+    tables = tables_of(table(2))
+    running(tables, 1, 1000, num_tasks=1)
+    running(tables, 2, 1040, num_tasks=1)  # 1000 is rounded up to 1020; the window of 30 s lasts until 1050
+    selector = SelectConsTres(frozenset({"CR_CORE"}))
+    assert selector.will_run(make_job(9, num_tasks=1), tables.partitions["main"], ALL, tables, 0) == (1040, 0b01)
+
+
+def test_a_job_that_ought_to_have_ended_is_given_until_it_is_killed():
+    tables = tables_of(table(1))
+    running(tables, 1, 60, num_tasks=1)
+    selector = SelectConsTres(frozenset({"CR_CORE"}))
+    assert selector.will_run(make_job(9), tables.partitions["main"], ALL, tables, 70) == (90, 0b1)
+    assert selector.will_run(make_job(9), tables.partitions["main"], ALL, tables, 500) == (501, 0b1)
+
+
+def test_nodes_of_completing_jobs_are_free_in_a_second():
+    tables = tables_of(table(1))
+    running(tables, 1, 60, num_tasks=1)
+    del tables.running[1]
+    selector = SelectConsTres(frozenset({"CR_CORE"}))
+    assert selector.will_run(make_job(9), tables.partitions["main"], ALL, tables, 30) == (31, 0b1)
+
+
+def test_a_job_without_a_limit_never_ends():
+    tables = tables_of(table(1))
+    running(tables, 1, None, num_tasks=1)
+    assert SelectConsTres().will_run(make_job(9), tables.partitions["main"], ALL, tables, 30) is None
+
+
+def test_all_16384_nodes_are_one_group():
+    tables = tables_of(table(16_384, cores=4))
+    allocation = chosen(tables, usable=(1 << 16_384) - 1, min_nodes=16_384, max_nodes=16_384)
+    assert (allocation.node_count, len(allocation.groups), allocation.per_node_text()) == (16_384, 1, "1(x16384)")

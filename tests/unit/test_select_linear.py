@@ -1,0 +1,50 @@
+from scheduling_harness import make_job, node, table, table_of, tables_of
+
+from understudy.controller.scheduling.select_linear import SelectLinear
+from understudy.model import nodeset
+
+ALL = (1 << 64) - 1
+
+
+def chosen(tables, usable=ALL, **fields):
+    return SelectLinear().select(make_job(**fields), tables.partitions["main"], usable, tables)
+
+
+def test_whole_nodes_are_given():
+    allocation = chosen(tables_of(table(3, cores=4)), num_tasks=5)
+    assert (nodeset.indices(allocation.nodes), allocation.cpus, allocation.whole) == ([0, 1], 8, True)
+
+
+def test_tasks_are_spread_evenly_over_whole_nodes():
+    assert chosen(tables_of(table(3, cores=4)), num_tasks=5).per_node_text("tasks") == "3,2"
+
+
+def test_only_idle_nodes_are_taken():
+    tables = tables_of(table(2, cores=4))
+    tables.nodes.allocate(chosen(tables, num_tasks=1))
+    assert nodeset.indices(chosen(tables, num_tasks=1).nodes) == [1]
+    assert chosen(tables, num_tasks=5) is None
+
+
+def test_nodes_of_higher_weight_join_only_when_needed():
+    tables = tables_of(table_of([node(0, weight=9), node(1, weight=1), node(2, weight=1)]))
+    assert nodeset.indices(chosen(tables, num_tasks=2, min_nodes=2).nodes) == [1, 2]
+    assert nodeset.indices(chosen(tables, num_tasks=3, min_nodes=3).nodes) == [0, 1, 2]
+
+
+def test_the_biggest_nodes_come_first_where_the_smallest_would_not_do():
+    tables = tables_of(table_of([node(0, cores=2), node(1, cores=8), node(2, cores=8), node(3, cores=2)]))
+    assert nodeset.indices(chosen(tables, num_tasks=8).nodes) == [2]
+
+
+def test_required_nodes_are_taken():
+    tables = tables_of(table(5))
+    assert nodeset.indices(chosen(tables, num_tasks=2, min_nodes=2, required_nodes=0b1000).nodes) == [3, 4]
+    tables.nodes.allocate(chosen(tables, usable=0b1000, num_tasks=1))
+    assert chosen(tables, num_tasks=1, required_nodes=0b1000) is None
+
+
+def test_nodes_with_too_little_memory_are_not_taken():
+    tables = tables_of(table_of([node(0, memory=100), node(1, memory=500)]))
+    assert nodeset.indices(chosen(tables, memory_per_node_mb=300).nodes) == [1]
+    assert chosen(tables, memory_per_node_mb=501) is None
