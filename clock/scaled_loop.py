@@ -44,7 +44,9 @@ class ScaledEventLoop(uvloop.Loop):
     ) -> asyncio.TimerHandle:
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
-    def call_at(self, when: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None) -> asyncio.TimerHandle:
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
         timer = Timer(when, callback, args, self, context)
         when_us = round(when * 1e6)
         is_first = when_us < self._scaled_timers.next_us()
