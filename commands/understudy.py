@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typer
 
-from understudy.commands import understudy_clock, understudy_cluster, understudy_conf
+from understudy.commands import understudy_clock, understudy_cluster, understudy_conf, understudy_replay
 
 app = typer.Typer(
     name="understudy",
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.command("up")(understudy_cluster.up)
 app.command("down")(understudy_cluster.down)
 app.command("status")(understudy_cluster.status)
+app.command("replay")(understudy_replay.replay)
 app.add_typer(understudy_clock.app, name="clock")
 app.add_typer(understudy_conf.app, name="conf")
 

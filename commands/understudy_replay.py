@@ -1,321 +1,58 @@
-"""`understudy replay`: a trace through a cluster under virtual time, and a folder with what came of it.
-
-Place: the edge that joins launch.py (processes), clock (this process takes part in time) and experiments (the replay itself, figures, the report). Reads and writes
-files, prints for people. The cluster is registered while it runs, so `squeue`, `sinfo`, `scontrol` and `understudy clock` work on it from another terminal.
-"""
+"""`understudy replay`: its command line. What it does is in replay_run.py, which is imported when it runs."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import gc
-import json
-import os
-import shutil
-import signal
-import sys
-import tempfile
-import time as real_time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Annotated
 
-from understudy.auth.keys import read_key
-from understudy.clock.daemon import Daemon, set_up_logging, take_part
-from understudy.clock.timekeeper import Timekeeper
-from understudy.clock.virtual_loop import VirtualEventLoop
-from understudy.commands import launch, locate
-from understudy.experiments.answers import compare, read_answers
-from understudy.experiments.metrics import summarize
-from understudy.experiments.progress import Progress
-from understudy.experiments.replay import Replayer, ReplayOptions, ReplayOutcome
-from understudy.experiments.replay_conf import replay_conf
-from understudy.experiments.run_folder import write_run_folder
-from understudy.experiments.swf import Trace, read_swf
-from understudy.protocol.messages import Message, Query, Rows
-from understudy.protocol.messenger import MemoryNetwork, Messenger
-
-if TYPE_CHECKING:
-    from understudy.model.cluster import Cluster
-
-DEFAULT_EPOCH: Final = 946_684_800.0  # 2000-01-01 UTC, for traces that do not say when they began
-_SHOWN_WAITING: Final = 10
+import typer
 
 
-class ReplayError(Exception):
-    """The replay could not be run; the text is for the user."""
+def replay(
+    trace: Annotated[Path, typer.Argument(help="A workload trace in the Standard Workload Format, plain or gzip.")],
+    out: Annotated[Path, typer.Option(help="The folder for jobs.csv, jobs.parquet, summary.json and report.html.")] = Path("runs/replay"),
+    nodes: Annotated[int | None, typer.Option(min=1, help="Nodes of the machine; else what the trace's header says.")] = None,
+    cpus: Annotated[int, typer.Option(min=1, help="CPUs of each node.")] = 1,
+    scheduler: Annotated[str, typer.Option(help="SchedulerType: easy, fcfs, backfill, builtin, or a plug-in's name.")] = "backfill",
+    parameters: Annotated[str, typer.Option(help="SchedulerParameters.")] = "",
+    conf: Annotated[Path | None, typer.Option(help="A slurm.conf instead of --nodes, --cpus and --scheduler.")] = None,
+    answers: Annotated[Path | None, typer.Option(help="Start times (id,submit,start,...; csv, gzip too) with which the schedule is compared.")] = None,
+    noded: Annotated[int, typer.Option(min=1, help="Node daemons that share the nodes.")] = 1,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many jobs.")] = None,
+    break_at: Annotated[str, typer.Option("--break", help="Stop the clock there (30d, or an instant); `understudy clock resume` goes on.")] = "",
+    latency: Annotated[float, typer.Option(min=1e-6, help="Seconds that each message takes.")] = 0.001,
+    one_process: Annotated[bool, typer.Option("--one-process", help="All daemons in this process; the same schedule, faster.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with bad lines.")] = False,
+    keep_state: Annotated[bool, typer.Option("--state-on-disk", help="Have the controller save its state as a real one does.")] = False,
+) -> None:
+    """Replay a trace through a cluster of real daemons under virtual time, and write a folder with what came of it."""
+    from understudy.commands.launch import LaunchError
+    from understudy.commands.replay_run import ReplayError, ReplayRequest
+    from understudy.commands.replay_run import replay as run
+    from understudy.model.errors import ConfigError
 
-
-@dataclass(frozen=True, slots=True)
-class ReplayRequest:
-    """What the user asked for."""
-
-    trace: Path
-    out: Path
-    nodes: int | None = None
-    cpus: int = 1
-    scheduler: str = "backfill"
-    conf: Path | None = None
-    answers: Path | None = None
-    noded: int = 1
-    one_process: bool = False
-    strict: bool = False
-    limit: int | None = None
-    pause_at: str = ""
-    parameters: str = ""
-    state: str = "memory"
-    latency_s: float = 0.001
-
-
-def replay(request: ReplayRequest) -> int:
-    """Run it; 0 if it went through (and all start times equal the answers, where there are any)."""
-    began = real_time.perf_counter()
-    trace = _read(request)
-    jobs = trace.jobs[: request.limit] if request.limit else trace.jobs
-    if not jobs:
-        raise ReplayError(f"{request.trace}: no job that can be replayed")
-    nodes = request.nodes or trace.max_nodes or -(-(trace.max_procs or max(job.procs for job in jobs)) // request.cpus)
-    text = (
-        request.conf.read_text()
-        if request.conf
-        else replay_conf(nodes, request.cpus, request.scheduler, jobs=len(jobs), parameters=request.parameters)
+    request = ReplayRequest(
+        trace=trace,
+        out=out,
+        nodes=nodes,
+        cpus=cpus,
+        scheduler=scheduler.removeprefix("sched/"),
+        conf=conf,
+        answers=answers,
+        noded=noded,
+        one_process=one_process,
+        strict=strict,
+        limit=limit,
+        pause_at=break_at,
+        parameters=parameters,
+        state="disk" if keep_state else "memory",
+        latency_s=latency,
     )
-    total_cpus, nodes = _machine_size(request, nodes)
-    is_textbook = request.conf is None and request.scheduler in ("easy", "fcfs")
-    epoch = float(trace.unix_start_time or DEFAULT_EPOCH)
-    run_dir = Path(tempfile.mkdtemp(prefix="understudy-replay-"))
-    conf = request.conf or run_dir / "replay.conf"
-    if request.conf is None:
-        conf.write_text(text)
-    print(f"{len(jobs):,} jobs of {request.trace.name} on {nodes:,} nodes ({total_cpus:,} CPUs), {_scheduler_name(request, text)}", flush=True)
-    options = ReplayOptions(zero=epoch + 1.0, limit_step_s=1 if is_textbook else 60)
-    completed = False
     try:
-        cluster = launch.prepare(
-            run_dir,
-            conf,
-            time="virtual",
-            epoch=epoch,
-            zero=epoch + 1.0,
-            noded=request.noded,
-            port=0,
-            state=request.state,
-            participants=["replay"],
-            latency_s=request.latency_s,
-            cpu=_choose_cpu(),
-        )
-        run = _run_in_one_process if request.one_process else _run_in_processes
-        outcome, wall_seconds = run(request, cluster, run_dir, jobs, options)
-        completed = not outcome.error
-    finally:
-        if completed:
-            shutil.rmtree(run_dir, ignore_errors=True)
-    if outcome.error:
-        raise ReplayError(f"the replay ended early: {outcome.error}\nThe daemons' logs are in {run_dir / 'logs'}")
-    summary = summarize(outcome.records, total_cpus, wall_seconds, outcome.simulated_seconds)
-    config = {
-        "trace": request.trace.name,
-        "nodes": nodes,
-        "cpus_per_node": total_cpus // nodes if nodes else 0,
-        "scheduler": _scheduler_name(request, text),
-        "daemons": "one process" if request.one_process else f"one process each, {request.noded} node daemon(s)",
-        "message_latency_s": request.latency_s,
-        "jobs_left_out": dict(trace.dropped),
-        "bad_lines": trace.bad_line_count,
-        "jobs_refused": len(outcome.rejected),
-    }
-    report = write_run_folder(request.out, outcome.records, summary, cpus=total_cpus, config=config, slurm_conf=text, title=f"Replay of {request.trace.name}")
-    _print_table(summary.as_dict(), outcome, real_time.perf_counter() - began)
-    agrees = _print_answers(request, outcome)
-    print(f"report       {report}")
-    return 0 if agrees else 1
-
-
-def _read(request: ReplayRequest) -> Trace:
-    try:
-        trace = read_swf(request.trace, strict=request.strict)
-    except (OSError, ValueError, EOFError) as error:
-        raise ReplayError(f"{request.trace}: {error}") from error
-    for bad in trace.bad_lines[:5]:
-        print(f"{request.trace} line {bad.number}: {bad.why}", file=sys.stderr)
-    if trace.bad_line_count > 5:
-        print(f"{request.trace}: {trace.bad_line_count} bad lines in all", file=sys.stderr)
-    for reason, count in trace.dropped.items():
-        print(f"{request.trace}: {count:,} jobs left out: {reason}", file=sys.stderr)
-    return trace
-
-
-def _machine_size(request: ReplayRequest, nodes: int) -> tuple[int, int]:
-    if request.conf is None:
-        return nodes * request.cpus, nodes
-    from understudy.model.conf import load
-
-    config = load(request.conf)
-    return sum(node.cpus for node in config.nodes), len(config.nodes)
-
-
-def _scheduler_name(request: ReplayRequest, conf: str) -> str:
-    if request.conf is None:
-        return f"sched/{request.scheduler}"
-    for line in conf.splitlines():
-        key, _, value = line.partition("=")
-        if key.strip().lower() == "schedulertype":
-            return value.strip()
-    return "sched/backfill"
-
-
-def _choose_cpu() -> int:
-    """Virtual time is a chain of messages: on one CPU each hop is a switch instead of a wake-up of another CPU. Several replays spread by their pids."""
-    allowed = sorted(os.sched_getaffinity(0))
-    return allowed[os.getpid() % len(allowed)]
-
-
-# --- one process a daemon --------------------------------------------------------------------------------------------------------
-
-
-def _run_in_processes(
-    request: ReplayRequest, cluster: Cluster, run_dir: Path, jobs: list[Any], options: ReplayOptions
-) -> tuple[ReplayOutcome, float]:
-    location = locate.Location(
-        name=cluster.name,
-        conf=str(run_dir / "slurm.conf"),
-        run_dir=str(run_dir),
-        controller=cluster.controller,
-        controller_unix=cluster.controller_unix,
-        agent=cluster.agent,
-        clock=cluster.clock,
-        key_file=cluster.key_file,
-        started=real_time.time(),
-    )
-    started = launch.start_daemons(cluster, run_dir)
-    try:
-        launch.wait_listening(started)
-        locate.register(location)
-        if request.pause_at:
-            from understudy.commands.understudy_clock import ask, instant
-
-            ask(location, "break", instant(request.pause_at, cluster.zero))
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, {cluster.cpu})
-        loop = VirtualEventLoop()
-        key = read_key(Path(cluster.key_file))
-        messenger = Messenger(
-            "replay", loop, key, user_id=os.getuid(), group_id=os.getgid(), latency_s=cluster.latency_s, link_latency=cluster.link_latency
-        )
-        messenger.add_peer("controller", cluster.controller_unix)
-        link = take_part(loop, cluster, "replay", key, messenger, watches=True)
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            result = runner.run(_replay(loop, messenger, cluster, jobs, options, lambda react: setattr(link, "on_stalled", react)))
-            messenger.close()
-        link.leave()
-        return result
-    finally:
-        locate.unregister(location.name, location.run_dir)
-        launch.stop(run_dir, started)
-
-
-# --- all in one ------------------------------------------------------------------------------------------------------------------
-
-
-def _run_in_one_process(
-    _request: ReplayRequest, cluster: Cluster, run_dir: Path, jobs: list[Any], options: ReplayOptions
-) -> tuple[ReplayOutcome, float]:
-    from understudy.controller.main import start as start_controller
-    from understudy.noded.main import start as start_noded
-
-    log = (run_dir / "logs" / "replay.log").open("a")
-    set_up_logging(stream=log)
-    loop = VirtualEventLoop()
-    network = MemoryNetwork()
-    key = read_key(Path(cluster.key_file))
-
-    def messenger(name: str) -> Messenger:
-        return Messenger(
-            name,
-            loop,
-            key,
-            user_id=os.getuid(),
-            group_id=os.getgid(),
-            latency_s=cluster.latency_s,
-            link_latency=cluster.link_latency,
-            network=network,
-        )
-
-    async def run() -> tuple[ReplayOutcome, float]:
-        time = Timekeeper(loop, cluster.epoch)
-        mine = messenger("replay")
-        await start_controller(Daemon("controller", cluster, run_dir, messenger("controller"), time))
-        for noded in cluster.nodeds:
-            await start_noded(Daemon(noded.name, cluster, run_dir, messenger(noded.name), time))
-        return await _replay(loop, mine, cluster, jobs, options, lambda react: setattr(loop, "on_stalled", react))
-
-    with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        return runner.run(run())
-
-
-# --- the replay itself -----------------------------------------------------------------------------------------------------------
-
-
-async def _replay(
-    loop: VirtualEventLoop, messenger: Messenger, cluster: Cluster, jobs: list[Any], options: ReplayOptions, on_stalled: Any
-) -> tuple[ReplayOutcome, float]:
-    ended: asyncio.Future[ReplayOutcome] = loop.create_future()
-
-    def done(outcome: ReplayOutcome) -> None:
-        if not ended.done():
-            ended.set_result(outcome)
-
-    def stalled(reason: str) -> None:
-        """Say what waits for what, as far as the controller can still be asked."""
-
-        def listed(answer: Message) -> None:
-            waiting = ""
-            if isinstance(answer, Rows):
-                shown = [f"job {row[0]} ({row[1]}) {row[2] or 'running'}" for row in answer.rows[:_SHOWN_WAITING]]
-                more = f" and {len(answer.rows) - len(shown)} more" if len(answer.rows) > len(shown) else ""
-                waiting = f"; unfinished: {', '.join(shown)}{more}" if shown else ""
-            done(ReplayOutcome([], error=reason + waiting))
-
-        if "controller" in reason and "died" in reason:
-            done(ReplayOutcome([], error=reason))
-        else:
-            messenger.send("controller", Query("jobs", ["job_id", "name", "reason", "state"], {"state": [0, 1, 2]}), listed, 600.0)
-
-    on_stalled(stalled)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, lambda: done(ReplayOutcome([], error="interrupted")))
-    gc.freeze()
-    gc.set_threshold(100_000, 20, 100)
-    began = real_time.perf_counter()
-    with Progress(zero=lambda: cluster.zero) as progress:
-        Replayer(jobs, messenger, Timekeeper(loop, cluster.epoch), options, on_progress=progress.update).start(done)
-        outcome = await ended
-    return outcome, real_time.perf_counter() - began
-
-
-def _print_table(summary: dict[str, Any], outcome: ReplayOutcome, in_all_s: float) -> None:
-    if outcome.rejected:
-        first = next(iter(outcome.rejected.items()))
-        print(f"{len(outcome.rejected):,} jobs were refused, job {first[0]}: {first[1]}", file=sys.stderr)
-    shown = {key: value for key, value in summary.items() if key != "schedule_sha256"}
-    for key, value in shown.items():
-        print(f"{key:22} {value:,.3f}" if isinstance(value, float) else f"{key:22} {value:,}")
-    print(f"{'schedule_sha256':22} {summary['schedule_sha256']}")
-    print(f"{'seconds in all':22} {in_all_s:.1f}")
-
-
-def _print_answers(request: ReplayRequest, outcome: ReplayOutcome) -> bool:
-    if request.answers is None:
-        return True
-    try:
-        comparison = compare(outcome.records, read_answers(request.answers))
-    except (OSError, ValueError) as error:
-        raise ReplayError(f"{request.answers}: {error}") from error
-    print(comparison.text())
-    return comparison.agrees
-
-
-def summary_of(out: Path) -> dict[str, Any]:
-    """A run folder's summary.json."""
-    summary: dict[str, Any] = json.loads((out / "summary.json").read_text())
-    return summary
+        code = run(request)
+    except (ReplayError, LaunchError, ConfigError) as error:
+        typer.echo(f"understudy replay: error: {error}", err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    raise typer.Exit(code)
