@@ -116,7 +116,7 @@ class Client:
         reason: OSError = ConnectionRefusedError("no address")
         for address in location.controller_addresses:
             try:
-                self._socket = _open_socket(address)
+                self._socket = open_socket(address)
                 break
             except OSError as error:
                 reason = error
@@ -127,7 +127,7 @@ class Client:
         self._socket.sendall(frame(hello), _socket.MSG_NOSIGNAL)
         challenge = self._read_frame(MAX_HANDSHAKE)
         read_challenge(challenge)
-        self._channel = SealedChannel(_secret(location, hello, challenge), is_client=True)
+        self._channel = SealedChannel(secret(location, hello, challenge), is_client=True)
         self._socket.settimeout(self._timeout_s)
 
     def _read_frame(self, most: int) -> bytes:
@@ -165,7 +165,7 @@ def pack_named(message: str, values: "Mapping[str, Any]") -> "list[Any]":
     return [tag, *(values[name] if index < required or name in values else defaults[index - required] for index, name in enumerate(names))]
 
 
-def _open_socket(address: str) -> _socket.socket:
+def open_socket(address: str) -> _socket.socket:
     kind, _, rest = address.partition(":")
     family, where = _socket.AF_UNIX, rest
     sockets: list[tuple[int, Any]] = [(family, where)]
@@ -188,7 +188,7 @@ def _open_socket(address: str) -> _socket.socket:
     raise reason
 
 
-def _secret(location: Location, hello: bytes, challenge: bytes) -> bytes:
+def secret(location: Location, hello: bytes, challenge: bytes) -> bytes:
     """The connection's secret: from the key where this user can read it, else from the credential agent of this host.
 
     Raises:
@@ -202,7 +202,7 @@ def _secret(location: Location, hello: bytes, challenge: bytes) -> bytes:
             pass
     if not location.agent:
         raise AuthError("no key and no credential agent")
-    agent = _open_socket(location.agent)
+    agent = open_socket(location.agent)
     try:
         agent.sendall(frame(msgpack.packb([hello, challenge])), _socket.MSG_NOSIGNAL)
         answer = b""
@@ -213,6 +213,8 @@ def _secret(location: Location, hello: bytes, challenge: bytes) -> bytes:
             answer += part
     finally:
         agent.close()
+    if len(answer) == 4:
+        raise AuthError("the credential agent does not vouch for this user")
     return answer[4:]
 
 
