@@ -1,0 +1,197 @@
+"""Schedules of random little workloads, compared with a slow textbook and with what must hold of any schedule."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scheduling_harness import World, check_tables, make_job, node, table, table_of, tables_of
+
+from understudy.controller.scheduling.backfill import Backfill
+from understudy.controller.scheduling.best_fit import alike
+from understudy.controller.scheduling.builtin import Builtin
+from understudy.controller.scheduling.easy import Easy
+from understudy.controller.scheduling.fcfs import Fcfs
+from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.scheduling.select_linear import SelectLinear
+from understudy.controller.scheduling.slots import Slots
+from understudy.model import nodeset
+
+PROCESSORS = 6
+jobs = st.lists(st.tuples(st.integers(0, 40), st.integers(1, PROCESSORS), st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=25)
+
+
+def workload(drawn):
+    """(submit, processors, run, limit) in order of submission, run at most limit."""
+    return sorted((submit, size, min(run, limit), limit) for submit, size, run, limit in drawn)
+
+
+def slow_textbook(rows, *, backfill):
+    """Second by second: completions, submissions, one pass. Written without a look at the policy."""
+    waiting, running, starts = [], {}, {}
+    second = 0
+    while len(starts) < len(rows) or running:
+        running = {i: s for i, s in running.items() if s + rows[i][2] > second}
+        waiting += [i for i, row in enumerate(rows) if row[0] == second]
+        while waiting and rows[waiting[0]][1] <= PROCESSORS - sum(rows[i][1] for i in running):
+            running[waiting[0]] = starts[waiting[0]] = second
+            del waiting[0]
+        if waiting and backfill:
+            need = rows[waiting[0]][1]
+
+            def idle_at(when, running=running):
+                return PROCESSORS - sum(rows[i][1] for i, s in running.items() if s + rows[i][3] > when)
+
+            shadow = next(t for t in range(second, second + 10_000) if idle_at(t) >= need)
+            extra = idle_at(shadow) - need
+            for i in list(waiting[1:]):
+                size, limit = rows[i][1], rows[i][3]
+                if size <= PROCESSORS - sum(rows[j][1] for j in running):
+                    if second + limit > shadow:
+                        if size > extra:
+                            continue
+                        extra -= size
+                    running[i] = starts[i] = second
+                    waiting.remove(i)
+        second += 1
+    return {i + 1: s for i, s in starts.items()}
+
+
+def scheduled(policy, rows, made=None, selector=None, parameters=None):
+    world = World(made or table(PROCESSORS), policy, selector or SelectConsTres(frozenset({"CR_CPU"})), parameters, check=True)
+    world.policy.note("start", 0.0)
+    for submit, size, run, limit in rows:
+        world.submit(at=submit, cpus=size, run_s=run, limit_s=limit)
+    world.run()
+    check_tables(world.tables)
+    assert not world.tables.pending
+    assert not world.tables.running
+    return world
+
+
+@given(jobs)
+def test_easy_starts_every_job_when_the_slow_textbook_does(drawn):
+    rows = workload(drawn)
+    assert scheduled(Easy, rows).starts == slow_textbook(rows, backfill=True)
+
+
+@given(jobs)
+def test_easy_decides_the_same_whatever_nodes_the_processors_are_on(drawn):
+    rows = workload(drawn)
+    assert scheduled(Easy, rows, table(2, cores=3)).starts == slow_textbook(rows, backfill=True)
+
+
+@given(jobs)
+def test_fcfs_starts_every_job_when_the_slow_textbook_does_and_in_order(drawn):
+    rows = workload(drawn)
+    world = scheduled(Fcfs, rows)
+    assert world.starts == slow_textbook(rows, backfill=False)
+    assert [job_id for _, job_id in world.start_log] == sorted(world.starts)
+
+
+@given(jobs)
+def test_easy_never_starts_the_head_later_than_promised(drawn):
+    world = scheduled(Easy, workload(drawn))
+    for job_id, promises in world.promises.items():
+        assert all(world.starts[job_id] <= start for _, start in promises if start is not None)
+
+
+@settings(max_examples=30)
+@given(jobs)
+def test_builtin_starts_jobs_of_one_partition_in_order(drawn):
+    world = scheduled(Builtin, workload(drawn))
+    assert [job_id for _, job_id in world.start_log] == sorted(world.starts)
+
+
+@settings(max_examples=30)
+@given(jobs)
+def test_backfill_starts_every_job_and_over_commits_nothing(drawn):
+    rows = [(submit, size, run * 60, limit * 60) for submit, size, run, limit in workload(drawn)]
+    world = scheduled(Backfill, rows, table(3, cores=2))
+    assert len(world.starts) == len(rows)
+    assert all(world.starts[i + 1] >= row[0] for i, row in enumerate(rows))
+
+
+@given(st.integers(1, 2**40 - 1), st.data())
+def test_nodes_that_are_alike_are_taken_as_their_number_says(bits, data):
+    count = data.draw(st.integers(1, bits.bit_count()))
+    chosen = alike(bits, count)
+    assert chosen & ~bits == 0
+    assert chosen.bit_count() == count
+    runs = nodeset.runs(bits)
+    enough = [length for _, length in runs if length >= count]
+    if enough:
+        start = next(start for start, length in runs if length == min(enough))
+        assert chosen == nodeset.span(start, count)
+
+
+clusters = st.lists(st.tuples(st.integers(1, 2), st.integers(1, 4), st.integers(1, 2), st.integers(1, 3)), min_size=1, max_size=10)
+requests = st.fixed_dictionaries(
+    {
+        "num_tasks": st.integers(1, 12),
+        "cpus_per_task": st.integers(1, 3),
+        "min_nodes": st.integers(1, 4),
+        "exclusive": st.booleans(),
+        "memory_per_node_mb": st.none() | st.integers(0, 600),
+        "excluded_nodes": st.just(0) | st.integers(0, 15),
+        "ntasks_per_node": st.none() | st.integers(1, 4),
+        "max_nodes": st.none() | st.integers(4, 6),
+    }
+)
+
+
+@given(clusters, st.lists(requests, min_size=1, max_size=12), st.sampled_from(["CR_CORE", "CR_CORE_MEMORY", "CR_SOCKET", "CR_CPU", "linear"]))
+def test_what_is_selected_satisfies_the_request_and_is_free(cluster, asked, word):
+    made = table_of([node(i, sockets=s, cores=c, threads=t, weight=w) for i, (s, c, t, w) in enumerate(cluster)])
+    tables = tables_of(made)
+    selector = SelectLinear() if word == "linear" else SelectConsTres(frozenset({word}))
+    main = tables.partitions["main"]
+    for job_id, fields in enumerate(asked, 1):
+        job = make_job(job_id, **fields)
+        allocation = selector.select(job, main, main.nodes, tables)
+        will = selector.will_run(job, main, main.nodes, tables, 0)
+        assert (allocation is not None) == (will is not None and will[0] == 0)
+        if allocation is None:
+            continue
+        assert selector.could_ever_run(job, main, tables)
+        assert will == (0, allocation.nodes)
+        assert allocation.nodes & fields["excluded_nodes"] == 0
+        assert allocation.node_count >= fields["min_nodes"]
+        if fields["max_nodes"] is not None:
+            assert allocation.node_count <= fields["max_nodes"]
+        assert allocation.tasks >= fields["num_tasks"]
+        for share in allocation.shares:
+            assert 1 <= share.tasks
+            assert share.cpus >= share.tasks * fields["cpus_per_task"]
+            if fields["ntasks_per_node"] is not None:
+                assert share.tasks <= fields["ntasks_per_node"]
+            if fields["exclusive"] or word == "linear":
+                assert share.cpus == made.nodes[share.node].cpus
+        made.allocate(allocation)
+        job.allocation, job.start_time, job.state = allocation, 0, job.state.RUNNING
+        tables.jobs[job_id] = tables.running[job_id] = job
+        check_tables(tables)
+    for job in list(tables.running.values()):
+        made.release(job.allocation, job.allocation.nodes)
+        job.allocation = None
+        check_tables(tables)
+    assert made.idle_nodes == main.nodes
+    assert made.exclusive_nodes == made.full_nodes == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 3000), st.integers(1, 255)), max_size=12), st.integers(0, 6000), st.integers(1, 3000))
+def test_slots_know_at_every_second_which_nodes_are_promised(promises, start, length):
+    slots = Slots(1000, 3600, 60, 255)
+    taken = [255] * 20_000
+    for begin, lasting, nodes in promises:
+        begin += 1000  # noqa: PLW2901
+        slots.promise(begin, begin + lasting, nodes)
+        first = begin - begin % 60
+        end = max((begin + lasting) - (begin + lasting) % 60, first + 60)
+        for second in range(first, min(end, slots.end)):
+            taken[second] &= ~nodes
+    start += 1000
+    free = 255
+    for second in range(start, min(start + length, slots.end)):
+        free &= taken[second]
+    assert slots.usable(start, start + length, 255)[0] & ~free == 0
+    assert slots.begins == sorted(set(slots.begins))
+    if start >= slots.end or (start % 60 == 0 and length % 60 == 0):
+        assert slots.usable(start, start + length, 255)[0] == free
