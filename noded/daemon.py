@@ -92,9 +92,11 @@ class FrontEnd:
         self.is_registered = False
         self.executor: Executor
 
-    def start(self, executor: Executor) -> None:
-        """Begin: the executor gives `script_ended` as its `on_ended`."""
+    def start(self, executor: Executor, adopt: Callable[[LaunchBatch], None] | None = None) -> None:
+        """Begin. The executor has `script_ended` as its `on_ended`; `adopt` is its way to look after scripts of the daemon's earlier life."""
         self.executor = executor
+        if self._journal is not None and adopt is not None:
+            self._resume(self._journal.read(), adopt)
         self._messenger.set_handler(self.handle)
         self.register()
 
@@ -130,6 +132,22 @@ class FrontEnd:
     def script_ended(self, key: Key, exit_code: int, signal: int, *, timed_out: bool) -> None:
         """The executor's word that a script has ended."""
         self.do(self.core.script_ended(key, exit_code, signal, timed_out=timed_out))
+
+    def _resume(self, entries: Sequence[Message], adopt: Callable[[LaunchBatch], None]) -> None:
+        """Take up what an earlier life of this daemon wrote in its journal."""
+        ending = {(entry.job_id, entry.restart): entry for entry in entries if isinstance(entry, TerminateJob)}
+        for entry in entries:
+            if isinstance(entry, BatchComplete | EpilogComplete):
+                self.reports.send(entry, "")
+            elif isinstance(entry, LaunchBatch):
+                key = entry.job_id, entry.restart
+                is_ending = ending.pop(key, None) is not None
+                self.core.adopt(entry, terminating=is_ending)
+                adopt(entry)
+                if is_ending:
+                    self.executor.kill(key)
+        for order in ending.values():
+            self.do(self.core.terminate(order)[1])
 
     # --- being asked ----------------------------------------------------------------------------------------------------------
 
@@ -177,19 +195,6 @@ class FrontEnd:
                 return OK, []
             case _:
                 return Failure(UNEXPECTED, f"Unexpected message received: {type(message).__name__}"), []
-
-    def resume(self, entries: Sequence[Message]) -> list[LaunchBatch]:
-        """Take up what an earlier life of this daemon wrote in its journal; the launches whose scripts the executor must look after again."""
-        ending = {(entry.job_id, entry.restart): entry for entry in entries if isinstance(entry, TerminateJob)}
-        launches = [entry for entry in entries if isinstance(entry, LaunchBatch)]
-        for launch in launches:
-            self.core.adopt(launch, terminating=ending.pop((launch.job_id, launch.restart), None) is not None)
-        for entry in entries:
-            if isinstance(entry, BatchComplete | EpilogComplete):
-                self.reports.send(entry, "")
-        for order in ending.values():
-            self.do(self.core.terminate(order)[1])
-        return launches
 
     def do(self, effects: list[Effect]) -> None:
         """Carry out what the core wants."""

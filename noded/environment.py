@@ -1,0 +1,105 @@
+"""The environment of a batch script.
+
+Place: used by the real executor. Pure. Follows: sbatch(1) "OUTPUT ENVIRONMENT VARIABLES", and the environment that Slurm 22.05.8 was seen to give.
+
+Of three layers the first has the last word: what the node adds, what the controller says of the allocation (`LaunchBatch.environment`), what the
+submitter had (`JobSpec.environment`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from understudy.protocol.messages import LaunchBatch
+
+
+_TMP = "/tmp"  # noqa: S108  what Slurm gives
+
+
+def batch_environment(launch: LaunchBatch, *, node: str, cluster: str, conf: str, user: str, home: str, shell: str) -> dict[str, str]:
+    """All variables but SLURM_TASK_PID, which is known when the script has its process."""
+    spec = launch.spec
+    submitted = _parsed(spec.environment if spec is not None else [])
+    told = _parsed(launch.environment)
+    cpus = told.get("SLURM_JOB_CPUS_PER_NODE", "1")
+    result = submitted | _of_the_job(launch, user) | told
+    result |= {
+        "ENVIRONMENT": "BATCH",
+        "HOSTNAME": node,
+        "SLURMD_NODENAME": node,
+        "SLURM_CLUSTER_NAME": told.get("SLURM_CLUSTER_NAME", cluster),
+        "SLURM_CONF": conf,
+        "SLURM_CPUS_ON_NODE": cpus.partition("(")[0].partition(",")[0],
+        "SLURM_GTIDS": "0",
+        "SLURM_LOCALID": "0",
+        "SLURM_NODEID": "0",
+        "SLURM_NODE_ALIASES": "(null)",
+        "SLURM_PROCID": "0",
+        "SLURM_TOPOLOGY_ADDR": node,
+        "SLURM_TOPOLOGY_ADDR_PATTERN": "node",
+    }
+    if launch.restart:
+        result["SLURM_RESTART_COUNT"] = str(launch.restart)
+    else:
+        result.pop("SLURM_RESTART_COUNT", None)
+    work_dir = spec.work_dir if spec is not None else ""
+    defaults = {
+        "HOME": home,
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "SHELL": shell,
+        "SLURM_PRIO_PROCESS": "0",
+        "SLURM_SUBMIT_DIR": work_dir,
+        "TMPDIR": _TMP,
+        "USER": user,
+    }
+    for name, value in defaults.items():
+        if value:
+            result.setdefault(name, value)
+    result.pop("SLURM_UMASK", None)
+    return result
+
+
+def umask_of(launch: LaunchBatch) -> int:
+    """The submitter's umask, as sbatch hands it over; 022 where it did not."""
+    submitted = _parsed(launch.spec.environment if launch.spec is not None else [])
+    try:
+        return int(submitted.get("SLURM_UMASK", "022"), 8) & 0o777
+    except ValueError:
+        return 0o022
+
+
+def _parsed(entries: list[str]) -> dict[str, str]:
+    return {name: value for name, equals, value in (entry.partition("=") for entry in entries) if equals and name}
+
+
+def _of_the_job(launch: LaunchBatch, user: str) -> dict[str, str]:
+    """What follows from the launch alone; the controller's words on the allocation come over it."""
+    spec = launch.spec
+    job_id = str(launch.job_id)
+    found = {
+        "SLURM_JOBID": job_id,
+        "SLURM_JOB_ID": job_id,
+        "SLURM_JOB_GID": str(launch.group_id),
+        "SLURM_JOB_NODELIST": launch.nodes,
+        "SLURM_JOB_UID": str(launch.user_id),
+        "SLURM_JOB_USER": user,
+        "SLURM_NODELIST": launch.nodes,
+    }
+    if spec is not None:
+        found["SLURM_JOB_NAME"] = spec.name
+        if spec.distribution:
+            found["SLURM_DISTRIBUTION"] = spec.distribution
+        if spec.ntasks_per_core:
+            found["SLURM_NTASKS_PER_CORE"] = str(spec.ntasks_per_core)
+        if spec.ntasks_per_socket:
+            found["SLURM_NTASKS_PER_SOCKET"] = str(spec.ntasks_per_socket)
+        if spec.threads_per_core:
+            found["SLURM_THREADS_PER_CORE"] = str(spec.threads_per_core)
+        if spec.overcommit:
+            found["SLURM_OVERCOMMIT"] = "1"
+        if spec.reservation:
+            found["SLURM_JOB_RESERVATION"] = spec.reservation
+        if spec.dependency:
+            found["SLURM_JOB_DEPENDENCY"] = spec.dependency
+    return found

@@ -1,0 +1,117 @@
+"""The node daemon's main: configuration in, core, edge and executor out.
+
+Place: the edge's edge; started by `understudy up` and by a replay in one process, which calls `start` itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from understudy.auth.credential import Verifier
+from understudy.auth.keys import read_key
+from understudy.clock.daemon import run_daemon
+from understudy.model.cluster import Cluster
+from understudy.model.conf_scan import scan
+from understudy.noded.core import NodeCore, OwnNodes
+from understudy.noded.daemon import FrontEnd
+from understudy.noded.emulated import EmulatedExecutor
+from understudy.noded.journal import Journal
+from understudy.protocol.tree import Routes
+
+if TYPE_CHECKING:
+    from understudy.clock.daemon import Daemon
+    from understudy.noded.faults import FaultTable
+
+
+async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd:
+    """Build the node daemon `daemon.name` of the cluster and have it register.
+
+    Raises:
+        ValueError: the cluster has no such node daemon; real jobs in time that is not real.
+    """
+    cluster = daemon.cluster
+    me = next((each for each in cluster.nodeds if each.name == daemon.name), None)
+    if me is None:
+        raise ValueError(f"cluster {cluster.name} has no node daemon {daemon.name}")
+    is_real = cluster.executor == "real"
+    if is_real and cluster.time != "real":
+        raise ValueError(f"real jobs need real time, not {cluster.time} time")
+    for other in cluster.nodeds:
+        daemon.messenger.add_peer(other.name, other.address)
+    daemon.messenger.add_peer("controller", cluster.controller_unix or cluster.controller)
+    core = NodeCore(OwnNodes(me.nodes, is_all=len(cluster.nodeds) == 1), faults, reports_killed=is_real)
+    spool = daemon.run_dir / "spool" / me.name
+    front_end = FrontEnd(
+        me.name,
+        me.address,
+        core,
+        daemon.messenger,
+        daemon.time,
+        Verifier(read_key(Path(cluster.key_file))),
+        Routes.of(cluster.nodeds),
+        daemon.log,
+        boot_time=_host_boot_time() if is_real else daemon.time.now(),
+        journal=Journal(spool / "journal") if is_real else None,
+        stop=daemon.stop,
+    )
+    if is_real:
+        from understudy.noded.real import RealExecutor  # noqa: PLC0415  emulated daemons need no subprocesses
+
+        conf = daemon.run_dir / "slurm.conf"
+        settings = _settings(conf if conf.exists() else Path(cluster.conf))
+        real = RealExecutor(
+            spool,
+            front_end.script_ended,
+            daemon.log,
+            cluster=cluster.name,
+            conf=str(conf),
+            kill_wait_s=float(settings.get("killwait", "30")),
+            epilog=settings.get("epilog", ""),
+        )
+        daemon.at_exit.append(real.close)
+        front_end.start(real, adopt=real.adopt)
+    else:
+        emulated = EmulatedExecutor(daemon.time, cluster.default_run_s, front_end.script_ended)
+        daemon.at_exit.append(emulated.close)
+        front_end.start(emulated)
+    return front_end
+
+
+def main() -> int:
+    """Run one node daemon."""
+    parser = argparse.ArgumentParser(prog="python -m understudy.noded", description="A node daemon of one cluster.")
+    parser.add_argument("--run-dir", type=Path, required=True)
+    parser.add_argument("--name", default="noded0", help="which of the cluster's node daemons")
+    parser.add_argument("-v", "--verbose", action="store_true")
+    options = parser.parse_args()
+    try:
+        cluster = Cluster.load(options.run_dir)
+    except (OSError, ValueError, TypeError) as error:
+        print(f"understudy-noded: {error}", file=sys.stderr)
+        return 1
+    addresses = [each.address for each in cluster.nodeds if each.name == options.name]
+    if not addresses:
+        print(f"understudy-noded: cluster {cluster.name} has no node daemon {options.name}", file=sys.stderr)
+        return 1
+    return run_daemon(options.run_dir, options.name, addresses, _start, verbose=options.verbose)
+
+
+async def _start(daemon: Daemon) -> None:
+    await start(daemon)
+
+
+def _settings(conf: Path) -> dict[str, str]:
+    """What slurm.conf says that concerns node daemons: the last value of each key, as Slurm takes it."""
+    try:
+        lines = scan(str(conf)).lines
+    except OSError:
+        return {}
+    return {key: value for line in lines for key, value in line.pairs if key in ("killwait", "epilog") and value}
+
+
+def _host_boot_time() -> float:
+    return time.time() - float(Path("/proc/uptime").read_text().split()[0])

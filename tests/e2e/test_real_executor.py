@@ -1,0 +1,339 @@
+"""Real batch scripts as child processes: what they get, what becomes of them, what is left of them."""
+
+import asyncio
+import contextlib
+import getpass
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from understudy.noded.core import NodeJob
+from understudy.noded.real import RealExecutor
+from understudy.protocol.messages import JobSpec, LaunchBatch
+
+ME = (os.getuid(), os.getgid())
+
+
+class Site:
+    """An executor and the ends that it reports."""
+
+    def __init__(self, tmp_path, **options):
+        self.work = tmp_path / "work"
+        self.work.mkdir(exist_ok=True)
+        self.spool = tmp_path / "spool"
+        self.ends: asyncio.Queue[tuple] = asyncio.Queue()
+        self.executor = RealExecutor(
+            self.spool, self._ended, logging.getLogger("test"), cluster="c", conf="/c/slurm.conf", **({"kill_wait_s": 0.3} | options)
+        )
+
+    def _ended(self, key, exit_code, number, *, timed_out):
+        self.ends.put_nowait((*key, exit_code, number))
+
+    def launch(self, script, job_id=1, *, restart=0, environment=(), user=ME, start_time=None, **spec):
+        text = "#!/bin/bash\n" + textwrap.dedent(script) if not script.startswith("#!") else script
+        fields = {"name": "test", "work_dir": str(self.work), "environment": [f"PATH={os.environ['PATH']}"]} | spec
+        when = int(time.time()) if start_time is None else start_time
+        return LaunchBatch(job_id, restart, "n1", when, b"", *user, None, text, JobSpec(**fields), list(environment))
+
+    async def end(self):
+        return await asyncio.wait_for(self.ends.get(), 20)
+
+    async def run(self, script, job_id=1, **fields):
+        self.executor.start(self.launch(script, job_id, **fields))
+        return await self.end()
+
+    async def until(self, condition):
+        for _ in range(1000):
+            if condition():
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("it did not happen")
+
+    def output(self, name="slurm-1.out"):
+        return (self.work / name).read_text()
+
+
+@pytest.fixture
+async def site(tmp_path):
+    site = Site(tmp_path)
+    yield site
+    site.executor.close()
+
+
+async def test_a_script_runs_in_its_directory_with_its_arguments_and_environment(site):
+    script = 'pwd; echo "$1|$2|$SLURM_JOB_ID|$SLURMD_NODENAME|$MINE"; [ $SLURM_TASK_PID = $$ ] && echo same; cat; basename $0'
+    end = await site.run(script, arguments=["a", "b c"], environment=["SLURM_JOB_ID=1"])
+    assert end == (1, 0, 0, 0)
+    assert site.output().splitlines() == [str(site.work), "a|b c|1|n1|", "same", "slurm_script"]
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"), [("exit 3", (3, 0)), ("kill -9 $$", (0, 9)), ("kill -TERM $$; sleep 5", (0, 15)), ("exit 137", (137, 0))]
+)
+async def test_exit_codes_and_signals_are_told_apart(site, script, expected):
+    assert (await site.run(script))[2:] == expected
+
+
+async def test_output_files_are_named_appended_and_apart(site):
+    (site.work / "old").write_text("before\n")
+    await site.run("echo out; echo err >&2", std_out="old", std_err="%x-%5j.err", open_mode="append")
+    assert site.output("old") == "before\nout\n"
+    assert site.output("test-00001.err") == "err\n"
+    await site.run("echo again", std_out="old", open_mode="truncate")
+    assert site.output("old") == "again\n"
+
+
+async def test_input_comes_from_a_file_or_is_empty(site):
+    (site.work / "data").write_text("some data\n")
+    await site.run("cat", std_in="data")
+    assert site.output() == "some data\n"
+
+
+@pytest.mark.parametrize("field", ["std_out", "std_err", "std_in"])
+async def test_a_file_that_cannot_be_opened_fails_the_job_as_slurm_does(site, field):
+    assert await site.run("true", **{field: "/nonexistent/file"}) == (1, 0, 0, 53)
+
+
+async def test_a_missing_directory_is_replaced_by_tmp(site):
+    await site.run("pwd", work_dir="/nonexistent/dir", std_out=str(site.work / "out"))
+    assert site.output("out").splitlines() == [
+        "slurmstepd-n1: error: couldn't chdir to `/nonexistent/dir': No such file or directory: going to /tmp instead",
+        "/tmp",
+    ]
+    assert await site.run("pwd", job_id=2, work_dir="/nonexistent/dir") == (2, 0, 0, 53)
+
+
+async def test_a_missing_interpreter_is_named_in_the_output(site):
+    assert await site.run("#!/nonexistent/interp\n") == (1, 0, 2, 0)
+    assert site.output() == "slurmstepd-n1: error: execve(): bad interpreter(/nonexistent/interp): No such file or directory\n"
+
+
+async def test_processes_that_the_script_leaves_behind_are_ended(site):
+    assert await site.run("sleep 300 & echo $!; exit 0") == (1, 0, 0, 0)
+    left = int(site.output())
+    await site.until(lambda: not _is_alive(left))
+
+
+async def test_a_killed_script_may_catch_the_first_signal(site):
+    site.executor.start(site.launch('trap "echo caught; exit 7" TERM; echo ready; sleep 300 & wait'))
+    await site.until(lambda: (site.work / "slurm-1.out").exists() and "ready" in site.output())
+    site.executor.kill((1, 0))
+    assert await site.end() == (1, 0, 7, 0)
+    lines = site.output().splitlines()
+    assert lines[0] == "ready"
+    assert any(line.startswith("slurmstepd-n1: error: *** JOB 1 ON n1 CANCELLED AT 2") and line.endswith(" ***") for line in lines)
+    assert "caught" in lines
+    assert "TIME LIMIT" not in site.output()
+
+
+async def test_a_script_that_does_not_end_is_killed_by_force_after_kill_wait(site):
+    site.executor.start(site.launch('trap "" TERM; echo ready; while true; do sleep 0.05; done'))
+    await site.until(lambda: (site.work / "slurm-1.out").exists() and "ready" in site.output())
+    begin = time.monotonic()
+    site.executor.kill((1, 0))
+    assert await site.end() == (1, 0, 0, 9)
+    assert time.monotonic() - begin >= 0.29
+
+
+async def test_a_kill_at_the_very_start_ends_the_script_too(site):
+    site.executor.start(site.launch("sleep 300"))
+    site.executor.kill((1, 0))
+    assert await site.end() == (1, 0, 0, 15)
+
+
+async def test_a_stopped_script_is_continued_to_be_ended(site):
+    site.executor.start(site.launch("echo ready; sleep 300"))
+    await site.until(lambda: (site.work / "slurm-1.out").exists() and "ready" in site.output())
+    site.executor.signal((1, 0), signal.SIGSTOP, batch_only=False)
+    site.executor.kill((1, 0))
+    assert await site.end() == (1, 0, 0, 15)
+
+
+async def test_the_time_limit_is_named_as_the_cause(site):
+    site.executor.start(site.launch("echo ready; sleep 300", time_limit_s=60, start_time=int(time.time()) - 60))
+    await site.until(lambda: (site.work / "slurm-1.out").exists() and "ready" in site.output())
+    site.executor.kill((1, 0))
+    await site.end()
+    assert " DUE TO TIME LIMIT ***" in site.output()
+
+
+async def test_a_signal_goes_to_all_processes_or_to_the_script_alone(site):
+    child = """bash -c 'trap "echo child" USR1; echo up; for i in 1 2 3 4 5 6 7 8; do sleep 0.1; done'"""
+    site.executor.start(site.launch(f"{child} & trap 'echo script' USR1; echo ready; wait; wait"))
+    await site.until(lambda: (site.work / "slurm-1.out").exists() and {"ready", "up"} <= set(site.output().split()))
+    site.executor.signal((1, 0), signal.SIGUSR1, batch_only=True)
+    await site.until(lambda: "script" in site.output())
+    assert "child" not in site.output()
+    site.executor.signal((1, 0), signal.SIGUSR1, batch_only=False)
+    await site.until(lambda: "child" in site.output())
+    assert site.output().split().count("script") == 2
+
+
+async def test_a_user_who_does_not_exist_fails_the_job(site):
+    assert await site.run("true", user=(4_000_000, 4_000_000)) == (1, 0, 0, 53)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+async def test_root_runs_scripts_as_their_user(site, tmp_path):
+    import pwd
+
+    daemon = pwd.getpwnam("daemon")
+    for folder in (tmp_path, *tmp_path.parents):  # pytest's folders are closed to others
+        if folder.owner() == getpass.getuser() and not folder.stat().st_mode & 0o001:
+            folder.chmod(folder.stat().st_mode | 0o011)
+    site.work.chmod(0o777)
+    end = await site.run("id -un; id -gn; umask", user=(daemon.pw_uid, daemon.pw_gid), environment=[])
+    assert end == (1, 0, 0, 0)
+    assert site.output().split()[:2] == ["daemon", "daemon"]
+    assert (site.work / "slurm-1.out").stat().st_uid == daemon.pw_uid
+
+
+async def test_the_spool_is_cleared_when_nothing_is_left_of_the_job(site):
+    await site.run("true")
+    assert (site.spool / "job00001" / "slurm_script").exists()
+    site.executor.forget((1, 0))
+    assert not (site.spool / "job00001").exists()
+
+
+async def test_the_epilog_runs_before_the_nodes_are_free(tmp_path):
+    epilog = tmp_path / "epilog"
+    epilog.write_text(f'#!/bin/sh\nsleep 0.1\necho "$SLURM_JOB_ID $SLURM_JOB_NODELIST" > {tmp_path}/seen\n')
+    epilog.chmod(0o755)
+    site = Site(tmp_path, epilog=str(epilog))
+    done = []
+    job = NodeJob((5, 0), "n[1-2]", "n1", os.getuid())
+    site.executor.run_epilog(job, "n[1-2]", 0.0, lambda job, nodes: done.append((job, nodes)))
+    await site.until(lambda: done == [(job, "n[1-2]")])
+    assert (tmp_path / "seen").read_text() == "5 n[1-2]\n"
+    site.executor.close()
+
+
+async def test_closing_ends_all_scripts(tmp_path):
+    site = Site(tmp_path)
+    site.executor.start(site.launch("trap '' TERM; echo $$; sleep 300"))
+    await site.until(lambda: (site.work / "slurm-1.out").exists() and site.output())
+    site.executor.close()
+    pid = int(site.output())
+    await site.until(lambda: not _is_alive(pid))
+
+
+# --- a daemon that is killed ---------------------------------------------------------------------------------------------------
+
+_FIRST_LIFE = """
+import asyncio, logging, os, signal, sys
+sys.path[:0] = [{tests!r}]
+from pathlib import Path
+from e2e_site import Site
+async def main():
+    site = Site(Path({tmp!r}))
+    site.executor.start(site.launch({script!r}))
+    await site.until(lambda: (site.work / "ready").exists())
+    os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(main())
+"""
+
+
+def _first_life(tmp_path, script):
+    """A daemon that starts a script and is killed when the script says so."""
+    source = Path(__file__).read_text().partition("@pytest.fixture")[0]
+    (tmp_path / "e2e_site.py").write_text(source)
+    code = _FIRST_LIFE.format(tests=str(tmp_path), tmp=str(tmp_path), script=script)
+    result = subprocess.run([sys.executable, "-c", code], timeout=30, check=False)
+    assert result.returncode == -signal.SIGKILL
+
+
+def test_a_script_outlives_its_daemon_and_the_next_one_reports_its_end(tmp_path):
+    _first_life(tmp_path, "touch ready; while [ ! -e go ]; do sleep 0.02; done; exit 5")
+
+    async def second_life():
+        site = Site(tmp_path)
+        site.executor.adopt(site.launch(""))
+        await asyncio.sleep(0.05)
+        assert site.ends.empty()
+        (site.work / "go").touch()
+        assert await site.end() == (1, 0, 5, 0)
+
+    asyncio.run(second_life())
+
+
+def test_an_end_that_nobody_saw_is_reported(tmp_path):
+    _first_life(tmp_path, "touch ready; exit 6")
+
+    async def second_life():
+        site = Site(tmp_path)
+        await site.until(lambda: (site.spool / "job00001" / "exit").exists())
+        site.executor.adopt(site.launch(""))
+        assert await site.end() == (1, 0, 6, 0)
+
+    asyncio.run(second_life())
+
+
+def test_an_adopted_script_can_be_killed(tmp_path):
+    _first_life(tmp_path, "touch ready; sleep 300")
+
+    async def second_life():
+        site = Site(tmp_path)
+        site.executor.adopt(site.launch(""))
+        site.executor.kill((1, 0))
+        assert await site.end() == (1, 0, 0, 15)
+
+    asyncio.run(second_life())
+
+
+def test_a_script_of_which_nothing_is_left_counts_as_killed(tmp_path):
+    async def life():
+        site = Site(tmp_path)
+        (site.spool / "job00001").mkdir()
+        site.executor.adopt(site.launch(""))
+        assert await site.end() == (1, 0, 0, 9)
+
+    asyncio.run(life())
+
+
+@pytest.mark.parametrize("text", ["0", "1", "-1", "{other}"])
+def test_only_processes_of_the_job_are_ever_signalled(tmp_path, text):
+    """The pid file is the user's to write: it must not lead the daemon to other processes."""
+    _first_life(tmp_path, "touch ready; while [ ! -e go ]; do sleep 0.02; done")
+    with subprocess.Popen(["sleep", "300"], start_new_session=True) as other:
+        (tmp_path / "spool" / "job00001" / "pid").write_text(text.format(other=other.pid))
+
+        async def second_life():
+            site = Site(tmp_path)
+            site.executor.adopt(site.launch(""))
+            site.executor.signal((1, 0), signal.SIGKILL, batch_only=False)
+            site.executor.kill((1, 0))
+            await asyncio.sleep(0.2)
+            assert site.ends.empty()
+            site.executor.signal((1, 0), signal.SIGKILL, batch_only=True)
+            (site.work / "go").touch()
+            assert await site.end() == (1, 0, 0, 0)
+
+        asyncio.run(second_life())
+        assert other.poll() is None
+        other.kill()
+
+
+def test_the_kill_of_an_adopted_script_that_has_ended_signals_nobody(tmp_path):
+    _first_life(tmp_path, "touch ready; exit 6")
+
+    async def second_life():
+        site = Site(tmp_path)
+        await site.until(lambda: (site.spool / "job00001" / "exit").exists())
+        site.executor.adopt(site.launch(""))
+        site.executor.kill((1, 0))
+        assert await site.end() == (1, 0, 6, 0)
+
+    asyncio.run(second_life())
+
+
+def _is_alive(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False

@@ -1,0 +1,52 @@
+"""The environment of a batch script."""
+
+import pytest
+
+from understudy.noded.environment import batch_environment, umask_of
+from understudy.protocol.messages import JobSpec, LaunchBatch
+
+
+def environment(told=(), submitted=(), *, restart=0, **spec):
+    launch = LaunchBatch(1, restart, "n[1-2]", 100, b"", 1000, 100, None, "", JobSpec(environment=list(submitted), **spec), list(told))
+    return batch_environment(launch, node="n1", cluster="c", conf="/c/slurm.conf", user="ann", home="/home/ann", shell="/bin/sh")
+
+
+def test_a_script_learns_about_its_job_and_node():
+    found = environment(["SLURM_JOB_CPUS_PER_NODE=4(x2)", "SLURM_NTASKS=8"], name="my job", work_dir="/w")
+    assert {name: found[name] for name in ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NAME", "SLURM_JOB_NODELIST", "SLURM_CPUS_ON_NODE")} == {
+        "SLURM_JOB_ID": "1",
+        "SLURM_JOBID": "1",
+        "SLURM_JOB_NAME": "my job",
+        "SLURM_JOB_NODELIST": "n[1-2]",
+        "SLURM_CPUS_ON_NODE": "4",
+    }
+    assert found["SLURMD_NODENAME"] == found["HOSTNAME"] == "n1"
+    assert (found["SLURM_PROCID"], found["SLURM_NODEID"], found["SLURM_LOCALID"], found["SLURM_GTIDS"]) == ("0", "0", "0", "0")
+    assert (found["ENVIRONMENT"], found["SLURM_CONF"], found["SLURM_SUBMIT_DIR"], found["SLURM_NTASKS"]) == ("BATCH", "/c/slurm.conf", "/w", "8")
+
+
+def test_the_submitters_variables_are_kept_unless_they_speak_of_another_job():
+    found = environment(
+        ["SLURM_NTASKS=2"], ["A=b=c", "TMPDIR=/scratch", "SLURM_JOB_ID=99", "SLURM_NTASKS=64", "SLURM_SUBMIT_DIR=/s", "junk"], work_dir="/w"
+    )
+    assert (found["A"], found["TMPDIR"], found["SLURM_SUBMIT_DIR"]) == ("b=c", "/scratch", "/s")
+    assert (found["SLURM_JOB_ID"], found["SLURM_NTASKS"]) == ("1", "2")
+    assert "junk" not in found
+
+
+def test_only_a_restarted_job_knows_its_restart_count():
+    assert "SLURM_RESTART_COUNT" not in environment(submitted=["SLURM_RESTART_COUNT=3"])
+    assert environment(restart=2)["SLURM_RESTART_COUNT"] == "2"
+
+
+def test_variables_for_options_that_were_not_given_are_absent():
+    found = environment()
+    assert not {"SLURM_NTASKS", "SLURM_CPUS_PER_TASK", "SLURM_MEM_PER_NODE", "SLURM_DISTRIBUTION", "SLURM_JOB_ACCOUNT"} & set(found)
+    assert environment(distribution="block")["SLURM_DISTRIBUTION"] == "block"
+
+
+@pytest.mark.parametrize(("entries", "expected"), [([], 0o022), (["SLURM_UMASK=0077"], 0o077), (["SLURM_UMASK=x"], 0o022)])
+def test_the_submitters_umask_is_taken_from_what_sbatch_hands_over(entries, expected):
+    launch = LaunchBatch(1, 0, "n1", 100, b"", 1, 1, spec=JobSpec(environment=entries))
+    assert umask_of(launch) == expected
+    assert "SLURM_UMASK" not in environment(submitted=entries)
