@@ -60,9 +60,11 @@ class Outcome:
         return self.out.splitlines()
 
 
-def run_command(command: Any, *arguments: str, client: FakeClient, environ: dict[str, str] | None = None, stdin: str = "") -> Outcome:
+def run_command(
+    command: Any, *arguments: str, client: FakeClient, environ: dict[str, str] | None = None, stdin: str = "", usage_exit: int = 1
+) -> Outcome:
     """Run a command against the records."""
     out, err = io.StringIO(), io.StringIO()
     context = Context(command.__name__, client=client, environ=environ or {}, stdin=io.StringIO(stdin), stdout=out, stderr=err)
-    code = guarded(context, command, list(arguments))
+    code = guarded(context, command, list(arguments), usage_exit)
     return Outcome(code, out.getvalue(), err.getvalue())

@@ -1,0 +1,222 @@
+"""sbatch: submit a batch script. Follows sbatch(1) of 22.05.
+
+What the command line says wins over SBATCH_* variables, and these over `#SBATCH` lines.
+"""
+
+import os
+import time
+
+from understudy.commands.batch_script import ScriptError, directives, pbs_options, read_script
+from understudy.commands.client import VERSION, Context, RefusedError, UsageError, pack_named, run
+from understudy.commands.options import Option, OptionError
+from understudy.commands.sbatch_options import OPTIONS, USAGE_LINE, BadOptionError, Job
+from understudy.commands.states import COMPLETED, COMPLETING
+from understudy.model.times import parse_time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+USAGE_EXIT = 255
+_POLL_S = (0.2, 2.0)  # --wait: how often the job's state is asked for, at first and at last
+
+
+def sbatch(arguments: list[str], context: Context) -> int:
+    """The command. Returns the exit code."""
+    try:
+        return _submit(arguments, context)
+    except OptionError as error:
+        raise UsageError(str(error)) from None
+    except BadOptionError as error:
+        for line in error.lines:
+            context.complain(line)
+        context.error(error.text)
+        return error.exit_code
+    except ScriptError as error:
+        for line in error.lines:
+            (context.fatal if error.is_fatal else context.error)(line)
+        return error.exit_code
+    except RefusedError as error:
+        *notes, last = error.text.split("\n")
+        for note in notes:
+            context.error(note)
+        context.error(f"Batch job submission failed: {last}")
+        return 1
+
+
+def _submit(arguments: list[str], context: Context) -> int:
+    given, operands = OPTIONS.parse(arguments, permute=False)
+    names = {option.dest for option, _ in given}
+    if "help" in names:
+        context.stdout.write(OPTIONS.help_text(USAGE_LINE))
+        return 0
+    if "usage" in names:
+        context.print(f"Usage: {USAGE_LINE}")
+        return 0
+    if "version" in names:
+        context.print(f"slurm-wlm {VERSION}")
+        return 0
+    wraps = [value for option, value in given if option.dest == "wrap"]
+    if wraps and operands:
+        context.error("Script arguments not permitted with --wrap option")
+        return 1
+    where, script = "", ""
+    if wraps:
+        script = f"#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{wraps[-1]}\n"
+    else:
+        where, script = read_script(operands[0] if operands else None, context.stdin, context.environ.get("PATH"))
+    job = Job(time.time())
+    if not wraps:
+        for option, value in _in_script(script, where, ignore_pbs="ignore_pbs" in names or "SBATCH_IGNORE_PBS" in context.environ):
+            job.apply(option, value)
+    for option, value in OPTIONS.from_environment(context.environ):
+        job.apply(option, value)
+    for option, value in given:
+        job.apply(option, value)
+    if "gres_help" in job.flags:
+        context.print("Valid gres options are:")
+        return 0
+    if {"mem", "mem_per_cpu", "mem_per_gpu"} <= names or {"mem", "mem_per_cpu"} <= names or {"mem", "mem_per_gpu"} <= names:
+        context.fatal("--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")
+        return 1
+    _complete(job, where, operands[1:], bool(wraps), arguments, context)
+    client = context.client
+    if job.begin or job.deadline:
+        now = client.query("ping", ["host"]).now  # the cluster's clock, which may be a virtual one
+        if job.begin:
+            job.spec["begin_time"] = float(parse_time(job.begin, now))
+        if job.deadline:
+            job.spec["deadline"] = float(parse_time(job.deadline, now))
+    test_only = "test_only" in job.flags
+    job_id, note, *_ = client.call("SubmitJob", pack_named("JobSpec", job.spec), script, None, job.user_id, job.group_id, test_only)
+    if note:
+        context.complain(f"{context.program}: {note}")
+    if test_only:
+        return 0
+    if "parsable" in job.flags:
+        context.print(str(job_id))
+    elif "quiet" not in job.flags:
+        context.print(f"Submitted batch job {job_id}")
+    if "wait" in job.flags:
+        context.stdout.flush()
+        return _await_end(job_id, context)
+    return 0
+
+
+def _in_script(script: str, where: str, *, ignore_pbs: bool) -> list[tuple[Option, str | None]]:
+    """The options that the script itself gives."""
+    found: list[tuple[Option, str | None]] = []
+    if not ignore_pbs:
+        found += [(OPTIONS.by_long[name], value) for name, value in pbs_options(script, where)]
+    for words in directives(script, where):
+        given, operands = OPTIONS.parse(words)
+        if operands:
+            raise BadOptionError(f"Invalid directive found in batch script: {operands[0]}")
+        found += given
+    return found
+
+
+def _complete(job: Job, where: str, script_arguments: list[str], wrapped: bool, arguments: list[str], context: Context) -> None:
+    """What follows from no option: names, folders, the environment."""
+    spec = job.spec
+    spec.setdefault("name", "wrap" if wrapped else os.path.basename(where) or "sbatch")
+    spec.setdefault("work_dir", os.getcwd())
+    spec["command"] = where
+    spec["arguments"] = script_arguments
+    spec["submit_line"] = " ".join([context.program, *arguments])
+    spec["environment"] = job_environment(context.environ, job)
+    if job.extra:
+        spec["extra"] = job.extra
+
+
+def job_environment(environ: "Mapping[str, str]", job: Job) -> list[str]:
+    """The job's environment, `NAME=value` each: what --export lets through, and what sbatch adds."""
+    wanted = job.export
+    if job.export_file:
+        chosen = _read_environment_file(job.export_file)
+    elif wanted is None or wanted.upper() == "ALL":
+        chosen = dict(environ)
+    elif wanted.upper() in {"NONE", "NIL"}:
+        chosen = {name: value for name, value in environ.items() if name.startswith("SLURM_")}
+    else:
+        chosen = {name: value for name, value in environ.items() if name.startswith("SLURM_")}
+        for word in wanted.split(","):
+            name, equals, value = word.partition("=")
+            if word.upper() == "ALL":
+                chosen |= environ
+            elif equals:
+                chosen[name] = value
+            elif name in environ:
+                chosen[name] = environ[name]
+    for name in ("SBATCH_EXPORT", "SLURM_EXPORT_ENV"):
+        chosen.pop(name, None)
+    return [f"{name}={value}" for name, value in {**chosen, **_added(job)}.items()]
+
+
+def _added(job: Job) -> dict[str, str]:
+    """Variables that sbatch itself sets, for the script and for srun within it."""
+    spec = job.spec
+    umask = os.umask(0)
+    os.umask(umask)
+    added = {
+        "SLURM_SUBMIT_DIR": os.getcwd(),
+        "SLURM_SUBMIT_HOST": os.uname().nodename.partition(".")[0],
+        "SLURM_JOB_NAME": spec["name"],
+        "SLURM_PRIO_PROCESS": "0",
+        "SLURM_UMASK": f"{umask:04o}",
+    }
+    if job.export is not None and job.export.upper() != "ALL":
+        added["SLURM_EXPORT_ENV"] = job.export
+    for name, field in (
+        ("SLURM_NTASKS", "num_tasks"),
+        ("SLURM_NPROCS", "num_tasks"),
+        ("SLURM_CPUS_PER_TASK", "cpus_per_task"),
+        ("SLURM_NTASKS_PER_NODE", "ntasks_per_node"),
+        ("SLURM_MEM_PER_NODE", "mem_per_node_mb"),
+        ("SLURM_MEM_PER_CPU", "mem_per_cpu_mb"),
+        ("SLURM_DISTRIBUTION", "distribution"),
+    ):
+        if spec.get(field) not in {None, ""}:
+            added[name] = str(spec[field])
+    if "num_tasks" not in spec and spec.get("ntasks_per_node") and spec.get("min_nodes"):
+        added["SLURM_NTASKS"] = added["SLURM_NPROCS"] = str(spec["ntasks_per_node"] * spec["min_nodes"])
+    return added
+
+
+def _read_environment_file(path: str) -> dict[str, str]:
+    """--export-file: `NAME=value` each, ended by null bytes (as `env -0` writes), from a file or a file descriptor."""
+    try:
+        with open(int(path) if path.isdigit() else path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read()
+    except OSError as error:
+        raise BadOptionError(f"Unable to open file {path}: {error.strerror}", 1) from None
+    pairs = (entry.partition("=") for entry in text.split("\0") if "=" in entry)
+    return {name: value for name, _, value in pairs}
+
+
+def _await_end(job_id: int, context: Context) -> int:
+    """--wait: the job's exit code, when it has one."""
+    pause, longest = _POLL_S
+    columns = ["state", "flags", "exit_code", "exit_signal"]
+    seen: list[list[int]] = []
+    while True:
+        try:
+            rows: list[list[int]] = context.client.query("jobs", columns, {"job_id": [job_id]}).rows
+            rows = rows + context.client.query("jobs", columns, {"array_job_id": [job_id]}).rows
+        except RefusedError:
+            time.sleep(longest)
+            continue
+        if not rows or all(row[0] >= COMPLETED and not row[1] & COMPLETING for row in rows):  # no rows: it ended so long ago that it is forgotten
+            return max((signal + 128 if signal else code for _, _, code, signal in rows or seen), default=0)
+        seen = rows
+        time.sleep(pause)
+        pause = min(pause * 2, longest)
+
+
+def main() -> int:
+    """Run as a program; does not return."""
+    return run("sbatch", sbatch, USAGE_EXIT)
+
+
+if __name__ == "__main__":
+    main()

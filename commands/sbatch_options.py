@@ -1,0 +1,502 @@
+"""sbatch's options, and what each does to the job's specification. Follows sbatch(1) of 22.05.
+
+Place: under sbatch; pure but for names of users and files that an option may name. One table serves the command line, SBATCH_* variables and
+`#SBATCH` lines; `Job.apply` takes an option from any of them.
+"""
+
+import os
+
+from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable
+from understudy.model.times import parse_limit, parse_memory, parse_signal_option, parse_time, whole_minutes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+OPTIONS = OptionTable(
+    [
+        Option("account", "A", REQUIRED, "NAME: charge this account", env="SBATCH_ACCOUNT"),
+        Option("acctg-freq", "", REQUIRED, "LIST: how often to sample accounting data", env="SBATCH_ACCTG_FREQ"),
+        Option("array", "a", REQUIRED, "INDEXES: a job array with these task numbers", env="SBATCH_ARRAY_INX"),
+        Option("batch", "", REQUIRED, "LIST: features of the node that runs the script", env="SBATCH_BATCH"),
+        Option("begin", "b", REQUIRED, "TIME: not before then"),
+        Option("bb", "", REQUIRED, "SPEC: burst buffer"),
+        Option("bbf", "", REQUIRED, "FILE: with a burst buffer specification"),
+        Option("cluster-constraint", "", REQUIRED, "LIST: features of clusters"),
+        Option("chdir", "D", REQUIRED, "FOLDER: where the script runs"),
+        Option("cluster", "", REQUIRED, "", dest="clusters"),
+        Option("clusters", "M", REQUIRED, "LIST: clusters to submit to", env="SBATCH_CLUSTERS SLURM_CLUSTERS"),
+        Option("comment", "", REQUIRED, "TEXT: any"),
+        Option("container", "", REQUIRED, "PATH: OCI bundle", env="SBATCH_CONTAINER"),
+        Option("context", "", REQUIRED, ""),
+        Option("contiguous", "", NONE, "nodes must follow one another"),
+        Option("constraint", "C", REQUIRED, "LIST: features that nodes must have", env="SBATCH_CONSTRAINT"),
+        Option("core-spec", "S", REQUIRED, "COUNT: cores left to the system", env="SBATCH_CORE_SPEC"),
+        Option("cores-per-socket", "", REQUIRED, "COUNT: at least, on each socket"),
+        Option("cpu-freq", "", REQUIRED, "SPEC: CPU frequency"),
+        Option("cpus-per-gpu", "", REQUIRED, "COUNT: for each GPU", env="SBATCH_CPUS_PER_GPU"),
+        Option("cpus-per-task", "c", REQUIRED, "COUNT: for each task"),
+        Option("deadline", "", REQUIRED, "TIME: give up when it cannot end by then"),
+        Option("delay-boot", "", REQUIRED, "MINUTES: before nodes are rebooted for a feature", env="SBATCH_DELAY_BOOT"),
+        Option("dependency", "d", REQUIRED, "LIST: wait for other jobs"),
+        Option("distribution", "m", REQUIRED, "TYPE: how tasks go to nodes", env="SBATCH_DISTRIBUTION"),
+        Option("error", "e", REQUIRED, "FILE: for standard error", env="SBATCH_ERROR"),
+        Option("exclude", "x", REQUIRED, "HOSTS: not there"),
+        Option("exclusive", "", OPTIONAL, "WHO: share nodes with no other job", env="SBATCH_EXCLUSIVE"),
+        Option("export", "", REQUIRED, "NAMES: environment variables for the job", env="SBATCH_EXPORT"),
+        Option("export-file", "", REQUIRED, "FILE: with environment variables"),
+        Option("extra-node-info", "B", REQUIRED, "S[:C[:T]]: sockets, cores, threads"),
+        Option("get-user-env", "", OPTIONAL, "SECONDS: take the user's login environment", env="SBATCH_GET_USER_ENV"),
+        Option("gid", "", REQUIRED, "GROUP: run under this group (root only)"),
+        Option("gpu-bind", "", REQUIRED, "SPEC: tasks to GPUs", env="SBATCH_GPU_BIND"),
+        Option("gpu-freq", "", REQUIRED, "SPEC: GPU frequency", env="SBATCH_GPU_FREQ"),
+        Option("gpus", "G", REQUIRED, "[TYPE:]COUNT: for the job", env="SBATCH_GPUS"),
+        Option("gpus-per-node", "", REQUIRED, "[TYPE:]COUNT: for each node", env="SBATCH_GPUS_PER_NODE"),
+        Option("gpus-per-socket", "", REQUIRED, "[TYPE:]COUNT: for each socket"),
+        Option("gpus-per-task", "", REQUIRED, "[TYPE:]COUNT: for each task", env="SBATCH_GPUS_PER_TASK"),
+        Option("gres", "", REQUIRED, "LIST: generic resources of each node", env="SBATCH_GRES"),
+        Option("gres-flags", "", REQUIRED, "FLAGS: on generic resources", env="SBATCH_GRES_FLAGS"),
+        Option("help", "h", NONE, "print this text"),
+        Option("hint", "", REQUIRED, "KIND: of application", env="SBATCH_HINT SLURM_HINT"),
+        Option("hold", "H", NONE, "submit held"),
+        Option("ignore-pbs", "", NONE, "leave #PBS lines alone", env="SBATCH_IGNORE_PBS"),
+        Option("input", "i", REQUIRED, "FILE: for standard input", env="SBATCH_INPUT"),
+        Option("job-name", "J", REQUIRED, "NAME: of the job", env="SBATCH_JOB_NAME"),
+        Option("kill-on-invalid-dep", "", REQUIRED, "yes|no: end when a dependency cannot be met"),
+        Option("licenses", "L", REQUIRED, "LIST: of licences"),
+        Option("mail-type", "", REQUIRED, "LIST: events to mail"),
+        Option("mail-user", "", REQUIRED, "WHO: gets mail"),
+        Option("mcs-label", "", REQUIRED, "LABEL: MCS"),
+        Option("mem", "", REQUIRED, "SIZE: memory on each node", env="SBATCH_MEM_PER_NODE"),
+        Option("mem-bind", "", REQUIRED, "SPEC: tasks to memory", env="SBATCH_MEM_BIND"),
+        Option("mem-per-cpu", "", REQUIRED, "SIZE: memory for each CPU", env="SBATCH_MEM_PER_CPU"),
+        Option("mem-per-gpu", "", REQUIRED, "SIZE: memory for each GPU", env="SBATCH_MEM_PER_GPU"),
+        Option("mincpus", "", REQUIRED, "COUNT: CPUs on each node, at least"),
+        Option("network", "", REQUIRED, "SPEC: of the network", env="SBATCH_NETWORK"),
+        Option("nice", "", OPTIONAL, "VALUE: lower the priority by it"),
+        Option("no-kill", "k", OPTIONAL, "off: go on when a node fails", env="SBATCH_NO_KILL"),
+        Option("no-requeue", "", NONE, "never requeue", env="SBATCH_NO_REQUEUE"),
+        Option("nodefile", "F", REQUIRED, "FILE: with hosts"),
+        Option("nodelist", "w", REQUIRED, "HOSTS: there"),
+        Option("nodes", "N", REQUIRED, "MIN[-MAX]: number of nodes"),
+        Option("ntasks", "n", REQUIRED, "COUNT: of tasks"),
+        Option("ntasks-per-core", "", REQUIRED, "COUNT: at most, on each core"),
+        Option("ntasks-per-gpu", "", REQUIRED, "COUNT: for each GPU"),
+        Option("ntasks-per-node", "", REQUIRED, "COUNT: on each node"),
+        Option("ntasks-per-socket", "", REQUIRED, "COUNT: at most, on each socket"),
+        Option("ntasks-per-tres", "", REQUIRED, "", dest="ntasks_per_gpu"),
+        Option("open-mode", "", REQUIRED, "append|truncate: output files", env="SBATCH_OPEN_MODE"),
+        Option("output", "o", REQUIRED, "FILE: for standard output", env="SBATCH_OUTPUT"),
+        Option("overcommit", "O", NONE, "more tasks than CPUs", env="SBATCH_OVERCOMMIT"),
+        Option("oversubscribe", "s", NONE, "share resources with other jobs"),
+        Option("parsable", "", NONE, "print the job's number alone"),
+        Option("partition", "p", REQUIRED, "LIST: of partitions", env="SBATCH_PARTITION"),
+        Option("power", "", REQUIRED, "FLAGS: power management", env="SBATCH_POWER"),
+        Option("prefer", "", REQUIRED, "LIST: features that nodes should have"),
+        Option("priority", "", REQUIRED, "VALUE: set the priority"),
+        Option("profile", "", REQUIRED, "LIST: what to profile", env="SBATCH_PROFILE"),
+        Option("propagate", "", OPTIONAL, "LIST: limits to hand on"),
+        Option("qos", "q", REQUIRED, "NAME: quality of service", env="SBATCH_QOS"),
+        Option("quiet", "Q", NONE, "print errors only"),
+        Option("reboot", "", NONE, "reboot nodes first"),
+        Option("requeue", "", NONE, "may be requeued", env="SBATCH_REQUEUE"),
+        Option("reservation", "", REQUIRED, "NAME: run in it", env="SBATCH_RESERVATION"),
+        Option("signal", "", REQUIRED, "[{R|B}:]SIGNAL[@SECONDS]: before the time limit", env="SBATCH_SIGNAL"),
+        Option("sockets-per-node", "", REQUIRED, "COUNT: at least, on each node"),
+        Option("spread-job", "", NONE, "over as many nodes as possible", env="SBATCH_SPREAD_JOB"),
+        Option("switches", "", REQUIRED, "COUNT[@TIME]: of network switches", env="SBATCH_REQ_SWITCH"),
+        Option("tasks-per-node", "", REQUIRED, "", dest="ntasks_per_node"),
+        Option("test-only", "", NONE, "check, and say when it could start; submit nothing"),
+        Option("thread-spec", "", REQUIRED, "COUNT: threads left to the system", env="SBATCH_THREAD_SPEC"),
+        Option("threads-per-core", "", REQUIRED, "COUNT: to use on each core", env="SBATCH_THREADS_PER_CORE"),
+        Option("time", "t", REQUIRED, "LIMIT: run time", env="SBATCH_TIMELIMIT"),
+        Option("time-min", "", REQUIRED, "LIMIT: least run time that is of use"),
+        Option("tmp", "", REQUIRED, "SIZE: temporary disk on each node"),
+        Option("uid", "", REQUIRED, "USER: run as this user (root only)"),
+        Option("use-min-nodes", "", NONE, "of a range of nodes rather few", env="SBATCH_USE_MIN_NODES"),
+        Option("usage", "", NONE, "print a short summary of the options"),
+        Option("verbose", "v", NONE, "say more"),
+        Option("version", "V", NONE, "print the version"),
+        Option("wait", "W", NONE, "end when the job ends, with its exit code", env="SBATCH_WAIT"),
+        Option("wait-all-nodes", "", REQUIRED, "0|1: begin when all nodes are ready", env="SBATCH_WAIT_ALL_NODES"),
+        Option("wckey", "", REQUIRED, "KEY: workload characterisation", env="SBATCH_WCKEY"),
+        Option("wrap", "", REQUIRED, "COMMAND: instead of a script"),
+    ]
+)
+
+USAGE_LINE = "sbatch [OPTIONS...] script [ARGUMENTS...]"
+DEFAULT_NICE = 100  # of --nice without a value
+_MAIL_TYPES = (
+    "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT", "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50",
+    "ARRAY_TASKS",
+)  # fmt: skip
+_ALL_MAIL = "INVALID_DEPEND,BEGIN,END,FAIL,REQUEUE,STAGE_OUT"
+
+
+class BadOptionError(Exception):
+    """A value that sbatch refuses. `lines` come before the error; `exit_code` is 255 for most options, 1 for numbers."""
+
+    def __init__(self, text: str, exit_code: int = 255, *lines: str) -> None:
+        self.text = text
+        self.exit_code = exit_code
+        self.lines = lines
+        super().__init__(text)
+
+
+class Job:
+    """What the options ask for: fields of the message JobSpec, and what sbatch itself does with them."""
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+        self.spec: dict[str, Any] = {}
+        self.extra: dict[str, str] = {}
+        self.begin = ""  # texts; the cluster's clock decides what they mean
+        self.deadline = ""
+        self.wrap: str | None = None
+        self.export: str | None = None
+        self.export_file = ""
+        self.user_id = -1
+        self.group_id = -1
+        self.flags: set[str] = set()  # dest of options without further meaning for the job
+
+    def apply(self, option: Option, value: str | None) -> None:
+        """Take one option.
+
+        Raises:
+            BadOptionError: a value that it cannot have.
+        """
+        action = _ACTIONS.get(option.dest)
+        if action is None:
+            self.extra[option.dest] = "1" if value is None else value
+        else:
+            action(self, option, value or "")
+
+
+def _text(field: str) -> "Callable[[Job, Option, str], None]":
+    def set_text(job: Job, _option: Option, value: str) -> None:
+        job.spec[field] = value
+
+    return set_text
+
+
+def _count(field: str, least: int = 1) -> "Callable[[Job, Option, str], None]":
+    def set_count(job: Job, option: Option, value: str) -> None:
+        job.spec[field] = number(option.long, value, least)
+
+    return set_count
+
+
+def _flag(field: str, *, value: bool = True) -> "Callable[[Job, Option, str], None]":
+    def set_flag(job: Job, _option: Option, _value: str) -> None:
+        job.spec[field] = value
+
+    return set_flag
+
+
+def _own(job: Job, option: Option, _value: str) -> None:
+    job.flags.add(option.dest)
+
+
+def _own_text(field: str) -> "Callable[[Job, Option, str], None]":
+    def set_text(job: Job, _option: Option, value: str) -> None:
+        setattr(job, field, value)
+
+    return set_text
+
+
+def number(name: str, value: str, least: int = 1) -> int:
+    """A whole number.
+
+    Raises:
+        BadOptionError: another text, or too small.
+    """
+    if not value.isdigit() or int(value) < least or int(value) > 0x7FFFFFFF:
+        raise BadOptionError(f'Invalid numeric value "{value}" for --{name}.', 1)
+    return int(value)
+
+
+def _bad(option: Option, *lines: str) -> BadOptionError:
+    return BadOptionError(f"Invalid --{option.long} specification", 255, *lines)
+
+
+def _nodes(job: Job, _option: Option, value: str) -> None:
+    least, dash, most = value.partition("-")
+    counts = []
+    for text in (least, most if dash else least):
+        digits, scale = (text[:-1], 1024) if text[-1:] in {"k", "K"} else (text, 1)
+        if not digits.isdigit():
+            raise BadOptionError(f'"{value}" is not a valid node count')
+        counts.append(int(digits) * scale)
+    if counts[1] < counts[0]:
+        raise BadOptionError(f"Maximum node count {counts[1]} is less than minimum node count {counts[0]}")
+    job.spec["min_nodes"], job.spec["max_nodes"] = counts
+
+
+def _limit(field: str) -> "Callable[[Job, Option, str], None]":
+    def set_limit(job: Job, option: Option, value: str) -> None:
+        try:
+            seconds = parse_limit(value)
+        except ValueError:
+            raise _bad(option) from None
+        job.spec[field] = -1 if not seconds else whole_minutes(seconds)  # 0 asks for no limit, too
+
+    return set_limit
+
+
+def _memory(field: str) -> "Callable[[Job, Option, str], None]":
+    def set_memory(job: Job, option: Option, value: str) -> None:
+        try:
+            amount = parse_memory(value)
+        except ValueError:
+            raise _bad(option) from None
+        if field in {"mem_per_node_mb", "mem_per_cpu_mb"}:
+            job.spec.pop("mem_per_node_mb", None)
+            job.spec.pop("mem_per_cpu_mb", None)
+        job.spec[field] = amount
+
+    return set_memory
+
+
+def _moment(field: str) -> "Callable[[Job, Option, str], None]":
+    def set_moment(job: Job, option: Option, value: str) -> None:
+        try:
+            parse_time(value, job.now)
+        except ValueError:
+            raise _bad(option, f"Invalid time specification (pos=0): {value}") from None
+        setattr(job, field, value)
+
+    return set_moment
+
+
+def _signal(job: Job, option: Option, value: str) -> None:
+    try:
+        signal, seconds, batch_only, _reservation = parse_signal_option(value)
+    except ValueError:
+        raise _bad(option) from None
+    job.spec["kill_signal"], job.spec["kill_signal_before_s"], job.spec["kill_signal_batch"] = signal, seconds, batch_only
+
+
+def _nice(job: Job, _option: Option, value: str) -> None:
+    digits = value.removeprefix("-").removeprefix("+")
+    amount = int(digits) if digits.isdigit() else 0
+    job.spec["nice"] = DEFAULT_NICE if not value else -amount if value.startswith("-") else amount
+
+
+def _priority(job: Job, _option: Option, value: str) -> None:
+    job.spec["priority"] = int(value) if value.isdigit() else 0xFFFFFFFF if value.upper() == "TOP" else 0
+
+
+def _exclusive(job: Job, option: Option, value: str) -> None:
+    if value not in {"", "exclusive", "user", "mcs"}:
+        raise _bad(option)
+    if value in {"user", "mcs"}:
+        job.extra["exclusive"] = value
+    else:
+        job.spec["exclusive"] = True
+
+
+def _no_kill(job: Job, option: Option, value: str) -> None:
+    if value.lower() not in {"", "off", "no", "1", "yes"}:
+        raise _bad(option)
+    job.spec["no_kill"] = value.lower() not in {"off", "no"}
+
+
+def _mail_type(job: Job, option: Option, value: str) -> None:
+    words = [word.upper() for word in value.split(",") if word]
+    if not words or any(word not in _MAIL_TYPES for word in words):
+        raise _bad(option)
+    if "NONE" in words:
+        job.spec["mail_type"] = ""
+        return
+    if "ALL" in words:
+        words = [*_ALL_MAIL.split(","), *(word for word in words if word != "ALL")]
+    job.spec["mail_type"] = ",".join(dict.fromkeys(words))
+
+
+def _open_mode(job: Job, option: Option, value: str) -> None:
+    if value not in {"a", "append", "t", "truncate"}:
+        raise _bad(option)
+    job.spec["open_mode"] = "append" if value.startswith("a") else "truncate"
+
+
+def _distribution(job: Job, option: Option, value: str) -> None:
+    kinds, _, flags = value.partition(",")
+    first, *others = kinds.split(":")
+    if first.startswith("plane="):
+        is_good = first[6:].isdigit()
+    else:
+        is_good = first in {"block", "cyclic", "arbitrary", "*"} and all(word in {"block", "cyclic", "fcyclic", "*"} for word in others)
+    if not is_good or any(flag.lower() not in {"pack", "nopack"} for flag in flags.split(",") if flag):
+        raise _bad(option)
+    job.spec["distribution"] = value
+
+
+def _gres(job: Job, _option: Option, value: str) -> None:
+    if value == "help":
+        job.flags.add("gres_help")
+    else:
+        job.spec["gres"] = "" if value.lower() == "none" else value
+
+
+def _node_file(job: Job, option: Option, value: str) -> None:
+    try:
+        with open(value, encoding="utf-8") as file:
+            words = file.read().replace(",", " ").split()
+    except OSError as error:
+        raise BadOptionError(
+            "Invalid --nodefile node file", 255, f"sbatch: error: slurm_allocate_resources error opening file {value}, {error.strerror}"
+        ) from None
+    del option
+    job.spec["required_nodes"] = ",".join(words)
+
+
+def _node_list(job: Job, option: Option, value: str) -> None:
+    if "/" in value:
+        _node_file(job, option, value)
+    else:
+        job.spec["required_nodes"] = value
+        if not value:
+            job.spec["min_nodes"] = 0  # refused by the controller as a bad node count
+
+
+def _user(job: Job, option: Option, value: str) -> None:
+    import pwd
+
+    try:
+        entry = pwd.getpwuid(int(value)) if value.isdigit() else pwd.getpwnam(value)
+    except KeyError:
+        raise _bad(option) from None
+    job.user_id = entry.pw_uid
+    if job.group_id < 0:
+        job.group_id = entry.pw_gid
+
+
+def _group(job: Job, option: Option, value: str) -> None:
+    import grp
+
+    try:
+        job.group_id = (grp.getgrgid(int(value)) if value.isdigit() else grp.getgrnam(value)).gr_gid
+    except KeyError:
+        raise _bad(option) from None
+
+
+def _chdir(job: Job, _option: Option, value: str) -> None:
+    job.spec["work_dir"] = os.path.abspath(value)
+
+
+def _node_info(job: Job, option: Option, value: str) -> None:
+    names = ("sockets_per_node", "cores_per_socket", "threads_per_core")
+    words = ("first", "second", "third")
+    for name, which, part in zip(names, words, value.split(":"), strict=False):
+        least = part.partition("-")[0]
+        if part == "*":
+            continue
+        if not least.isdigit():
+            raise BadOptionError(f'Invalid numeric value "{part}" for {which} arg of -{option.short}.', 1)
+        if name == "threads_per_core":
+            job.spec[name] = int(least)
+        else:
+            job.extra[name] = least
+
+
+def _extra_count(job: Job, option: Option, value: str) -> None:
+    job.extra[option.dest] = str(number(option.long, value))
+
+
+def _switches(job: Job, option: Option, value: str) -> None:
+    job.extra["switches"] = value
+    number(option.long, value.partition("@")[0], 0)
+
+
+def _kill_on_invalid(job: Job, option: Option, value: str) -> None:
+    if value.lower() not in {"yes", "no"}:
+        raise _bad(option)
+    job.extra["kill_on_invalid_dep"] = value.lower()
+
+
+def _wait_all(job: Job, option: Option, value: str) -> None:
+    number(option.long, value, 0)
+    job.extra[option.dest] = value
+
+
+def _hint(job: Job, _option: Option, value: str) -> None:
+    if value not in {"compute_bound", "memory_bound", "multithread", "nomultithread"}:
+        raise BadOptionError(f'unrecognized --hint argument "{value}", see --hint=help', 1)
+    job.extra["hint"] = value
+    if value == "nomultithread":
+        job.spec["threads_per_core"] = 1
+
+
+_ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
+    "account": _text("account"),
+    "array": _text("array"),
+    "begin": _moment("begin"),
+    "chdir": _chdir,
+    "comment": _text("comment"),
+    "constraint": _text("features"),
+    "contiguous": _flag("contiguous"),
+    "cores_per_socket": _extra_count,
+    "cpus_per_task": _count("cpus_per_task"),
+    "deadline": _moment("deadline"),
+    "dependency": _text("dependency"),
+    "distribution": _distribution,
+    "error": _text("std_err"),
+    "exclude": _text("excluded_nodes"),
+    "exclusive": _exclusive,
+    "export": _own_text("export"),
+    "export_file": _own_text("export_file"),
+    "extra_node_info": _node_info,
+    "gid": _group,
+    "gres": _gres,
+    "help": _own,
+    "hint": _hint,
+    "hold": _flag("hold"),
+    "ignore_pbs": _own,
+    "input": _text("std_in"),
+    "job_name": _text("name"),
+    "kill_on_invalid_dep": _kill_on_invalid,
+    "licenses": _text("licenses"),
+    "mail_type": _mail_type,
+    "mail_user": _text("mail_user"),
+    "mem": _memory("mem_per_node_mb"),
+    "mem_per_cpu": _memory("mem_per_cpu_mb"),
+    "mincpus": _count("min_cpus_node"),
+    "nice": _nice,
+    "no_kill": _no_kill,
+    "no_requeue": _flag("requeue", value=False),
+    "nodefile": _node_file,
+    "nodelist": _node_list,
+    "nodes": _nodes,
+    "ntasks": _count("num_tasks"),
+    "ntasks_per_core": _count("ntasks_per_core"),
+    "ntasks_per_node": _count("ntasks_per_node"),
+    "ntasks_per_socket": _count("ntasks_per_socket"),
+    "open_mode": _open_mode,
+    "output": _text("std_out"),
+    "overcommit": _flag("overcommit"),
+    "oversubscribe": _flag("oversubscribe"),
+    "parsable": _own,
+    "partition": _text("partition"),
+    "priority": _priority,
+    "qos": _text("qos"),
+    "quiet": _own,
+    "requeue": _flag("requeue"),
+    "reservation": _text("reservation"),
+    "signal": _signal,
+    "sockets_per_node": _extra_count,
+    "switches": _switches,
+    "test_only": _own,
+    "threads_per_core": _count("threads_per_core"),
+    "time": _limit("time_limit_s"),
+    "time_min": _limit("time_min_s"),
+    "tmp": _memory("tmp_disk_mb"),
+    "uid": _user,
+    "usage": _own,
+    "verbose": _own,
+    "version": _own,
+    "wait": _own,
+    "wait_all_nodes": _wait_all,
+    "wckey": _text("wckey"),
+    "wrap": _own_text("wrap"),
+}

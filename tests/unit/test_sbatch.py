@@ -1,0 +1,251 @@
+"""sbatch: what it asks of the controller for given options, variables and scripts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from fake_controller import NOW, FakeClient, Outcome, record, run_command
+
+from understudy.commands.batch_script import ScriptError, directives, pbs_options
+from understudy.commands.client import RefusedError
+from understudy.commands.sbatch import USAGE_EXIT, sbatch
+from understudy.commands.sbatch_options import _ACTIONS, OPTIONS
+from understudy.protocol.messages import JobSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def submit(*arguments: str, environ: dict[str, str] | None = None, stdin: str = "") -> tuple[Outcome, JobSpec | None, str]:
+    """The outcome, and the specification and the script that were sent."""
+    client = FakeClient(ping=[record("ping", host="h")])
+    client.answers["SubmitJob"] = [7301, ""]
+    outcome = run_command(sbatch, *arguments, client=client, environ=environ, stdin=stdin)
+    if not client.asked:
+        return outcome, None, ""
+    message, fields = client.asked[-1]
+    assert message == "SubmitJob"
+    return outcome, msgspec.convert(fields["spec"], JobSpec), fields["script"]
+
+
+def spec_of(*arguments: str, environ: dict[str, str] | None = None) -> JobSpec:
+    outcome, spec, _ = submit(*arguments, "--wrap", "true", environ=environ)
+    assert spec is not None, outcome.err
+    return spec
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "job.sh"
+
+
+def test_every_action_belongs_to_an_option_and_sets_a_field_of_the_specification() -> None:
+    assert _ACTIONS.keys() <= {option.dest for option in OPTIONS.options}
+
+
+def test_a_wrapped_command_becomes_a_script() -> None:
+    outcome, spec, text = submit("--wrap", "echo hello")
+    assert (outcome.code, outcome.out) == (0, "Submitted batch job 7301\n")
+    assert spec is not None
+    assert (spec.name, spec.command) == ("wrap", "")
+    assert text.startswith("#!/bin/sh\n")
+    assert text.endswith("\necho hello\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["-N2"], {"min_nodes": 2, "max_nodes": 2}),
+        (["-N1-3"], {"min_nodes": 1, "max_nodes": 3}),
+        (["-N1k"], {"min_nodes": 1024, "max_nodes": 1024}),
+        (["-n3", "-c2"], {"num_tasks": 3, "cpus_per_task": 2}),
+        (["-t", "5"], {"time_limit_s": 300}),
+        (["-t", "1-00:00:30"], {"time_limit_s": 86460}),
+        (["-t0"], {"time_limit_s": -1}),
+        (["--mem=1G"], {"mem_per_node_mb": 1024}),
+        (["--mem=2048K"], {"mem_per_node_mb": 2}),
+        (["--mem-per-cpu=1500M"], {"mem_per_cpu_mb": 1500}),
+        (["--mem=0"], {"mem_per_node_mb": 0}),
+        (["--nice"], {"nice": 100}),
+        (["--nice=-50"], {"nice": -50}),
+        (["--exclusive"], {"exclusive": True}),
+        (["--exclusive=user"], {"exclusive": False, "extra": {"exclusive": "user"}}),
+        (["--no-requeue"], {"requeue": False}),
+        (["-H", "--requeue"], {"hold": True, "requeue": True}),
+        (["--signal=B:USR1@120"], {"kill_signal": 10, "kill_signal_before_s": 120, "kill_signal_batch": True}),
+        (["--mail-type=end,fail", "--mail-user=me"], {"mail_type": "END,FAIL", "mail_user": "me"}),
+        (["-B", "2:*:1"], {"threads_per_core": 1, "extra": {"sockets_per_node": "2"}}),
+        (["--begin=now+60"], {"begin_time": NOW + 60}),
+        (["--tmp=1G", "--mincpus=3"], {"tmp_disk_mb": 1024, "min_cpus_node": 3}),
+        (["-d", "afterok:17", "-a", "1-9%2"], {"dependency": "afterok:17", "array": "1-9%2"}),
+        (["--reboot", "--gpus=2"], {"extra": {"reboot": "1", "gpus": "2"}}),
+        (["--tasks-per-node=2"], {"ntasks_per_node": 2}),
+        (["-w", "n[1-2]", "-x", "n3", "-C", "fast"], {"required_nodes": "n[1-2]", "excluded_nodes": "n3", "features": "fast"}),
+        (["-k", "-O", "-s", "--contiguous"], {"no_kill": True, "overcommit": True, "oversubscribe": True, "contiguous": True}),
+    ],
+)
+def test_options_fill_the_specification(arguments: list[str], expected: dict[str, object]) -> None:
+    spec = spec_of(*arguments)
+    assert {name: getattr(spec, name) for name in expected} == expected
+
+
+def test_the_command_line_wins_over_variables_and_these_over_the_script(script: Path) -> None:
+    script.write_text("#!/bin/bash\n#SBATCH -J script -t 5 -p one --comment='two words'\ntrue\n#SBATCH -J late\n")
+    _, spec, _ = submit("-t", "3", "job.sh", "a", "b c", environ={"SBATCH_JOB_NAME": "env", "SBATCH_TIMELIMIT": "8"})
+    assert spec is not None
+    assert (spec.name, spec.time_limit_s, spec.partition, spec.comment) == ("env", 180, "one", "two words")
+    assert spec.command == str(script)
+    assert spec.arguments == ["a", "b c"]
+
+
+def test_options_behind_the_script_are_its_arguments(script: Path) -> None:
+    script.write_text("#!/bin/sh\n")
+    _, spec, _ = submit("-J", "x", "./job.sh", "-J", "y")
+    assert spec is not None
+    assert (spec.name, spec.arguments, spec.command) == ("x", ["-J", "y"], "./job.sh")
+
+
+def test_a_script_may_come_from_standard_input() -> None:
+    _, spec, text = submit("-H", stdin="#!/bin/bash\n#SBATCH -J fromstdin\ntrue\n")
+    assert spec is not None
+    assert (spec.name, spec.command) == ("fromstdin", "")
+    assert text == "#!/bin/bash\n#SBATCH -J fromstdin\ntrue\n"
+
+
+def test_pbs_lines_are_read_unless_told_otherwise(script: Path) -> None:
+    script.write_text("#!/bin/bash\n#PBS -N pbsname\n#PBS -l nodes=2,walltime=0:10:00\ntrue\n")
+    _, spec, _ = submit("job.sh")
+    assert spec is not None
+    assert (spec.name, spec.min_nodes, spec.time_limit_s) == ("pbsname", 2, 600)
+    _, spec, _ = submit("--ignore-pbs", "job.sh")
+    assert spec is not None
+    assert (spec.name, spec.min_nodes) == ("job.sh", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("echo no shebang\n", ("sbatch: error: This does not look like a batch script.  The first\n"
+         "sbatch: error: line must start with #! followed by the path to an interpreter.\nsbatch: error: For instance: #!/bin/sh\n")),
+        ("", "sbatch: error: Batch script is empty!\n"),
+        ("#!/bin/bash\r\ntrue\r\n", ("sbatch: error: Batch script contains DOS line breaks (\\r\\n)\n"
+         "sbatch: error: instead of expected UNIX line breaks (\\n).\n")),
+        ('#!/bin/sh\n#SBATCH -t "5\n', 'sbatch: fatal: job.sh: line 2: Unmatched `"` in [ "5]\n'),
+    ],
+)  # fmt: skip
+def test_scripts_that_are_none_are_refused_in_slurms_words(script: Path, text: str, error: str) -> None:
+    script.write_text(text, newline="")
+    outcome, spec, _ = submit("job.sh")
+    assert (outcome.code, outcome.err.replace(f"{script.parent}/", ""), spec) == (1, error, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "error"),
+    [
+        ("--foo", 255, "sbatch: unrecognized option '--foo'\nTry \"sbatch --help\" for more information\n"),
+        ("-N", 255, "sbatch: option requires an argument -- 'N'\nTry \"sbatch --help\" for more information\n"),
+        ("foo", 255, "sbatch: error: Invalid directive found in batch script: foo\n"),
+        ("-t x", 255, "sbatch: error: Invalid --time specification\n"),
+    ],
+)
+def test_bad_directives_are_refused_in_slurms_words(script: Path, line: str, code: int, error: str) -> None:
+    script.write_text(f"#!/bin/sh\n#SBATCH {line}\n")
+    client = FakeClient()
+    outcome = run_command(sbatch, "job.sh", client=client, usage_exit=USAGE_EXIT)
+    assert (outcome.code, outcome.err, client.asked) == (code, error, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "error"),
+    [
+        (["-n", "abc"], 1, 'Invalid numeric value "abc" for --ntasks.'),
+        (["-c", "0"], 1, 'Invalid numeric value "0" for --cpus-per-task.'),
+        (["-N", "x"], 255, '"x" is not a valid node count'),
+        (["-N", "3-2"], 255, "Maximum node count 2 is less than minimum node count 3"),
+        (["--mem=abc"], 255, "Invalid --mem specification"),
+        (["--signal=foo"], 255, "Invalid --signal specification"),
+        (["--mail-type=x"], 255, "Invalid --mail-type specification"),
+        (["--open-mode=x"], 255, "Invalid --open-mode specification"),
+        (["--exclusive=foo"], 255, "Invalid --exclusive specification"),
+        (["-m", "foo"], 255, "Invalid --distribution specification"),
+        (["-B", "x"], 1, 'Invalid numeric value "x" for first arg of -B.'),
+        (["--uid=nosuchuser"], 255, "Invalid --uid specification"),
+        (["--kill-on-invalid-dep=x"], 255, "Invalid --kill-on-invalid-dep specification"),
+    ],
+)
+def test_bad_values_are_refused_in_slurms_words(arguments: list[str], code: int, error: str) -> None:
+    outcome, spec, _ = submit(*arguments, "--wrap", "x")
+    assert (outcome.code, outcome.err, spec) == (code, f"sbatch: error: {error}\n", None)
+
+
+def test_a_bad_time_is_shown_with_its_place() -> None:
+    outcome, _, _ = submit("--begin=foo", "--wrap", "x")
+    assert (outcome.code, outcome.err) == (255, "Invalid time specification (pos=0): foo\nsbatch: error: Invalid --begin specification\n")
+
+
+def test_memory_per_node_and_per_cpu_exclude_each_other() -> None:
+    outcome, _, _ = submit("--mem=1", "--mem-per-cpu=1", "--wrap", "x")
+    assert (outcome.code, outcome.err) == (1, "sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.\n")
+
+
+def test_the_controllers_refusal_is_passed_on() -> None:
+    client = FakeClient()
+    client.answers["SubmitJob"] = RefusedError(2000, "Invalid partition name specified")
+    outcome = run_command(sbatch, "-p", "nosuch", "--wrap", "x", client=client)
+    assert (outcome.code, outcome.err) == (1, "sbatch: error: Batch job submission failed: Invalid partition name specified\n")
+
+
+def test_parsable_prints_the_number_alone_and_quiet_nothing() -> None:
+    assert submit("--parsable", "--wrap", "x")[0].out == "7301\n"
+    assert submit("-Q", "--wrap", "x")[0].out == ""
+
+
+@pytest.mark.parametrize(
+    ("export", "expected"),
+    [
+        ("FOO", {"FOO": "1"}),
+        ("NONE", {}),
+        ("ALL,FOO=9", {"FOO": "9", "BAR": "2"}),
+        ("NEW=x,OTHER", {"NEW": "x"}),
+        (None, {"FOO": "1", "BAR": "2"}),
+    ],
+)
+def test_export_chooses_the_environment(export: str | None, expected: dict[str, str]) -> None:
+    spec = spec_of(*([f"--export={export}"] if export else []), environ={"FOO": "1", "BAR": "2"})
+    sent = dict(entry.split("=", 1) for entry in spec.environment)
+    assert {name: value for name, value in sent.items() if not name.startswith("SLURM_")} == expected
+    assert sent["SLURM_JOB_NAME"] == "wrap"
+
+
+def test_wait_ends_with_the_jobs_exit_code() -> None:
+    client = FakeClient(jobs=[record("jobs", job_id=7301, state=5, exit_code=3)])
+    client.answers["SubmitJob"] = [7301, ""]
+    assert run_command(sbatch, "--wait", "--wrap", "exit 3", client=client).code == 3
+
+
+def test_test_only_prints_what_the_controller_foresees() -> None:
+    client = FakeClient()
+    client.answers["SubmitJob"] = [8, "Job 8 to start at 2026-01-01T00:00:00 using 1 processors on nodes n1 in partition debug"]
+    outcome = run_command(sbatch, "--test-only", "--wrap", "x", client=client)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.err == "sbatch: Job 8 to start at 2026-01-01T00:00:00 using 1 processors on nodes n1 in partition debug\n"
+    assert client.asked[0][1]["test_only"] is True
+
+
+def test_directives_end_at_the_first_command_and_comments_end_a_line() -> None:
+    text = "#!/bin/sh\n\n# a comment\n#SBATCH -N 2 # two\n##SBATCH -c4\n#SBATCH -J 'a b'c\\ d\nsleep 1\n#SBATCH -n 3\n"
+    assert directives(text, "x") == [["-N", "2"], ["-J", "a bc d"]]
+
+
+def test_a_quote_without_end_names_its_line() -> None:
+    with pytest.raises(ScriptError, match="line 2"):
+        directives("#!/bin/sh\n#SBATCH -J 'x\n", "job.sh")
+
+
+def test_pbs_resources_become_options() -> None:
+    assert pbs_options("#PBS -l nodes=2:ppn=4,mem=4gb -q long\n", "x") == [
+        ("nodes", "2"), ("ntasks-per-node", "4"), ("mem", "4g"), ("partition", "long"),
+    ]  # fmt: skip
