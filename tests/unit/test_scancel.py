@@ -1,0 +1,95 @@
+"""scancel: what it asks of the controller, and what it says of refusals."""
+
+from __future__ import annotations
+
+import pytest
+from fake_controller import FakeClient, Outcome, record, run_command
+
+from understudy.commands.client import RefusedError
+from understudy.commands.scancel import scancel
+
+JOBS = [
+    record("jobs", job_id=7301, name="a", state=1, nodes="n1", partition="debug"),
+    record("jobs", job_id=7302, name="b", state=0, partition="batch", user_id=1),
+    record("jobs", job_id=7303, name="b", state=1, nodes="n[2-3]", partition="batch"),
+    record("jobs", job_id=7304, name="b", state=3, nodes="n4", partition="batch"),
+]
+
+
+def cancel(*arguments: str, results: list[tuple[str, int, str]] | None = None, stdin: str = "") -> tuple[Outcome, list[dict[str, object]]]:
+    client = FakeClient(jobs=JOBS)
+    client.answers["CancelJobs"] = [results or []]
+    outcome = run_command(scancel, *arguments, client=client, stdin=stdin)
+    return outcome, [fields for _, fields in client.asked]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "jobs"),
+    [
+        (["7301", "7302_3", "7310_[1-4]"], ["7301", "7302_3", "7310_[1-4]"]),
+        (["7301,7302"], ["7301", "7302"]),
+        (["7310_[1,3]"], ["7310_[1,3]"]),
+        (["-n", "b"], ["7302", "7303"]),
+        (["-n", "b", "-t", "PD"], ["7302"]),
+        (["-p", "batch", "-w", "n3"], ["7303"]),
+        (["-u", "1"], ["7302"]),
+        (["-p", "batch", "7301", "7303"], ["7303"]),
+    ],
+)
+def test_jobs_are_named_or_found_by_filters(arguments: list[str], jobs: list[str]) -> None:
+    outcome, asked = cancel(*arguments)
+    assert (outcome.code, [fields["job_ids"] for fields in asked]) == (0, [jobs])
+
+
+def test_nothing_is_asked_where_nothing_matches() -> None:
+    outcome, asked = cancel("-p", "nosuch")
+    assert (outcome.code, outcome.err, asked) == (0, "", [])
+
+
+def test_a_signal_and_its_reach_are_passed_on() -> None:
+    _, asked = cancel("-b", "-s", "USR1", "7301")
+    assert (asked[0]["signal"], asked[0]["batch_only"], asked[0]["full"]) == (10, True, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ([], "scancel: error: No job identification provided\n"),
+        (["abc"], "scancel: error: Invalid job id abc\n"),
+        (["-t", "nosuch"], "Invalid job state specified: nosuch\nValid job states are PENDING, RUNNING, and SUSPENDED\n"),
+        (["-u", "nosuchuser"], "scancel: error: Invalid user name: nosuchuser\n"),
+        (["-s", "NOSUCH", "7301"], "Unknown job signal: NOSUCH\n"),
+        (["-s", "0", "7301"], "Unknown job signal: 0\n"),
+        (["--nosuch"], "scancel: unrecognized option '--nosuch'\nTry \"scancel --help\" for more information\n"),
+    ],
+)
+def test_mistakes_are_answered_in_slurms_words(arguments: list[str], error: str) -> None:
+    outcome, asked = cancel(*arguments)
+    assert (outcome.code, outcome.err, asked) == (1, error, [])
+
+
+def test_jobs_that_have_ended_are_no_error_unless_asked_for() -> None:
+    gone = [("99999", 2017, "Invalid job id specified")]
+    assert cancel("99999", results=gone)[0].err == ""
+    outcome, _ = cancel("-v", "99999", results=gone)
+    assert outcome.code == 0
+    assert outcome.err == "scancel: Terminating job 99999\nscancel: error: Kill job error on job id 99999: Invalid job id specified\n"
+
+
+def test_a_refusal_is_said_and_gives_its_number_as_exit_code() -> None:
+    outcome, _ = cancel("7302", results=[("7302", 2002, "Access/permission denied")])
+    assert (outcome.code, outcome.err) == (210, "scancel: error: Kill job error on job id 7302: Access/permission denied\n")
+
+
+def test_without_a_controller_the_job_and_the_reason_are_named() -> None:
+    client = FakeClient()
+    client.answers["CancelJobs"] = RefusedError(1005, "Unable to contact slurm controller (connect failure)")
+    outcome = run_command(scancel, "1", client=client)
+    expected = "scancel: error: Kill job error on job id 1: Unable to contact slurm controller (connect failure)\n"
+    assert (outcome.code, outcome.err) == (8, expected)
+
+
+def test_interactive_asks_for_each_job() -> None:
+    outcome, asked = cancel("-i", "-n", "b", stdin="n\ny\n")
+    assert outcome.out == "Cancel job_id=7302 name=b partition=batch [y/n]? Cancel job_id=7303 name=b partition=batch [y/n]? "
+    assert [fields["job_ids"] for fields in asked] == [["7303"]]
