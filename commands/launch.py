@@ -36,6 +36,21 @@ if TYPE_CHECKING:
 
     Command: TypeAlias = Callable[[str, Path], list[str]]  # the command line of the daemon of this name, in this run directory
 
+__all__ = [
+    "LaunchError",
+    "Site",
+    "Started",
+    "Stopped",
+    "daemon_names",
+    "location_of",
+    "prepare",
+    "read_site",
+    "start_daemons",
+    "stop",
+    "wait_listening",
+    "wait_registered",
+]
+
 LOG_LINES_SHOWN: Final = 12
 NICE_S: Final = 8.0  # how long a daemon may take to end by itself
 
@@ -80,6 +95,7 @@ def prepare(
     port: int | None = None,
     state: str = "disk",
     participants: Sequence[str] = (),
+    site: Site | None = None,
     **settings: object,
 ) -> Cluster:
     """Make the run directory ready for the daemons, and describe the cluster in its cluster.json.
@@ -95,6 +111,7 @@ def prepare(
         port: of the controller; None: SlurmctldPort, 0: any that is free.
         state: "disk" or "memory".
         participants: others for whom virtual time waits ("replay").
+        site: what `read_site` said of the configuration, where it has been read already.
         settings: further fields of `Cluster`.
 
     Raises:
@@ -103,7 +120,7 @@ def prepare(
     """
     if executor == "real" and time == "virtual":
         raise LaunchError("real jobs take real time, which virtual time would skip: use --time real or scaled, or --executor emulated")
-    site = read_site(conf)
+    site = site or read_site(conf)
     if noded < 1 or noded > len(site.nodes):
         raise LaunchError(f"{noded} node daemons cannot share {len(site.nodes)} nodes: each needs at least one")
     run_dir = run_dir.resolve()
@@ -146,6 +163,7 @@ class Site:
     name: str
     port: int
     nodes: list[str]
+    without_effect: list[str]  # keys that are accepted but not emulated
 
 
 def read_site(conf: Path) -> Site:
@@ -155,9 +173,12 @@ def read_site(conf: Path) -> Site:
         ConfigError, OSError: it cannot be used, or read.
     """
     from understudy.model.conf import load
+    from understudy.model.conf_check import not_emulated
 
     config = load(conf)
-    return Site(config.cluster_name, config.slurmctld_port, [node.name for node in config.nodes])
+    # FUTURE nodes do not exist until an administrator makes them: no daemon stands for them.
+    nodes = [node.name for node in config.nodes if node.state != "FUTURE"]
+    return Site(config.cluster_name, config.controller_ports[0], nodes, not_emulated(config))
 
 
 def _shares(nodes: list[str], count: int) -> list[str]:

@@ -49,13 +49,14 @@ def up(
     try:
         mode, rate = _parse_time(time)
         conf = _choose_conf(conf, run_dir)
-        run_dir = (run_dir or _default_run_dir(launch.read_site(conf).name)).resolve()
+        site = launch.read_site(conf)
+        run_dir = (run_dir or _default_run_dir(site.name)).resolve()
         with exclusive(run_dir):
             if stale := clear_stale(run_dir):
                 typer.echo(f"Removed the pid files of daemons that are no more: {', '.join(stale)}", err=True)
             if clean:
                 _forget(run_dir)
-            cluster = launch.prepare(run_dir, conf, time=mode, rate=rate, executor=str(executor), noded=noded, port=port)
+            cluster = launch.prepare(run_dir, conf, time=mode, rate=rate, executor=str(executor), noded=noded, port=port, site=site)
             started = launch.start_daemons(cluster, run_dir)
             try:
                 launch.wait_listening(started)
@@ -69,6 +70,8 @@ def up(
     except KeyboardInterrupt:
         _fail("up", "interrupted; what had been started has been ended")
     _announce(cluster, run_dir, clock_time.monotonic() - began)
+    if site.without_effect:
+        typer.echo(f"Keys of {conf} that have no effect here: {', '.join(site.without_effect)}", err=True)
 
 
 def down(run_dir: RunDir = None) -> None:

@@ -21,8 +21,13 @@ def conf() -> None:
 @app.command("check")
 def check(file: Annotated[Path, typer.Argument(help="The slurm.conf; its companions are read from beside it.")]) -> None:
     """Say whether a slurm.conf can be used, and which of its keys have no effect here."""
-    from understudy.model.conf_check import check as checked
+    from understudy.model.conf_check import run
+    from understudy.model.errors import ConfigError
 
-    report = checked(file)
-    typer.echo(report.text())
-    raise typer.Exit(0 if report.usable else 1)
+    try:
+        text, code = run(file)
+    except ConfigError as error:
+        typer.echo(f"understudy conf check: error: {error}", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(text, nl=False)
+    raise typer.Exit(code)

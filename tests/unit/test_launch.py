@@ -55,7 +55,7 @@ def cluster(run_dir) -> Cluster:
 @pytest.fixture
 def conf(tmp_path) -> Path:
     path = tmp_path / "site.conf"
-    path.write_text(CONF.format(port=0))
+    path.write_text(CONF.format(port=6817))
     return path
 
 
