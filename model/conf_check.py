@@ -1,0 +1,74 @@
+"""`understudy conf check FILE`: what is wrong with a configuration, and what of it has no effect here.
+
+Place: the verdict over understudy.model.conf; printed by commands, logged by the controller at its start.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.model import conf
+from understudy.model.conf_keys import GLOBAL_KEYS, LINE_KEYS
+from understudy.model.conf_scan import ERROR, Finding
+
+if TYPE_CHECKING:
+    import os
+
+    from understudy.model.conf import SlurmConfig
+
+
+def check(path: str | os.PathLike[str]) -> list[Finding]:
+    """Everything that is noteworthy about a configuration: errors, then warnings, each in the order of the lines.
+
+    Raises:
+        ConfigError: the file itself cannot be read.
+    """
+    return _ordered(conf.read(path))
+
+
+def _ordered(config: SlurmConfig) -> list[Finding]:
+    return config.errors + [finding for finding in config.findings if finding.severity != ERROR]
+
+
+def not_emulated(config: SlurmConfig) -> list[str]:
+    """The keys that the file sets and that have no effect here, each once, as the manual spells them; those of other lines as `NodeName:Gres`."""
+    found: dict[str, None] = {}
+    for line in config.lines:
+        known = LINE_KEYS.get(line.key, GLOBAL_KEYS)
+        prefix = f"{known[line.key].name}:" if line.key in LINE_KEYS else ""
+        for name, value in line.pairs:
+            key = known.get(name)
+            # A key set to what it is anyway changes nothing.
+            if key is not None and not key.emulated and value.lower() != key.default.lower():
+                found[key.name if name == line.key else prefix + key.name] = None
+    return sorted(found, key=str.lower)
+
+
+def render(config: SlurmConfig) -> str:
+    """The report for a reader."""
+    findings = _ordered(config)
+    errors = len(config.errors)
+    lines = [f"{finding.severity}: {finding}" for finding in findings]
+    ignored = not_emulated(config)
+    if ignored:
+        lines.append(f"accepted, but without effect here: {', '.join(ignored)}")
+    cpus = sum(node.cpus for node in config.nodes)
+    lines.append(
+        f"{config.path}: cluster {config.cluster_name or '(no name)'}, {_many(len(config.nodes), 'node')}, {_many(cpus, 'CPU')}, "
+        f"{_many(len(config.partitions), 'partition')}; {_many(errors, 'error')}, {_many(len(findings) - errors, 'warning')}"
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def run(path: str | os.PathLike[str]) -> tuple[str, int]:
+    """The report on a file and the command's exit code: 1 if Slurm would refuse the file.
+
+    Raises:
+        ConfigError: the file itself cannot be read.
+    """
+    config = conf.read(path)
+    return render(config), 1 if config.errors else 0

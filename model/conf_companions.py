@@ -1,0 +1,162 @@
+"""gres.conf, topology.conf and cgroup.conf, which lie beside slurm.conf.
+
+Place: a part of understudy.model.conf. Follows gres.conf(5), topology.conf(5), cgroup.conf(5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from understudy.model import conf_values, hostlist
+from understudy.model.conf_keys import Key, Kind
+from understudy.model.conf_scan import ERROR, ConfLine, Finding, Scan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_GRES_KEYS: Final = frozenset(
+    {"nodename", "name", "type", "file", "count", "cores", "cpus", "flags", "links", "multiplefiles", "autodetect", "ignore"}
+)
+_SWITCH_KEYS: Final = frozenset({"switchname", "switches", "nodes", "linkspeed", "blockname", "blocksizes", "blocks"})
+CGROUP_KEYS: Final[dict[str, Key]] = {
+    key.name.lower(): key
+    for key in (
+        Key("AllowedDevicesFile"),
+        Key("AllowedKmemSpace"),
+        Key("AllowedRAMSpace", default="100"),
+        Key("AllowedSwapSpace", default="0"),
+        Key("CgroupAutomount", Kind.BOOLEAN, "no"),
+        Key("CgroupMountpoint", default="/sys/fs/cgroup"),
+        Key("CgroupPlugin"),
+        Key("CgroupReleaseAgentDir"),
+        Key("ConstrainCores", Kind.BOOLEAN, "no"),
+        Key("ConstrainDevices", Kind.BOOLEAN, "no"),
+        Key("ConstrainKmemSpace", Kind.BOOLEAN, "no"),
+        Key("ConstrainRAMSpace", Kind.BOOLEAN, "no"),
+        Key("ConstrainSwapSpace", Kind.BOOLEAN, "no"),
+        Key("EnableControllers", Kind.BOOLEAN),
+        Key("EnableExtraControllers"),
+        Key("IgnoreSystemd", Kind.BOOLEAN, "no"),
+        Key("IgnoreSystemdOnFailure", Kind.BOOLEAN, "no"),
+        Key("MaxKmemPercent", default="100"),
+        Key("MaxRAMPercent", default="100"),
+        Key("MaxSwapPercent", default="100"),
+        Key("MemoryLimitEnforcement", Kind.BOOLEAN),
+        Key("MemoryLimitThreshold"),
+        Key("MemorySwappiness"),
+        Key("MinKmemSpace", default="30"),
+        Key("MinRAMSpace", default="30"),
+        Key("SignalChildrenProcesses", Kind.BOOLEAN),
+        Key("SystemdTimeout"),
+        Key("TaskAffinity", Kind.BOOLEAN),
+    )
+}
+
+
+@dataclass(slots=True)
+class GresConf:
+    """One line of gres.conf. `nodes` is "" where it is for every node."""
+
+    nodes: str
+    name: str
+    type: str
+    files: str
+    count: int
+    cores: str
+    flags: str
+    auto_detect: str
+    file: str
+    line: int
+
+
+@dataclass(slots=True)
+class SwitchConf:
+    """One switch of topology.conf; `nodes` are those directly below it, `switches` the names of those below it."""
+
+    name: str
+    nodes: list[str]
+    switches: list[str]
+    link_speed: int
+    file: str
+    line: int
+
+
+def read_gres(scan: Scan, report: Callable[[Finding], None]) -> list[GresConf]:
+    """All lines of gres.conf; a count that is not given is that of the files, else 1."""
+    found = []
+    for line in scan.lines:
+        _report_unknown(line, _GRES_KEYS, report)
+        given = dict(line.pairs)
+        files = given.get("file", given.get("multiplefiles", ""))
+        count = _number(line, given, "Count", report)
+        if count is None:
+            count = len(_names(line, "File", files, report)) if files else 1
+        cores = given.get("cores", given.get("cpus", ""))
+        found.append(
+            GresConf(
+                nodes=given.get("nodename", ""),
+                name=given.get("name", ""),
+                type=given.get("type", ""),
+                files=files,
+                count=count,
+                cores=cores,
+                flags=given.get("flags", ""),
+                auto_detect=given.get("autodetect", ""),
+                file=line.file,
+                line=line.line,
+            )
+        )
+    return found
+
+
+def read_topology(scan: Scan, report: Callable[[Finding], None]) -> list[SwitchConf]:
+    """All switches of topology.conf in the order of the file."""
+    found = []
+    for line in scan.lines:
+        _report_unknown(line, _SWITCH_KEYS, report)
+        if line.key != "switchname":
+            continue
+        given = dict(line.pairs)
+        speed = _number(line, given, "LinkSpeed", report)
+        nodes = _names(line, "Nodes", given.get("nodes", ""), report)
+        switches = _names(line, "Switches", given.get("switches", ""), report)
+        found += [
+            SwitchConf(name, nodes, switches, 1 if speed is None else speed, line.file, line.line)
+            for name in _names(line, "SwitchName", line.value, report)
+        ]
+    return found
+
+
+def read_cgroup(scan: Scan, report: Callable[[Finding], None]) -> dict[str, str]:
+    """The settings of cgroup.conf, keys in lower case."""
+    settings: dict[str, str] = {}
+    for line in scan.lines:
+        _report_unknown(line, CGROUP_KEYS, report)
+        settings.update(line.pairs)
+    return settings
+
+
+def _report_unknown(line: ConfLine, known: dict[str, Key] | frozenset[str], report: Callable[[Finding], None]) -> None:
+    for (key, _), written in zip(line.pairs, line.written, strict=True):
+        if key not in known:
+            report(Finding("unknown_key", ERROR, line.file, line.line, written, f"unrecognized key: {written}", written))
+
+
+def _number(line: ConfLine, given: dict[str, str], key: str, report: Callable[[Finding], None]) -> int | None:
+    text = given.get(key.lower())
+    if text is None:
+        return None
+    try:
+        return conf_values.number(key, text.rstrip("gGtT") if key == "Count" else text)
+    except ValueError as error:
+        report(Finding("bad_value", ERROR, line.file, line.line, text, str(error), key))
+        return None
+
+
+def _names(line: ConfLine, key: str, expression: str, report: Callable[[Finding], None]) -> list[str]:
+    try:
+        return hostlist.expand(expression)
+    except ValueError as error:
+        report(Finding("hostlist_error", ERROR, line.file, line.line, expression, f"{key}={expression}: {error}", key))
+        return []

@@ -1,0 +1,214 @@
+"""`scontrol show config`: the lines that 22.05 prints, in its order, from a configuration.
+
+Place: a part of understudy.model.conf. Compared with 22.05.8's output for a bare and for a full configuration.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.model import conf_values, times
+from understudy.model.conf_companions import CGROUP_KEYS
+from understudy.model.conf_keys import GLOBAL_KEYS, Kind
+
+if TYPE_CHECKING:
+    from understudy.model.conf import SlurmConfig
+
+# Lines in their order, name:style. Styles: a unit behind a number; otherwise see _render. Without a style: the text, "(null)" where there is none.
+_LINES: Final = """
+AccountingStorageBackupHost AccountingStorageEnforce AccountingStorageHost AccountingStorageExternalHost AccountingStorageParameters
+AccountingStoragePort AccountingStorageTRES:tres AccountingStorageType AccountingStorageUser AccountingStoreFlags AcctGatherEnergyType
+AcctGatherFilesystemType AcctGatherInterconnectType AcctGatherNodeFreq:sec AcctGatherProfileType AllowSpecResourcesUsage:yes AuthAltTypes
+AuthAltParameters AuthInfo AuthType BatchStartTimeout:sec BcastExclude BcastParameters BOOT_TIME:running BurstBufferType CliFilterPlugins ClusterName
+CommunicationParameters CompleteWait:sec CoreSpecPlugin CpuFreqDef:capital CpuFreqGovernors CredType DebugFlags:flags DefMemPerNode:memory
+DependencyParameters DisableRootJobs:yes EioTimeout EnforcePartLimits:upper Epilog EpilogMsgTime:usec EpilogSlurmctld ExtSensorsType
+ExtSensorsFreq:sec FairShareDampeningFactor:multifactor FederationParameters FirstJobId GetEnvTimeout:sec GresTypes GpuFreqDef GroupUpdateForce
+GroupUpdateTime:sec HASH_VAL:running HealthCheckInterval:sec HealthCheckNodeState:health HealthCheckProgram InactiveLimit:sec InteractiveStepOptions
+JobAcctGatherFrequency JobAcctGatherType JobAcctGatherParams JobCompHost JobCompLoc JobCompPort JobCompType JobCompUser JobContainerType
+JobCredentialPrivateKey JobCredentialPublicCertificate JobDefaults:defaults JobFileAppend JobRequeue JobSubmitPlugins KillOnBadExit KillWait:sec
+LaunchParameters LaunchType Licenses LogTimeFormat MailDomain MailProg MaxArraySize MaxDBDMsgs MaxJobCount MaxJobId MaxMemPerNode:memory
+MaxNodeCount:nodes MaxStepCount MaxTasksPerNode MCSPlugin MCSParameters MessageTimeout:sec MinJobAge:sec MpiDefault MpiParams MULTIPLE_SLURMD:running
+NEXT_JOB_ID:running NodeFeaturesPlugins OverTimeLimit:min PluginDir PlugStackConfig PowerParameters PowerPlugin:empty PreemptMode:preempt PreemptType
+PreemptExemptTime:duration PrEpParameters PrEpPlugins PriorityParameters PrioritySiteFactorParameters PrioritySiteFactorPlugin
+PriorityDecayHalfLife:multifactor PriorityCalcPeriod:multifactor PriorityFavorSmall:multifactor PriorityFlags:multifactor PriorityMaxAge:multifactor
+PriorityUsageResetPeriod:multifactor PriorityType PriorityWeightAge:multifactor PriorityWeightAssoc:multifactor PriorityWeightFairShare:multifactor
+PriorityWeightJobSize:multifactor PriorityWeightPartition:multifactor PriorityWeightQOS:multifactor PriorityWeightTRES:multifactor PrivateData
+ProctrackType Prolog PrologEpilogTimeout PrologSlurmctld PrologFlags PropagatePrioProcess PropagateResourceLimits:propagate
+PropagateResourceLimitsExcept RebootProgram ReconfigFlags RequeueExit RequeueExitHold ResumeFailProgram ResumeProgram ResumeRate:nodes/min
+ResumeTimeout:sec ResvEpilog ResvOverRun:min ResvProlog ReturnToService RoutePlugin SchedulerParameters SchedulerTimeSlice:sec SchedulerType
+ScronParameters SelectType SelectTypeParameters:select SlurmUser:user SlurmctldAddr SlurmctldDebug SlurmctldHost:hosts SlurmctldLogFile SlurmctldPort
+SlurmctldSyslogDebug SlurmctldPrimaryOffProg SlurmctldPrimaryOnProg SlurmctldTimeout:sec SlurmctldParameters SlurmdDebug SlurmdLogFile
+SlurmdParameters SlurmdPidFile SlurmdPort SlurmdSpoolDir SlurmdSyslogDebug SlurmdTimeout:sec SlurmdUser:user SlurmSchedLogFile SlurmSchedLogLevel
+SlurmctldPidFile SlurmctldPlugstack SLURM_CONF:running SLURM_VERSION:running SrunEpilog SrunPortRange SrunProlog StateSaveLocation SuspendExcNodes
+SuspendExcParts SuspendProgram SuspendRate:nodes/min SuspendTime:suspend SuspendTimeout:sec SwitchParameters SwitchType TaskEpilog TaskPlugin
+TaskPluginParam:task TaskProlog TCPTimeout:sec TmpFS TopologyParam TopologyPlugin TrackWCKey:yes TreeWidth UsePam:yes UnkillableStepProgram
+UnkillableStepTimeout:sec VSizeFactor:percent WaitTime:sec X11Parameters
+"""
+
+_CGROUP_LINES: Final = """
+AllowedKmemSpace AllowedRAMSpace:% AllowedSwapSpace:% CgroupAutomount:yes CgroupMountpoint CgroupPlugin ConstrainCores:yes ConstrainDevices:yes
+ConstrainKmemSpace:yes ConstrainRAMSpace:yes ConstrainSwapSpace:yes IgnoreSystemd:yes IgnoreSystemdOnFailure:yes MaxKmemPercent:% MaxRAMPercent:%
+MaxSwapPercent:% MemorySwappiness MinKmemSpace:MB MinRAMSpace:MB
+"""
+
+_UNITS: Final = frozenset({"sec", "min", "usec", "nodes/min", "percent"})
+_NULL: Final = "(null)"
+_TRES: Final = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages")
+_HEALTH_ORDER: Final = ("CYCLE", "ALLOC", "IDLE", "MIXED", "NONDRAINED_IDLE", "ANY")
+_FLAGS: Final = """
+Accrue Agent AuditRPCs Backfill BackfillMap BurstBuffer Cgroup CPU_Bind CpuFrequency Data DBD_Agent DB_Archive DB_Assoc DB_TRES DB_Job DB_QOS DB_Query
+DB_Reservation DB_Resource DB_Step DB_Usage DB_WCKey Dependency Elasticsearch Energy ExtSensors Federation FrontEnd Gres Hetjob Gang GLOB_SILENCE
+JobAccountGather JobComp JobContainer License Network NetworkRaw NodeFeatures NO_CONF_HASH Power PowerSave Priority Profile Protocol Reservation
+Route Script SelectType Steps Switch TimeCray TraceJobs Triggers WorkQueue
+"""
+_FLAG_NAMES: Final = {name.lower(): name for name in _FLAGS.split()}
+
+
+def show(
+    config: SlurmConfig,
+    *,
+    boot_time: str = "N/A",
+    next_job_id: str = "",
+    slurm_version: str = "22.05.8",
+    user_id_of: str = "0",
+    host: str = "",
+) -> list[tuple[str, str]]:
+    """Names and values in their order.
+
+    boot_time, next_job_id, slurm_version: as the running controller knows them; the next job id is FirstJobId if it is not said.
+    user_id_of: the number of SlurmUser and SlurmdUser where the file names them; root is 0.
+    host: shown as SlurmctldHost[0] if the file names none.
+    """
+    running = {
+        "BOOT_TIME": boot_time,
+        "HASH_VAL": "Match",
+        "MULTIPLE_SLURMD": "Yes",
+        "NEXT_JOB_ID": next_job_id or config.text("FirstJobId"),
+        "SLURM_CONF": config.path,
+        "SLURM_VERSION": slurm_version,
+    }
+    shown: list[tuple[str, str]] = []
+    for entry in _LINES.split():
+        name, _, style = entry.partition(":")
+        if style == "running":
+            shown.append((name, running[name]))
+        elif style == "hosts":
+            hosts = config.controllers or [(host, "")]
+            shown += [(f"SlurmctldHost[{index}]", f"{each}({address})" if address else each) for index, (each, address) in enumerate(hosts)]
+        elif style == "memory":
+            shown.append(_memory(config, name))
+        elif style == "multifactor":
+            if config.text("PriorityType") == "priority/multifactor":
+                shown.append((name, _priority(config, name)))
+        elif style == "select":
+            # select/linear without parameters prints no such line.
+            if config.text("SelectType") != "select/linear" or config.is_set(name):
+                shown.append((name, (config.text(name) or "NONE").upper()))
+        elif style == "user":
+            user = config.text(name)
+            shown.append((name, f"{user}({'0' if user == 'root' else user_id_of})"))
+        else:
+            shown.append((name, _render(config, name, style)))
+    return shown
+
+
+def show_cgroup(config: SlurmConfig) -> list[tuple[str, str]]:
+    """The lines under "Cgroup Support Configuration:"."""
+    shown = []
+    for entry in _CGROUP_LINES.split():
+        name, _, style = entry.partition(":")
+        text = config.cgroup.get(name.lower(), CGROUP_KEYS[name.lower()].default)
+        if style == "yes":
+            text = "yes" if text.lower() in ("yes", "true", "1", "up") else "no"
+        elif style == "%":
+            text = f"{_percent(text):.1f}%"
+        elif style == "MB":
+            text = f"{text} MB"
+        shown.append((name, text or _NULL))
+    return shown
+
+
+def _percent(text: str) -> float:
+    try:
+        return float(text.rstrip("%"))
+    except ValueError:
+        return 0.0
+
+
+def _render(config: SlurmConfig, name: str, style: str) -> str:
+    text = config.text(name)
+    if style in _UNITS:
+        number = config.number(name)
+        return "UNLIMITED" if number is None else f"{number} {style}"
+    match style:
+        case "yes":
+            return "Yes" if config.boolean(name) else "No"
+        case "upper":
+            return _enforcement(text)
+        case "capital":
+            return text.capitalize()
+        case "duration":
+            return times.format_duration(config.seconds(name))
+        case "suspend":
+            seconds = config.seconds(name)
+            return "INFINITE" if seconds is None else f"{seconds} sec"
+        case "empty":
+            return text
+        case "task":
+            return _task_parameters(text)
+        case "nodes":
+            return text or str(len(config.nodes))
+        case "tres":
+            return ",".join([*_TRES, *(word for word in config.words(name) if word.lower() not in _TRES)])
+        case "flags":
+            return ",".join(_FLAG_NAMES.get(word.lower(), word) for word in config.words(name)) or _NULL
+        case "health":
+            words = [word.upper() for word in config.words(name)]
+            return ",".join(sorted(words, key=lambda word: _HEALTH_ORDER.index(word) if word in _HEALTH_ORDER else len(_HEALTH_ORDER)))
+        case "preempt":
+            words = [word.upper() for word in config.words(name)]
+            return ",".join(sorted(words, key=lambda word: word != "GANG"))
+        case "propagate":
+            # One of the two keys rules: with exceptions named there is no list.
+            return _NULL if config.is_set("PropagateResourceLimitsExcept") and not config.is_set(name) else text
+        case "defaults":
+            parts = [f"{key}={config.text(key)}" for key in ("DefCpuPerGPU", "DefMemPerGPU") if config.is_set(key)]
+            return ",".join(parts) or _NULL
+    if name == "CommunicationParameters" and "noinaddrany" in (word.lower() for word in config.words("TopologyParam")) and not text:
+        return "NoInAddrAny"
+    if GLOBAL_KEYS[name.lower()].kind in (Kind.SHORT, Kind.LONG):
+        number = config.number(name)
+        return "UNLIMITED" if number is None else str(number)
+    if GLOBAL_KEYS[name.lower()].kind is Kind.LEVEL and text:
+        return conf_values.level(name, text)
+    return text or _NULL
+
+
+def _enforcement(text: str) -> str:
+    word = text.upper()
+    return {"YES": "ALL", "UP": "ALL", "TRUE": "ALL", "1": "ALL", "DOWN": "NO", "FALSE": "NO", "0": "NO"}.get(word, word)
+
+
+def _task_parameters(text: str) -> str:
+    """Verbosity first, then what is bound; all in lower case."""
+    words = [word for word in text.lower().split(",") if word]
+    return ",".join(sorted(words, key=lambda word: word not in ("quiet", "verbose"))) or "(null type)"
+
+
+def _memory(config: SlurmConfig, name: str) -> tuple[str, str]:
+    """DefMemPerNode or its per-CPU form, whichever is set."""
+    per_cpu = name.replace("Node", "CPU")
+    if config.is_set(per_cpu):
+        number = config.number(per_cpu)
+        return per_cpu, "UNLIMITED" if not number else str(number)
+    number = config.number(name)
+    return name, "UNLIMITED" if not number else str(number)
+
+
+def _priority(config: SlurmConfig, name: str) -> str:
+    kind = GLOBAL_KEYS[name.lower()].kind
+    if kind is Kind.MINUTES:
+        return times.format_duration(config.seconds(name))
+    if kind is Kind.BOOLEAN:
+        return "Yes" if config.boolean(name) else "No"
+    return config.text(name) or _NULL
