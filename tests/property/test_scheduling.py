@@ -158,7 +158,7 @@ def test_what_is_selected_satisfies_the_request_and_is_free(cluster, asked, word
             assert allocation.node_count <= fields["max_nodes"]
         assert allocation.tasks >= fields["num_tasks"]
         for share in allocation.shares:
-            assert 1 <= share.tasks
+            assert share.tasks >= 1
             assert share.cpus >= share.tasks * fields["cpus_per_task"]
             if fields["ntasks_per_node"] is not None:
                 assert share.tasks <= fields["ntasks_per_node"]

@@ -1,0 +1,151 @@
+from scheduling_harness import World, make_job, table, tables_of
+
+from understudy.controller.partitions import Partition
+from understudy.controller.scheduling.backfill import Backfill
+from understudy.controller.scheduling.builtin import Builtin
+from understudy.controller.scheduling.queue import PendingQueue, slurm_order
+from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.scheduling.slots import Slots
+
+
+def world(nodes=4, policy=Backfill, parameters=None, tables=None):
+    made = World(tables or table(nodes), policy, SelectConsTres(frozenset({"CR_CPU"})), parameters, check=True)
+    made.policy.note("start", 0.0)
+    return made
+
+
+def blocked(parameters=None):
+    """Three of four nodes are busy for an hour, and a job of four waits from second 10 on."""
+    w = world(parameters=parameters)
+    w.submit(at=5, cpus=3, run_s=3600, limit_s=3600)
+    w.submit(at=10, cpus=4, run_s=600, limit_s=600)
+    return w
+
+
+def test_a_job_that_delays_no_promise_is_started_by_the_next_backfill_pass():
+    w = blocked()
+    w.submit(at=11, cpus=1, run_s=600, limit_s=600)
+    w.run(until=100)
+    assert w.starts == {1: 6, 3: 30}
+    assert w.tables.jobs[2].expected_start == 3606
+    assert w.tables.jobs[2].expected_nodes == 0b1111
+
+
+def test_a_job_longer_than_the_gap_before_a_promise_waits_for_it():
+    w = blocked()
+    w.submit(at=11, cpus=1, run_s=3600, limit_s=3600)
+    w.run()
+    assert w.starts[2] == 3606
+    assert w.starts[3] > w.starts[2]
+    assert w.promises[3][0] == (30, 4200)  # behind the promise, whose end is rounded down to the minute
+
+
+def test_promises_are_rounded_down_to_the_resolution():
+    """The promise of second 3606 begins at 3600 in the plan: what would end at 3602 may not start at 30, what ends at 3600 may."""
+    w = blocked()
+    w.submit(at=11, cpus=1, run_s=10, limit_s=3600)
+    w.submit(at=12, cpus=1, run_s=10, limit_s=3540)
+    w.run(until=60)
+    assert 3 not in w.starts
+    assert w.starts[4] == 30
+
+
+def test_the_main_scheduler_lets_nobody_pass():
+    w = world(policy=Builtin)
+    w.submit(at=5, cpus=3, run_s=3600, limit_s=3600)
+    w.submit(at=10, cpus=4, run_s=600, limit_s=600)
+    w.submit(at=11, cpus=1, run_s=60, limit_s=60)
+    w.run(until=3000)
+    assert w.starts == {1: 6}
+    assert [w.tables.jobs[i].reason for i in (2, 3)] == ["Resources", "Priority"]
+    w.run()
+    assert w.starts[2] < w.starts[3]
+
+
+def test_a_blocked_partition_keeps_its_nodes_from_those_that_overlap_only():
+    tables = tables_of(
+        table(4),
+        [Partition("high", nodes=0b0011, priority_tier=2), Partition("low", nodes=0b0111), Partition("other", nodes=0b1000)],
+    )
+    w = world(policy=Builtin, tables=tables)
+    w.submit(at=1, cpus=1, run_s=900, limit_s=900, partitions=("high",))
+    w.submit(at=2, cpus=2, run_s=60, limit_s=60, partitions=("high",))
+    w.submit(at=3, cpus=2, run_s=60, limit_s=60, partitions=("low",))
+    w.submit(at=4, cpus=1, run_s=60, limit_s=60, partitions=("low",))
+    w.submit(at=5, cpus=1, run_s=60, limit_s=60, partitions=("other",))
+    w.run(until=50)
+    assert set(w.starts) == {1, 5}
+
+
+def test_only_as_many_jobs_are_tested_as_allowed():
+    w = blocked(parameters={"bf_max_job_test": "1"})
+    w.submit(at=11, cpus=1, run_s=600, limit_s=600)
+    w.run(until=100)
+    assert set(w.starts) == {1}
+
+
+def test_jobs_below_the_priority_to_reserve_for_hold_nobody_back():
+    w = blocked(parameters={"bf_min_prio_reserve": "5"})
+    w.submit(at=11, cpus=1, run_s=3600, limit_s=3600)
+    w.run(until=100)
+    assert w.starts[3] < 30
+    assert w.tables.jobs[2].expected_start is None
+
+
+def test_starts_of_one_pass_are_limited():
+    w = blocked(parameters={"bf_max_job_start": "1", "sched_interval": "-1"})
+    w.run(until=29)
+    assert w.starts == {}
+    w.run(until=31)
+    assert set(w.starts) == {1}
+
+
+def test_nobody_is_waiting_then_nothing_is_due():
+    w = world()
+    w.submit(at=5, cpus=1, run_s=100, limit_s=3600)
+    w.run()
+    assert w.policy.next_run() is None
+    assert w.passes <= 2
+
+
+def test_nodes_that_are_completing_are_not_given_but_promised():
+    w = world(1)
+    w.tables.nodes.completing_nodes = 1
+    w.submit(at=1, cpus=1, run_s=60, limit_s=60)
+    w.run(until=40)
+    assert w.starts == {}
+    assert w.tables.jobs[1].expected_start == 31
+
+
+def test_the_queue_goes_by_tier_priority_time_and_id():
+    tables = tables_of(table(1), [Partition("a", nodes=1), Partition("b", nodes=1, priority_tier=5)])
+    jobs = [
+        make_job(1, submit=4),
+        make_job(2, submit=3),
+        make_job(3, submit=3),
+        make_job(4, submit=9, priority=8),
+        make_job(5, submit=9),
+        make_job(6, submit=0, priority=0),
+    ]
+    for job in jobs:
+        job.partitions = ("b", "a") if job.job_id == 5 else ("a",)
+        tables.pending[job.job_id] = job
+    queue = PendingQueue(tables, slurm_order)
+    assert queue.refresh(10) is None
+    assert [(r.job.job_id, r.partition.name) for r in queue.records] == [(5, "b"), (4, "a"), (2, "a"), (3, "a"), (1, "a"), (5, "a")]
+    late = make_job(7, submit=3, partitions=("a",))
+    tables.pending[7] = late
+    queue.note("submit")
+    assert [r.job for r in queue.refresh(10)] == [late]
+    assert [r.job.job_id for r in queue.records] == [5, 4, 2, 3, 7, 1, 5]
+
+
+def test_slots_say_when_more_nodes_will_be_free():
+    slots = Slots(1000, 3600, 60, 0b111)
+    slots.promise(1300, 1500, 0b011)
+    assert slots.begins == [960, 1260, 1500]
+    assert slots.usable(1000, 1200, 0b111) == (0b111, None)
+    assert slots.usable(1000, 1400, 0b111) == (0b100, 1500)
+    assert slots.usable(1300, 1400, 0b100) == (0b100, None)
+    assert slots.conflicts(1500, 1520, 0b001) is False
+    assert slots.conflicts(1490, 1520, 0b001) is True
