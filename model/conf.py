@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.model import conf_companions, conf_nodes, conf_partitions, conf_show, conf_values
 from understudy.model.conf_companions import GresConf, SwitchConf
-from understudy.model.conf_keys import GLOBAL_KEYS, LINE_KEYS, REPEATABLE, SAME_AS, Era, Key, Kind
+from understudy.model.conf_keys import GLOBAL_KEYS, LINE_KEYS, REPEATABLE, Era, Key, Kind
 from understudy.model.conf_nodes import DownNodesConf, NodeConf, NodeReader, NodeSetConf
 from understudy.model.conf_partitions import PartitionConf
 from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding, Scan, scan, scan_text
@@ -202,10 +202,10 @@ def _report_keys(lines: list[ConfLine], report: Callable[[Finding], None]) -> No
             elif key.era is not Era.CURRENT:
                 when = "was a key before and is not one today" if key.era is Era.OLD else "is a key that came after 22.05"
                 report(Finding(f"{key.era.value}_key", WARNING, line.file, line.line, written, f"{written} {when}", written))
-            plain = SAME_AS.get(name, name) if line.key in LINE_KEYS else name
+            plain = "feature" if name == "features" else name
             if plain in seen:
-                message = f"{written} is given twice on the line: the last one counts"
-                report(Finding("key_given_twice", WARNING, line.file, line.line, written, message, written))
+                message = f"{written} is given twice on the line"
+                report(Finding("key_given_twice", WARNING, line.file, line.line, written, message, plain))
             seen.add(plain)
         if len(line.pairs) > 1 and line.key not in LINE_KEYS:
             rest = line.written[1]

@@ -424,5 +424,19 @@ LINE_KEYS: Final[dict[str, dict[str, Key]]] = {
 # Keys that may stand on several lines and add up.
 REPEATABLE: Final = frozenset({"slurmctldhost", "include", *LINE_KEYS})
 
-# Two spellings of one key; the first is the older one.
-SAME_AS: Final = {"feature": "features", "procs": "cpus", "shared": "oversubscribe"}
+# Two keys that say the same; a line that gives one of them drops the other from the DEFAULT values.
+PARTNERS: Final = {
+    "feature": "features",
+    "features": "feature",
+    "procs": "cpus",
+    "cpus": "procs",
+    "shared": "oversubscribe",
+    "oversubscribe": "shared",
+}
+
+
+def with_defaults(defaults: dict[str, str], given: dict[str, str]) -> dict[str, str]:
+    """A line's settings over the DEFAULT ones."""
+    if not defaults:
+        return given
+    return {key: value for key, value in defaults.items() if PARTNERS.get(key) not in given} | given

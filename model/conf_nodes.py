@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from understudy.model import conf_values, hostlist
-from understudy.model.conf_keys import SAME_AS
+from understudy.model.conf_keys import with_defaults
 from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding
 
 if TYPE_CHECKING:
@@ -95,12 +95,12 @@ class NodeReader:
         self.index_of: dict[str, int] = {}
 
     def read(self, line: ConfLine) -> None:
-        given = {SAME_AS.get(key, key): value for key, value in line.pairs}
+        given = dict(line.pairs)
         if line.value.upper() == "DEFAULT":
             # A DEFAULT line changes what it names and leaves the rest as an earlier one set it.
             self._defaults.update(given)
             return
-        settings = {**self._defaults, **given}
+        settings = with_defaults(self._defaults, given)
         names = self._expand(line, "NodeName", line.value)
         if not names:
             return
@@ -109,7 +109,7 @@ class NodeReader:
         bcast = self._one_for_each(line, "BcastAddr", given.get("bcastaddr", ""), names)
         shape = self._shape(line, settings)
         ports = self._ports(line, settings.get("port", ""), names)
-        features = tuple(feature for feature in settings.get("features", "").split(",") if feature)
+        features = tuple(feature for feature in settings.get("features", settings.get("feature", "")).split(",") if feature)
         state = settings.get("state", "UNKNOWN").upper()
         if state not in NODE_STATES:
             self._complain(line, "bad_value", ERROR, state, f'Bad value "{settings["state"]}" for State', "State")
@@ -177,7 +177,7 @@ class NodeReader:
         """CPUs, boards, sockets, cores and threads that fit each other."""
         given = {
             name: self._number(line, name, settings[name.lower()], "1")
-            for name in ("Boards", "Sockets", "SocketsPerBoard", "CoresPerSocket", "ThreadsPerCore", "CPUs")
+            for name in ("Boards", "Sockets", "SocketsPerBoard", "CoresPerSocket", "ThreadsPerCore", "CPUs", "Procs")
             if name.lower() in settings
         }
         for name, value in given.items():
@@ -188,7 +188,7 @@ class NodeReader:
         boards = given.get("Boards") or 1
         cores = given.get("CoresPerSocket") or 1
         threads = given.get("ThreadsPerCore") or 1
-        cpus = given.get("CPUs")
+        cpus = given.get("CPUs") or given.get("Procs")
         sockets = given.get("Sockets")
         per_board = given.get("SocketsPerBoard")
         if per_board:
@@ -201,7 +201,8 @@ class NodeReader:
         if cpus is None:
             cpus = sockets * cores * threads
         elif cpus not in (sockets, sockets * cores, sockets * cores * threads):
-            message = f"NodeNames={line.value} CPUs={cpus} match no Sockets, Sockets*CoresPerSocket or Sockets*CoresPerSocket*ThreadsPerCore. Resetting CPUs."
+            forms = "Sockets, Sockets*CoresPerSocket or Sockets*CoresPerSocket*ThreadsPerCore"
+            message = f"NodeNames={line.value} CPUs={cpus} match no {forms}. Resetting CPUs."
             self._complain(line, "reset_value", WARNING, str(cpus), message, "CPUs")
             cpus = sockets * cores * threads
         return _Shape(cpus, boards, sockets, cores, threads)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from understudy.model import conf_values, hostlist
-from understudy.model.conf_keys import LINE_KEYS, SAME_AS
+from understudy.model.conf_keys import LINE_KEYS, with_defaults
 from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding
 
 if TYPE_CHECKING:
@@ -111,10 +111,11 @@ class _Reader:
         return None if not text or text.upper() == "ALL" else tuple(name for name in text.split(",") if name)
 
     def oversubscribe(self) -> str:
-        text = self.text("OverSubscribe", "NO").upper()
+        given = self.text("OverSubscribe") or self.text("Shared") or "NO"
+        text = given.upper()
         match = _OVERSUBSCRIBE.fullmatch(text)
         if match is None:
-            self.complain("OverSubscribe", text, f'Bad value "{self.text("OverSubscribe")}" for OverSubscribe')
+            self.complain("OverSubscribe", given, f'Bad value "{given}" for OverSubscribe')
             return "NO"
         return match[1] or f"{match[2]}:{int(match[3] or 4)}"
 
@@ -133,7 +134,7 @@ def read_partitions(
     defaults: dict[str, str] = {}
     partitions: dict[str, PartitionConf] = {}
     for line in lines:
-        given = {SAME_AS.get(key, key): value for key, value in line.pairs}
+        given = dict(line.pairs)
         if line.value.upper() == "DEFAULT":
             defaults.update(given)
             continue
@@ -143,7 +144,7 @@ def read_partitions(
             if name in partitions:
                 message = f"PartitionName={name} is given twice: this line counts"
                 report(Finding("repeated_key", WARNING, line.file, line.line, name, message, "PartitionName"))
-            partitions[name] = _read(name, _Reader(line, {**defaults, **given}, report), index_of, node_sets, report)
+            partitions[name] = _read(name, _Reader(line, with_defaults(defaults, given), report), index_of, node_sets, report)
     return list(partitions.values())
 
 

@@ -97,6 +97,9 @@ def show(
             shown += [(f"SlurmctldHost[{index}]", f"{each}({address})" if address else each) for index, (each, address) in enumerate(hosts)]
         elif style == "memory":
             shown.append(_memory(config, name))
+        elif style == "defaults":
+            parts = [f"{key}={config.text(key)}" for key in ("DefCpuPerGPU", "DefMemPerGPU") if config.is_set(key)]
+            shown.append((name, ",".join(parts) or _NULL))
         elif style == "multifactor":
             if config.text("PriorityType") == "priority/multifactor":
                 shown.append((name, _priority(config, name)))
@@ -171,9 +174,6 @@ def _render(config: SlurmConfig, name: str, style: str) -> str:
         case "propagate":
             # One of the two keys rules: with exceptions named there is no list.
             return _NULL if config.is_set("PropagateResourceLimitsExcept") and not config.is_set(name) else text
-        case "defaults":
-            parts = [f"{key}={config.text(key)}" for key in ("DefCpuPerGPU", "DefMemPerGPU") if config.is_set(key)]
-            return ",".join(parts) or _NULL
     if name == "CommunicationParameters" and "noinaddrany" in (word.lower() for word in config.words("TopologyParam")) and not text:
         return "NoInAddrAny"
     if GLOBAL_KEYS[name.lower()].kind in (Kind.SHORT, Kind.LONG):
