@@ -254,8 +254,8 @@ class NodeCore:
         """The controller knows nothing of these jobs: end them."""
         wanted = set(job_ids)
         effects: list[Effect] = []
-        for job_id, restart in [key for key in self.jobs if key[0] in wanted]:
-            effects += self.terminate(TerminateJob(job_id, restart))[1]
+        for job in [job for key, job in self.jobs.items() if key[0] in wanted and job.phase is not Phase.EPILOG]:
+            effects += self.terminate(TerminateJob(*job.key))[1]
         return effects
 
     # --- events -------------------------------------------------------------------------------------------------------------

@@ -41,10 +41,20 @@ def is_passing(answer: Message) -> bool:
 
 
 class Reports:
-    """What the controller has yet to acknowledge."""
+    """What the controller has yet to acknowledge. `on_back` is called when the controller answers again after it was away: it may be a new one."""
 
-    def __init__(self, messenger: Messenger, time: Timekeeper, faults: FaultTable, log: logging.Logger, journal: Journal | None = None) -> None:
+    def __init__(
+        self,
+        messenger: Messenger,
+        time: Timekeeper,
+        faults: FaultTable,
+        log: logging.Logger,
+        journal: Journal | None = None,
+        on_back: Callable[[], None] = lambda: None,
+    ) -> None:
         self._messenger, self._time, self._faults, self._log, self._journal = messenger, time, faults, log, journal
+        self._on_back = on_back
+        self._is_away = False
         self._pending: dict[_Name, int] = {}  # -> failed attempts
 
     def __len__(self) -> int:
@@ -75,8 +85,12 @@ class Reports:
             if is_passing(answer):
                 if self._pending[name] == 0:
                     self._log.warning("%s of job %d not delivered, trying again: %s", type(message).__name__, message.job_id, answer)
+                self._is_away = True
                 self._again(name, message, node)
                 return
+            if self._is_away:
+                self._is_away = False
+                self._on_back()
             if isinstance(answer, Failure):
                 self._log.warning("%s of job %d refused: %s", type(message).__name__, message.job_id, answer.text)
             del self._pending[name]

@@ -268,7 +268,7 @@ def test_an_end_that_nobody_saw_is_reported(tmp_path):
 
     async def second_life():
         site = Site(tmp_path)
-        await site.until(lambda: (site.spool / "job00001" / "exit").exists())
+        await site.until((site.spool / "job00001" / "exit").exists)
         site.executor.adopt(site.launch(""))
         assert await site.end() == (1, 0, 6, 0)
 
@@ -325,7 +325,7 @@ def test_the_kill_of_an_adopted_script_that_has_ended_signals_nobody(tmp_path):
 
     async def second_life():
         site = Site(tmp_path)
-        await site.until(lambda: (site.spool / "job00001" / "exit").exists())
+        await site.until((site.spool / "job00001" / "exit").exists)
         site.executor.adopt(site.launch(""))
         site.executor.kill((1, 0))
         assert await site.end() == (1, 0, 6, 0)
