@@ -14,19 +14,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from understudy.model import nodeset
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def alike(nodes: int, count: int) -> int:
-    """`count` of the nodes, which are all equally good: the tightest run that suffices, else the largest and then the same with the rest.
+# Up to this width the search through the digits is quicker than the fixed cost of the vectors (5 against 30 us at 100 nodes).
+_NARROW = 1024
 
-    The bitmap is searched as a string of digits: the work is done by `split` and `find`, whatever the number of runs.
-    """
+
+def alike(nodes: int, count: int) -> int:
+    """`count` of the nodes, which are all equally good: the tightest run that suffices, else the largest and then the same with the rest."""
     have = nodes.bit_count()
     assert 0 < count <= have
     if count == have:
         return nodes
+    return _alike_narrow(nodes, count) if nodes.bit_length() <= _NARROW else _alike_wide(nodes, count)
+
+
+def _alike_narrow(nodes: int, count: int) -> int:
+    """On the bitmap as a string of digits, searched by `split` and `find`."""
     digits = f"0{nodes:b}0"[::-1]  # position p + 1 holds bit p
     chosen = 0
     while True:
@@ -39,6 +47,31 @@ def alike(nodes: int, count: int) -> int:
         chosen |= ((1 << length) - 1) << at
         count -= length
         digits = f"{digits[: at + 1]}{'0' * length}{digits[at + 1 + length :]}"
+
+
+def _alike_wide(nodes: int, count: int) -> int:
+    """On vectors of the runs. The largest are used up until one of those left suffices for the rest; of these the tightest is taken."""
+    size = nodes.bit_length()
+    flags = nodeset.to_flags(nodes << 1, size + 2)
+    edges = np.flatnonzero(flags[1:] != flags[:-1])
+    starts = edges[::2]
+    lengths = edges[1::2] - starts
+    order = np.argsort(-lengths, kind="stable")
+    by_length = lengths[order]
+    rest = count - (np.cumsum(by_length) - by_length)  # needed when the larger ones have been used up
+    used = int(np.argmax(by_length >= rest))
+    need = int(rest[used])
+    left = order[used:]
+    suffices = lengths[left] >= need
+    tightest = int(lengths[left][suffices].min())
+    last = int(starts[left[lengths[left] == tightest]].min())
+    chosen = ((1 << need) - 1) << last
+    if used:
+        taken = np.zeros(size + 1, dtype=np.int8)
+        taken[starts[order[:used]]] = 1
+        np.subtract.at(taken, starts[order[:used]] + by_length[:used], 1)
+        chosen |= nodeset.from_flags(np.cumsum(taken, dtype=np.int8).view(np.bool_))
+    return chosen
 
 
 @dataclass(slots=True)

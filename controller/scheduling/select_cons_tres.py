@@ -84,7 +84,7 @@ class SelectConsTres(ChoosingSelector):
 
     # --- which nodes -----------------------------------------------------------------------------------------------------------
 
-    def choose(self, request: Request, usable: int, table: NodeTable, free: Free) -> Choice | None:
+    def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:
         if request.exclusive:
             usable &= free.idle_nodes
             if request.required & ~usable or usable.bit_count() < request.min_nodes:
@@ -93,10 +93,10 @@ class SelectConsTres(ChoosingSelector):
         if not usable & ~free.idle_nodes and not request.required and not request.contiguous and not by_load:
             kind = table.kind_of(usable)
             if kind is not None:
-                return self._choose_alike(request, usable, kind)
+                return self._choose_alike(request, usable, kind, asks_only=asks_only)
         return self._choose_any_kind(request, usable, table, free, by_load=by_load)
 
-    def _choose_alike(self, request: Request, usable: int, kind: NodeKind) -> Choice | None:
+    def _choose_alike(self, request: Request, usable: int, kind: NodeKind, *, asks_only: bool) -> Choice | None:
         unit, usable_of_unit = self._per_unit(request, kind.cpus, kind.cores, kind.sockets)
         each = int(self._capacity(request, unit, usable_of_unit, kind.cpus, kind.memory_mb, kind.memory_mb, kind.tmp_disk_mb))
         if not each:
@@ -106,6 +106,8 @@ class SelectConsTres(ChoosingSelector):
         count = max(for_cpus, min(request.wanted_nodes, have))
         if count > have or count > request.max_nodes or count < request.min_nodes:
             return None
+        if asks_only:
+            return [(usable, 1)]
         chosen = alike(usable, count)
         room = each // request.cpus_per_task
         least = min(max(int(usable_of_unit) // request.cpus_per_task, 1), room)

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 class SelectLinear(ChoosingSelector):
     """`parameters`: CR_MEMORY makes memory a thing that is used up; on whole nodes that matters only to what is shown."""
 
-    def choose(self, request: Request, usable: int, table: NodeTable, free: Free) -> Choice | None:
+    def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:
         usable &= free.idle_nodes
         if request.required & ~usable or usable.bit_count() < request.min_nodes:
             return None
         fitting = [(kind, part) for kind in table.kinds if (part := usable & kind.nodes) and _room(request, kind)]
         if len(fitting) == 1 and not request.required and not request.contiguous:
-            return self._choose_alike(request, fitting[0][1], fitting[0][0])
+            return self._choose_alike(request, fitting[0][1], fitting[0][0], asks_only=asks_only)
         by_weight: dict[int, int] = {}
         for kind, part in fitting:
             by_weight[kind.weight] = by_weight.get(kind.weight, 0) | part
@@ -43,12 +43,14 @@ class SelectLinear(ChoosingSelector):
                 return choice
         return None
 
-    def _choose_alike(self, request: Request, usable: int, kind: NodeKind) -> Choice | None:
+    def _choose_alike(self, request: Request, usable: int, kind: NodeKind, *, asks_only: bool) -> Choice | None:
         room = _room(request, kind)
         have = usable.bit_count()
         count = max(-(-request.tasks // room), min(request.wanted_nodes, have))
         if count > have or count > request.max_nodes or count < request.min_nodes:
             return None
+        if asks_only:
+            return [(usable, 1)]
         return spread(alike(usable, count), max(request.tasks, count), room, 1, evenly=True)
 
     def _choose_mixed(self, request: Request, nodes: int, kinds: list[tuple[NodeKind, int]], table: NodeTable) -> Choice | None:

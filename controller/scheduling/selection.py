@@ -32,8 +32,11 @@ class ChoosingSelector(ABC):
         self._timeline: Timeline | None = None
 
     @abstractmethod
-    def choose(self, request: Request, usable: int, table: NodeTable, free: Free) -> Choice | None:
-        """Nodes out of the bitmap `usable` (the request's allowed ones), with what is free in the state `free`."""
+    def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:
+        """Nodes out of the bitmap `usable` (the request's allowed ones), with what is free in the state `free`.
+
+        `asks_only`: whether there is a choice is all that matters.
+        """
 
     @abstractmethod
     def hold(self, request: Request, choice: Choice, table: NodeTable) -> Allocation:
@@ -52,7 +55,7 @@ class ChoosingSelector(ABC):
         """Whether the partition's configured nodes could hold the job if all were up and empty."""
         table = tables.nodes
         request = Request.of(job, partition, table)
-        return request is not None and self._choose_any(request, partition.nodes, table, FreeState.empty(table)) is not None
+        return request is not None and self._choose_any(request, partition.nodes, table, FreeState.empty(table), asks_only=True) is not None
 
     def will_run(self, job: Job, partition: Partition, usable: int, tables: Tables, now: int) -> tuple[int, int] | None:
         """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or None."""
@@ -63,7 +66,7 @@ class ChoosingSelector(ABC):
         choice = self._choose_any(request, usable, table, table)
         if choice is not None:
             return now, _nodes(choice)
-        if usable.bit_count() < request.min_nodes or self._choose_any(request, usable, table, FreeState.empty(table)) is None:
+        if usable.bit_count() < request.min_nodes or self._choose_any(request, usable, table, FreeState.empty(table), asks_only=True) is None:
             return None
         if self._timeline is None or self._timeline.tables is not tables:
             self._timeline = Timeline(tables)
@@ -73,12 +76,12 @@ class ChoosingSelector(ABC):
                 return start, _nodes(choice)
         return None
 
-    def _choose_any(self, request: Request, usable: int, table: NodeTable, free: Free) -> Choice | None:
+    def _choose_any(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:
         for allowed in request.choices:
             nodes = usable & allowed & ~free.full_nodes & ~free.exclusive_nodes
             if request.required & ~nodes or nodes.bit_count() < request.min_nodes:
                 continue
-            choice = self.choose(request, nodes, table, free)
+            choice = self.choose(request, nodes, table, free, asks_only=asks_only)
             if choice is not None:
                 return choice
         return None

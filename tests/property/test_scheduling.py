@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scheduling_harness import World, check_tables, make_job, node, table, table_of, tables_of
 
 from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.scheduling.best_fit import alike
+from understudy.controller.scheduling.best_fit import _alike_narrow, _alike_wide, alike
 from understudy.controller.scheduling.builtin import Builtin
 from understudy.controller.scheduling.easy import Easy
 from understudy.controller.scheduling.fcfs import Fcfs
@@ -120,6 +120,13 @@ def test_nodes_that_are_alike_are_taken_as_their_number_says(bits, data):
     if enough:
         start = next(start for start, length in runs if length == min(enough))
         assert chosen == nodeset.span(start, count)
+
+
+@given(st.integers(1, 2**60 - 1), st.integers(0, 3), st.data())
+def test_wide_and_narrow_bitmaps_are_searched_to_the_same_end(bits, shift, data):
+    bits <<= shift
+    count = data.draw(st.integers(1, max(bits.bit_count() - 1, 1)))
+    assert _alike_wide(bits, count) == _alike_narrow(bits, count)
 
 
 clusters = st.lists(st.tuples(st.integers(1, 2), st.integers(1, 4), st.integers(1, 2), st.integers(1, 3)), min_size=1, max_size=10)
