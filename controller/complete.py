@@ -166,6 +166,7 @@ def _all_given_back(core: Core, job: Job, now: float) -> None:
         if core.dependents or core.singletons:
             notify_dependents(core, job, now)
         core.journal.job(job.job_id)
+        core.changed("change", now)
     else:
         note_end(core, job, now)
 

@@ -133,7 +133,7 @@ def notify_dependents(core: Core, job: Job, now: float) -> None:
             review(core, other, now)
             core.journal.job(job_id)
             if had is not None and other.dependency is None:
-                core.changed("submit", now)
+                core.changed("change", now)
 
 
 def note_end(core: Core, job: Job, now: float) -> None:

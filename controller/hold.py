@@ -60,7 +60,7 @@ def hold(core: Core, job: Job, held_by: str, by_admin: bool, now: float) -> None
         raise SlurmError(2073)
     if job.held_by == HELD_BY_ADMIN and not by_admin:
         raise SlurmError(2002)
-    job.priority, job.held_by = 0, held_by
+    job.priority, job.held_by, job.admin_priority = 0, held_by, None
     job.expected_start, job.expected_nodes = None, 0
     _reviewed(core, job, now)
 

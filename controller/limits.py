@@ -29,6 +29,8 @@ DEADLINE: Final = "deadline"
 
 def over_time_limit_s(core: Core, partition: Partition | None) -> float:
     """How long a job may overrun its limit."""
+    if partition is not None and partition.over_time_limit_is_unlimited:
+        return math.inf
     if partition is not None and partition.over_time_limit_s is not None:
         return partition.over_time_limit_s
     over = core.settings.over_time_limit_s

@@ -62,7 +62,16 @@ PARTITION_COLUMNS: Final[dict[str, Callable[[Core, Partition], Any]]] = {
     "oversubscribe": lambda _c, p: p.oversubscribe,
     "preempt_mode": lambda _c, p: p.preempt_mode or "OFF",
     "least_loaded_nodes": lambda _c, p: p.least_loaded_nodes,
-    "select_type_parameters": _constant("NONE"),
+    "select_type_parameters": lambda _c, p: p.select_type_parameters or "NONE",
+    "over_time_limit_is_unlimited": lambda _c, p: p.over_time_limit_is_unlimited,
+    "default_time_is_unlimited": lambda _c, p: p.default_time_is_unlimited,
+    "exclusive_user": lambda _c, p: p.exclusive_user,
+    "requires_reservation": lambda _c, p: p.requires_reservation,
+    "alternate": lambda _c, p: p.alternate,
+    "qos": lambda _c, p: p.qos,
+    "node_sets": lambda _c, p: p.node_sets,
+    "tres_billing_weights": lambda _c, p: p.tres_billing_weights,
+    "job_defaults": lambda _c, p: p.job_defaults,
     "hidden": lambda _c, p: p.hidden,
     "root_only": lambda _c, p: p.root_only,
     "disable_root_jobs": lambda _c, p: p.disable_root_jobs,
@@ -71,7 +80,7 @@ PARTITION_COLUMNS: Final[dict[str, Callable[[Core, Partition], Any]]] = {
     "allow_qos": lambda _c, p: _names(p.allow_qos),
     "deny_accounts": lambda _c, p: list(p.deny_accounts),
     "deny_qos": lambda _c, p: list(p.deny_qos),
-    "alloc_nodes": _constant("ALL"),
+    "alloc_nodes": lambda _c, p: p.alloc_nodes,
 }
 
 for _name, _column in PARTITIONS.items():  # what is not emulated

@@ -37,7 +37,18 @@ class Partition:
     deny_qos: tuple[str, ...] = ()
     grace_time_s: int = 0
     preempt_mode: str = ""
-    over_time_limit_s: int | None = None
+    over_time_limit_s: int | None = None  # None: the cluster's
+    over_time_limit_is_unlimited: bool = False
+    default_time_is_unlimited: bool = False
+    exclusive_user: bool = False
+    requires_reservation: bool = False
+    alloc_nodes: str = "ALL"
+    alternate: str = ""
+    qos: str = ""
+    node_sets: str = ""
+    select_type_parameters: str = ""
+    tres_billing_weights: str = ""
+    job_defaults: str = ""
 
     @property
     def can_schedule(self) -> bool:

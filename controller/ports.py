@@ -22,11 +22,12 @@ class TimerHandle(Protocol):
 class Clock(Protocol):
     """The cluster's time."""
 
-    is_virtual: bool
+    @property
+    def is_virtual(self) -> bool: ...
 
     def now(self) -> float: ...
 
-    def call_at(self, when: float, callback: Callable[..., None], *args: Any) -> TimerHandle: ...
+    def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> TimerHandle: ...
 
 
 class Wire(Protocol):
@@ -34,7 +35,9 @@ class Wire(Protocol):
 
     def add_peer(self, name: str, address: str) -> None: ...
 
-    def send(self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0) -> None: ...
+    def send(
+        self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0, *, only_failures: bool = False
+    ) -> None: ...
 
 
 class Sender(Protocol):

@@ -74,7 +74,7 @@ def requeue_job(
         job.reason_detail = hold_reason
     core.last_job_update = now
     core.journal.job(job.job_id)
-    core.changed("submit", now)
+    core.changed("change", now)
 
 
 def requeue_after_exit(core: Core, job: Job, now: float, *, hold: bool) -> None:

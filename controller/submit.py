@@ -13,6 +13,7 @@ from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import limit_broken, note_end, review, watch_dependency
 from understudy.controller.feasibility import could_ever_run
 from understudy.controller.job import HELD_BY_USER, Job, JobEvent, advance
+from understudy.controller.limits import watch_deadline
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import Submitted
 
@@ -74,6 +75,8 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     job.priority = _first_priority(core, job, core.is_admin(sender.user_id))
     tables.pending[job_id] = job
     review(core, job, now)
+    if spec.deadline is not None:
+        watch_deadline(core, job)
     core.last_job_update = now
     core.journal.job(job_id)
     core.changed("submit", now)
@@ -301,6 +304,7 @@ def _first_priority(core: Core, job: Job, is_admin: bool) -> int:
         job.held_by = HELD_BY_USER
         return 0
     if spec.priority is not None and is_admin:
+        job.admin_priority = spec.priority
         return spec.priority
     return core.priorities.assign(job.nice)
 

@@ -129,6 +129,7 @@ def _priority(change: _Change, text: str) -> None:
         job.priority = value or job.priority
         return
     job.priority = value
+    job.admin_priority = value or None if change.by_admin else job.admin_priority
     if value == 0:
         job.held_by = HELD_BY_ADMIN if change.by_admin else HELD_BY_USER
     else:

@@ -1,0 +1,7 @@
+"""`python -m understudy.controller --run-dir DIR`."""
+
+import sys
+
+from understudy.controller.main import main
+
+sys.exit(main())

@@ -1,0 +1,168 @@
+"""From slurm.conf to the controller's tables and settings.
+
+Place: the controller's core; the only module of it that knows the configuration file. Follows: slurm.conf(5).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.nodes import Node, NodeTable
+from understudy.controller.partitions import Partition
+from understudy.controller.scheduling.api import Tables
+from understudy.controller.settings import Settings
+from understudy.model import nodeset
+from understudy.model.hostlist import NodeNames
+from understudy.model.states import NodeFlag, NodeState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.model.cluster import Cluster
+    from understudy.model.conf import NodeConf, PartitionConf, SlurmConfig
+
+_STATES: Final[dict[str, tuple[NodeState, NodeFlag]]] = {
+    "DOWN": (NodeState.DOWN, NodeFlag.NONE),
+    "DRAIN": (NodeState.UNKNOWN, NodeFlag.DRAIN),
+    "FAIL": (NodeState.UNKNOWN, NodeFlag.FAIL),
+    "FAILING": (NodeState.UNKNOWN, NodeFlag.FAIL),
+    "FUTURE": (NodeState.FUTURE, NodeFlag.NONE),
+}
+
+
+def build_tables(config: SlurmConfig) -> tuple[Tables, NodeNames]:
+    """The tables that the configuration describes, and the nodes' names."""
+    table = NodeTable([_node(conf, index) for index, conf in enumerate(config.nodes)])
+    partitions: dict[str, Partition] = {}
+    default = config.default_partition
+    disable_root = config.boolean("DisableRootJobs")
+    for conf in config.partitions:
+        nodes = nodeset.from_positions(config.index_of[name] for name in conf.nodes)
+        partitions[conf.name] = _partition(conf, nodes, is_default=conf is default, disable_root=disable_root)
+    return Tables(table, partitions), NodeNames(config.node_names)
+
+
+def _node(conf: NodeConf, index: int) -> Node:
+    state, flags = _STATES.get(conf.state.upper(), (NodeState.UNKNOWN, NodeFlag.NONE))
+    return Node(
+        name=conf.name,
+        index=index,
+        cpus=conf.cpus,
+        boards=conf.boards,
+        sockets=conf.sockets,
+        cores_per_socket=conf.cores_per_socket,
+        threads_per_core=conf.threads_per_core,
+        memory_mb=conf.memory_mb,
+        tmp_disk_mb=conf.tmp_disk_mb,
+        weight=conf.weight,
+        features=tuple(conf.features),
+        gres=conf.gres,
+        address=conf.address,
+        hostname=conf.hostname,
+        port=conf.port,
+        state=state,
+        flags=flags,
+        reason=conf.reason,
+        active_features=tuple(conf.features),
+    )
+
+
+def _partition(conf: PartitionConf, nodes: int, *, is_default: bool, disable_root: bool) -> Partition:
+    return Partition(
+        name=conf.name,
+        nodes=nodes,
+        node_expression=conf.expression,
+        state=conf.state,
+        is_default=is_default,
+        max_time_s=conf.max_time_s,
+        default_time_s=conf.default_time_s,
+        default_time_is_unlimited=conf.default_time_is_unlimited,
+        min_nodes=conf.min_nodes,
+        max_nodes=conf.max_nodes,
+        priority_tier=conf.priority_tier,
+        priority_job_factor=conf.priority_job_factor,
+        oversubscribe=conf.oversubscribe,
+        default_memory_per_node_mb=conf.default_memory_per_node_mb,
+        default_memory_per_cpu_mb=conf.default_memory_per_cpu_mb,
+        max_memory_per_node_mb=conf.max_memory_per_node_mb,
+        max_memory_per_cpu_mb=conf.max_memory_per_cpu_mb,
+        max_cpus_per_node=conf.max_cpus_per_node,
+        hidden=conf.hidden,
+        root_only=conf.root_only,
+        disable_root_jobs=disable_root if conf.disable_root_jobs is None else conf.disable_root_jobs,
+        least_loaded_nodes=conf.least_loaded_nodes,
+        allow_groups=conf.allow_groups,
+        allow_accounts=conf.allow_accounts,
+        allow_qos=conf.allow_qos,
+        deny_accounts=conf.deny_accounts,
+        deny_qos=conf.deny_qos,
+        grace_time_s=conf.grace_time_s,
+        preempt_mode=conf.preempt_mode,
+        over_time_limit_s=conf.over_time_limit_s,
+        over_time_limit_is_unlimited=conf.over_time_limit_is_unlimited,
+        exclusive_user=conf.exclusive_user,
+        requires_reservation=conf.requires_reservation,
+        alloc_nodes=conf.alloc_nodes,
+        alternate=conf.alternate,
+        qos=conf.qos,
+        node_sets=",".join(conf.node_sets),
+        select_type_parameters=conf.select_type_parameters,
+        tres_billing_weights=conf.tres_billing_weights,
+        job_defaults=conf.job_defaults,
+    )
+
+
+def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[str], int | None]) -> Settings:
+    """What the controller takes from the configuration and from cluster.json. `user_id_of`: the number of a user's name."""
+    slurm_user = user_id_of(config.text("SlurmUser"))
+    enforce = config.text("EnforcePartLimits").upper()
+    auth = dict(word.partition("=")[::2] for word in config.words("AuthInfo"))
+    lifetime = auth.get("cred_expire", "")
+    return Settings(
+        cluster_name=config.cluster_name or cluster.name,
+        controller_host=config.controllers[0][0] if config.controllers else "localhost",
+        admin_ids=frozenset({cluster.user_id} | ({slurm_user} if slurm_user is not None else set())),
+        first_job_id=config.count("FirstJobId"),
+        max_job_id=config.count("MaxJobId"),
+        max_job_count=config.count("MaxJobCount"),
+        min_job_age_s=config.seconds("MinJobAge") or 0,
+        kill_wait_s=config.seconds("KillWait") or 0,
+        over_time_limit_s=config.seconds("OverTimeLimit"),
+        enforce_part_limits="ALL" if enforce in ("YES", "ALL", "1") else "ANY" if enforce == "ANY" else "NO",
+        default_memory_per_node_mb=config.number("DefMemPerNode") or None,
+        default_memory_per_cpu_mb=config.number("DefMemPerCPU") or None,
+        max_memory_per_node_mb=config.number("MaxMemPerNode") or None,
+        max_memory_per_cpu_mb=config.number("MaxMemPerCPU") or None,
+        requeue_by_default=config.boolean("JobRequeue"),
+        disable_root_jobs=config.boolean("DisableRootJobs"),
+        return_to_service=config.count("ReturnToService"),
+        slurmd_timeout_s=config.seconds("SlurmdTimeout") or 0,
+        message_timeout_s=float(config.seconds("MessageTimeout") or 10),
+        tree_width=config.count("TreeWidth"),
+        credential_lifetime_s=int(lifetime) if lifetime.isdecimal() else 120,
+        kill_invalid_dependency="kill_invalid_depend" in {word.lower() for word in config.words("DependencyParameters")},
+        requeue_exit_codes=_codes(config.words("RequeueExit")),
+        requeue_exit_hold_codes=_codes(config.words("RequeueExitHold")),
+        licenses=_licenses(config.words("Licenses")),
+        gres_types=frozenset(config.words("GresTypes")),
+        emulates_jobs=cluster.executor == "emulated",
+        default_run_s=cluster.default_run_s,
+    )
+
+
+def _codes(words: list[str]) -> frozenset[int]:
+    """Exit codes: `1,5-7`. What is no number is left out; the reader of the file has complained."""
+    found: set[int] = set()
+    for word in words:
+        first, _, last = word.partition("-")
+        if first.isdecimal() and (not last or last.isdecimal()):
+            found.update(range(int(first), int(last or first) + 1))
+    return frozenset(found)
+
+
+def _licenses(words: list[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for word in words:
+        name, _, count = word.replace("*", ":").partition(":")
+        found[name] = int(count) if count.isdecimal() else 1
+    return found

@@ -1,0 +1,196 @@
+"""The controller as a daemon: reads the configuration, builds core and edge, comes back from the saved state, and serves.
+
+Place: the top of the controller. `start_controller` is given a `Daemon` by understudy.clock.daemon, or by a replay that has all daemons in one
+process. The state lies in RUN_DIR/state, whatever StateSaveLocation says: a site's file must not lead to the site's own state, nor two clusters to
+the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time as real_time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from understudy.auth.credential import Signer
+from understudy.auth.keys import read_key
+from understudy.clock.daemon import Daemon, run_daemon
+from understudy.controller.agents import Agents
+from understudy.controller.build import build_settings, build_tables
+from understudy.controller.core import Core
+from understudy.controller.locks import Locks
+from understudy.controller.node_events import heard_of, start_pinging
+from understudy.controller.passes import Passes
+from understudy.controller.ports import Journal, NoJournal, Wire
+from understudy.controller.recover import recover
+from understudy.controller.scheduling import registry
+from understudy.controller.server import Server
+from understudy.controller.start import Planning
+from understudy.controller.store import Commits, Dirty, HeldWire, Store
+from understudy.controller.users import HostUsers, user_id_of
+from understudy.model.cluster import Cluster
+from understudy.model.conf import SlurmConfig, load
+from understudy.model.conf_check import not_emulated
+from understudy.model.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.controller.settings import Settings
+
+NAME = "controller"
+
+
+class Controller:
+    """The parts of a running controller."""
+
+    def __init__(self, daemon: Daemon, config: SlurmConfig) -> None:
+        self.daemon, self.config = daemon, config
+        cluster = daemon.cluster
+        tables, names = build_tables(config)
+        settings = build_settings(config, cluster, user_id_of)
+        self.store: Store | None = None
+        self.dirty: Dirty | None = None
+        wire: Wire = daemon.messenger
+        journal: Journal = NoJournal()
+        held: HeldWire | None = None
+        if cluster.state == "disk":
+            self.store = Store(daemon.run_dir / "state")
+            journal = self.dirty = Dirty()
+            wire = held = HeldWire(daemon.messenger)
+        agents = Agents(wire, daemon.time, timeout_s=settings.message_timeout_s, tree_width=settings.tree_width)
+        self.core = core = Core(
+            tables=tables,
+            names=names,
+            settings=settings,
+            time=daemon.time,
+            agents=agents,
+            journal=journal,
+            users=HostUsers(),
+            signer=Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s),
+            selector=registry.selector(config.text("SelectType"), frozenset(config.words("SelectTypeParameters"))),
+        )
+        parameters = registry.policy_parameters(config.text("SchedulerParameters"))
+        core.policy = registry.scheduler(config.text("SchedulerType"))(tables, core.selector, Planning(core), parameters)
+        agents.on_response = lambda name, responds: heard_of(core, name, responds=responds)
+        loop = asyncio.get_running_loop()
+        self.locks = Locks()
+        self.passes = Passes(core, self.locks, soon=loop.call_soon, clock=real_time.perf_counter)
+        self.commits: Commits | None = None
+        if self.store is not None and self.dirty is not None:
+            run = _write_here if daemon.time.is_virtual else _write_in_thread(loop)
+            self.commits = Commits(core, self.dirty, self.store, run=run, soon=loop.call_soon, failed=self._cannot_write)
+            assert held is not None
+            held.commits = self.commits
+        self.server = Server(core, self.locks, self.passes, self.commits, soon=loop.call_soon, clock=real_time.perf_counter)
+        core.shut_down = daemon.stop
+        core.show_configuration = self.show
+        core.read_configuration = self.reconfigure
+
+    def start(self) -> None:
+        """Come back from the saved state and serve."""
+        core, daemon = self.core, self.daemon
+        for noded in daemon.cluster.nodeds:
+            core.add_daemon(noded.name, noded.address, core.names.to_bitmap(noded.nodes))
+        if self.store is not None and self.dirty is not None:
+            jobs = self.store.read(core)
+            self.dirty.scripts_are_saved(set(core.scripts))
+            recover(core, jobs)
+        else:
+            recover(core, ())
+        start_pinging(core)
+        daemon.messenger.set_handler(self.server.handle)
+        daemon.at_exit.append(self.close)
+        self.server.settled()
+        unused = not_emulated(self.config)
+        if unused:
+            daemon.log.info("accepted, but without effect here: %s", ", ".join(unused))
+
+    async def close(self) -> None:
+        """Write what is left to write."""
+        if self.store is None or self.commits is None:
+            return
+        idle = asyncio.Event()
+        self.commits.due()
+        self.commits.when_idle(idle.set)
+        await idle.wait()
+        self.store.close()
+
+    def show(self) -> list[tuple[str, str]]:
+        """What `scontrol show config` prints."""
+        core = self.core
+        boot = real_time.strftime("%Y-%m-%dT%H:%M:%S", real_time.localtime(core.start_time))
+        slurm_user = user_id_of(self.config.text("SlurmUser"))
+        return self.config.show(
+            boot_time=boot,
+            next_job_id=str(core.next_job_id),
+            slurm_version=core.settings.version,
+            user_id_of=str(slurm_user if slurm_user is not None else 0),
+            host=core.settings.controller_host,
+        )
+
+    def reconfigure(self) -> None:
+        """Read slurm.conf again: settings and partitions are taken over; nodes that come, go or change their size need a restart, as in Slurm.
+
+        Raises:
+            SlurmError: the file has errors, or would need a restart; nothing is changed then.
+        """
+        from understudy.controller.reconfigure import take_over  # noqa: PLC0415 - rare
+
+        self.config = take_over(self.core, self.daemon.run_dir / "slurm.conf", self._reread)
+
+    def _reread(self, config: SlurmConfig) -> Settings:
+        return build_settings(config, self.daemon.cluster, user_id_of)
+
+    def _cannot_write(self, error: BaseException) -> None:
+        self.daemon.log.critical("cannot save the state, ending: %s", error)
+        self.daemon.stop()
+
+
+def _write_here(write: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+    try:
+        write()
+    except Exception as error:  # noqa: BLE001 - handed on
+        done(error)
+    else:
+        done(None)
+
+
+def _write_in_thread(loop: asyncio.AbstractEventLoop) -> Callable[[Callable[[], None], Callable[[BaseException | None], None]], None]:
+    def run(write: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        future = loop.run_in_executor(None, write)
+        future.add_done_callback(lambda ended: done(ended.exception()))
+
+    return run
+
+
+async def start_controller(daemon: Daemon) -> Controller:
+    """Start the controller on a daemon.
+
+    Raises:
+        ConfigError: slurm.conf cannot be used, or names a scheduler that nobody offers.
+        StateError: the saved state cannot be read.
+    """
+    controller = Controller(daemon, load(daemon.run_dir / "slurm.conf"))
+    controller.start()
+    return controller
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the controller of a cluster until told to end. The exit code."""
+    parser = argparse.ArgumentParser(prog="understudy.controller", description="The controller of an emulated cluster.")
+    parser.add_argument("--run-dir", type=Path, required=True, help="the cluster's run directory, with cluster.json and slurm.conf")
+    parser.add_argument("--verbose", action="store_true", help="log more")
+    options = parser.parse_args(arguments)
+    cluster = Cluster.load(options.run_dir)
+    listen = [address for address in (cluster.controller, cluster.controller_unix) if address]
+
+    async def start(daemon: Daemon) -> None:
+        await start_controller(daemon)
+
+    try:
+        return run_daemon(options.run_dir, NAME, listen, start, verbose=options.verbose)
+    except ConfigError as error:
+        print(f"understudy.controller: {error}")
+        return 1

@@ -1,0 +1,80 @@
+"""When the scheduling policy runs: one timer at the time that it names, and its pass in slices.
+
+Place: between the controller's core and its edge. Under virtual time, where computing takes no time, a pass runs whole. Else it holds the locks for a
+slice of some milliseconds and then lets waiting requests in, as Slurm's backfill yields its locks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.rpc import PASS_NEEDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from understudy.controller.core import Core
+    from understudy.controller.locks import Locks
+    from understudy.controller.ports import TimerHandle
+
+SLICE_S: Final = 0.005
+
+
+class Passes:
+    """Runs `core.policy`. `soon` calls a function after what waits now has been handled; `clock` measures real time (both the edge's)."""
+
+    def __init__(self, core: Core, locks: Locks, *, soon: Callable[[Callable[[], None]], object], clock: Callable[[], float]) -> None:
+        self._core, self._locks, self._soon, self._clock = core, locks, soon, clock
+        self._timer: tuple[float, TimerHandle] | None = None
+        self._running: Iterator[None] | None = None
+        self.passes = self.slices = 0
+
+    def arm(self) -> None:
+        """Set the timer to when the policy wants to run next. To be called after everything that was handled."""
+        if self._running is not None:
+            return
+        when = self._core.policy.next_run()
+        timer = self._timer
+        if timer is not None:
+            if timer[0] == when:
+                return
+            timer[1].cancel()
+            self._timer = None
+        if when is not None and when != math.inf:
+            self._timer = (when, self._core.time.call_at(when, self._due))
+
+    def _due(self) -> None:
+        self._timer = None
+        if self._running is not None:
+            return
+        self.passes += 1
+        self._running = iter(self._core.policy.run(self._core.time.now()))
+        if self._core.time.is_virtual and self._locks.available(PASS_NEEDS):
+            for _ in self._running:
+                pass
+            self._ended()
+        else:
+            self._locks.when_available(PASS_NEEDS, self._slice)
+
+    def _slice(self) -> None:
+        """One slice, with the locks held."""
+        assert self._running is not None
+        self.slices += 1
+        until = self._clock() + SLICE_S
+        has_ended = True
+        try:
+            for _ in self._running:
+                if self._clock() >= until:
+                    has_ended = False
+                    break
+        finally:
+            self._locks.drop(PASS_NEEDS)
+            if has_ended:
+                self._ended()
+        if not has_ended:
+            self._soon(lambda: self._locks.when_available(PASS_NEEDS, self._slice))
+
+    def _ended(self) -> None:
+        self._running = None
+        self._core.settled()

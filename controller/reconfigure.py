@@ -1,0 +1,64 @@
+"""scontrol reconfigure: what can be taken over from a changed slurm.conf without a restart.
+
+Place: the controller's core. Settings, partitions, weights and features of nodes are taken over. What was set by `scontrol update partition` is
+lost, as in Slurm. Follows: scontrol(1) reconfigure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.controller.build import build_tables
+from understudy.controller.core import log
+from understudy.controller.eligibility import review_all
+from understudy.model.conf import SlurmConfig, load
+from understudy.model.errors import ConfigError, SlurmError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from understudy.controller.core import Core
+    from understudy.controller.settings import Settings
+
+RESTART_FOR_NODES = 2049
+
+
+def take_over(core: Core, path: Path, settings_of: Callable[[SlurmConfig], Settings]) -> SlurmConfig:
+    """Read the file again and take over what can be taken over.
+
+    Raises:
+        SlurmError: the file has errors, or its nodes differ from those in the tables; nothing is changed then.
+    """
+    try:
+        config = load(path)
+    except ConfigError as error:
+        log.error("slurm.conf is not taken over: %s", error)
+        raise SlurmError(-1, str(error)) from None
+    tables, _ = build_tables(config)
+    ours, theirs = core.tables.nodes.nodes, tables.nodes.nodes
+
+    def shape(nodes: list[object]) -> list[tuple[object, ...]]:
+        fields = ("name", "cpus", "sockets", "cores_per_socket", "threads_per_core", "memory_mb")
+        return [tuple(getattr(node, field) for field in fields) for node in nodes]
+
+    if shape(list(ours)) != shape(list(theirs)):
+        raise SlurmError(RESTART_FOR_NODES)
+    core.settings = settings_of(config)
+    for node, new in zip(ours, theirs, strict=True):
+        node.weight, node.features, node.active_features = new.weight, new.features, new.active_features
+        node.address, node.hostname, node.port, node.tmp_disk_mb = new.address, new.hostname, new.port, new.tmp_disk_mb
+    core.tables.nodes.reconfigured()
+    used = {name for job in (*core.tables.pending.values(), *core.tables.running.values()) for name in job.partitions}
+    for name in list(core.tables.partitions):
+        core.journal.partition(name)
+        if name not in tables.partitions and name not in used:
+            del core.tables.partitions[name]
+    for name, partition in tables.partitions.items():
+        core.tables.partitions[name] = partition
+        core.journal.partition(name)
+    core.feasible.clear()
+    now = core.time.now()
+    core.last_partition_update = core.last_node_update = now
+    review_all(core, now)
+    return config

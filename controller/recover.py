@@ -1,0 +1,101 @@
+"""Coming back: saved jobs go into the tables, as they were.
+
+Place: the controller's core. Running jobs go on: their node daemons know them, and what has ended meanwhile is reported again until it is
+acknowledged. A job of which it is not known whether its launch arrived is launched again when its node daemon registers
+(understudy.controller.node_events). A job on nodes that are no longer where they were in slurm.conf is lost, as if its nodes had failed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.controller.core import log
+from understudy.controller.eligibility import review, wait_until, watch_dependency
+from understudy.controller.job import JobEvent, advance
+from understudy.controller.limits import watch_deadline, watch_limits
+from understudy.controller.purge import schedule_purge
+from understudy.model.states import JobFlag
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+
+
+def recover(core: Core, jobs: Iterable[Job]) -> None:
+    """Put saved jobs (by ascending id) into the tables, and set all timers that go with them. The policy must be there already."""
+    now = core.time.now()
+    tables = core.tables
+    nodes = tables.nodes
+    nodes.reconfigured()
+    for node in nodes.nodes:
+        nodes.set_availability(node)
+    count = 0
+    for job in jobs:
+        count += 1
+        tables.jobs[job.job_id] = job
+        core.next_job_id = max(core.next_job_id, job.job_id + 1)
+        if job.is_completing or job.is_running:
+            if job.allocation is None or _has_moved(core, job):
+                _lose(core, job, now)
+            else:
+                _take_back(core, job)
+        elif job.is_pending:
+            tables.pending[job.job_id] = job
+        else:
+            schedule_purge(core, job, job.end_time or now)
+    for job in tables.pending.values():
+        if job.dependency is not None:
+            watch_dependency(core, job)
+    for job in list(tables.pending.values()):
+        review(core, job, now)
+        if job.begin_time is not None and job.begin_time > now:
+            wait_until(core, job.begin_time, job.job_id)
+        watch_deadline(core, job)
+    if count:
+        log.info("recovered %d jobs: %d pending, %d running, %d completing", count, len(tables.pending), len(tables.running), len(core.completing))
+    core.changed("change", now)
+
+
+def _has_moved(core: Core, job: Job) -> bool:
+    assert job.allocation is not None
+    try:
+        return core.names.to_bitmap(job.node_list) != job.allocation.nodes
+    except ValueError:
+        return True
+
+
+def _lose(core: Core, job: Job, now: float) -> None:
+    log.error("job %d ran on %s, which slurm.conf does not have any more, or elsewhere", job.job_id, job.node_list)
+    if job.is_running:
+        advance(job, JobEvent.NODE_FAILED, now)
+        job.end_time, job.reason = int(now), "NodeDown"
+    job.flags, job.completing_nodes, job.allocation = JobFlag.NONE, 0, None
+    if job.is_pending or job.requeue:
+        if not job.is_pending:
+            advance(job, JobEvent.REQUEUED, now)
+        job.start_time = job.end_time = job.eligible_time = None
+        job.restarts += 1
+        job.node_list = ""
+        core.tables.pending[job.job_id] = job
+    else:
+        schedule_purge(core, job, now)
+    core.journal.job(job.job_id)
+
+
+def _take_back(core: Core, job: Job) -> None:
+    """A job that holds nodes holds them again."""
+    nodes = core.tables.nodes
+    allocation = job.allocation
+    assert allocation is not None, job.story
+    nodes.allocate(allocation)
+    if job.is_running:
+        core.tables.running[job.job_id] = job
+        watch_limits(core, job, core.tables.partitions.get(job.partition))
+        return
+    given_back = allocation.nodes & ~job.completing_nodes
+    if given_back:
+        nodes.release(allocation, given_back)
+    core.completing[job.job_id] = job
+    nodes.completing_nodes |= job.completing_nodes
