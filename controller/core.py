@@ -163,10 +163,8 @@ class Core:
         for other in self.daemons.values():
             if other is not record:
                 other.nodes &= ~nodes
-        table = self.tables.nodes.nodes
         for index in nodeset_indices(nodes):
             self.daemon_of_node[index] = record
-            table[index].daemon = name
         return record
 
     def parts(self, nodes: int) -> list[tuple[DaemonRecord, int]]:

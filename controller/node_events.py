@@ -63,7 +63,7 @@ def _bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int
     returns = core.settings.return_to_service
     for index in nodeset_indices(nodes):
         node = listed[index]
-        node.boot_time, node.slurmd_start_time, node.last_response = boot, start, now
+        node.boot_time, node.slurmd_start_time, node.last_response, node.daemon = boot, start, now, message.daemon
         if node.flags:
             node.flags &= ~NodeFlag.NO_RESPOND
         if node.state is NodeState.UNKNOWN:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.controller_harness import OTHER, ROOT, START, USER, FakeSender, Harness, make_tables
+
 from understudy.auth.credential import Verifier
 from understudy.controller.settings import Settings
 from understudy.model.states import JobFlag, JobState
@@ -165,6 +165,7 @@ def test_a_running_job_is_requeued_and_waits_until_its_old_credential_is_worthle
     assert job.state is JobState.PENDING
     assert job.flags == JobFlag.COMPLETING
     assert h.query("jobs", "state", "flags") == [[0, int(JobFlag.COMPLETING)]]
+    h.acknowledge()
     h.epilog(job)
     assert (job.restarts, job.reason) == (1, "BeginTime")
     h.run(120)
