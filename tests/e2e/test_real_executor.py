@@ -165,15 +165,17 @@ async def test_the_time_limit_is_named_as_the_cause(site):
 
 
 async def test_a_signal_goes_to_all_processes_or_to_the_script_alone(site):
-    child = """bash -c 'trap "echo child" USR1; echo up; for i in 1 2 3 4 5 6 7 8; do sleep 0.1; done'"""
-    site.executor.start(site.launch(f"{child} & trap 'echo script' USR1; echo ready; wait; wait"))
+    turns = "while [ ! -e stop ]; do sleep 0.02; done"
+    child = f"""bash -c 'trap "echo child" USR1; echo up; {turns}'"""
+    site.executor.start(site.launch(f"{child} & trap 'echo script' USR1; echo ready; {turns}"))
     await site.until(lambda: (site.work / "slurm-1.out").exists() and {"ready", "up"} <= set(site.output().split()))
     site.executor.signal((1, 0), signal.SIGUSR1, batch_only=True)
     await site.until(lambda: "script" in site.output())
     assert "child" not in site.output()
     site.executor.signal((1, 0), signal.SIGUSR1, batch_only=False)
-    await site.until(lambda: "child" in site.output())
-    assert site.output().split().count("script") == 2
+    await site.until(lambda: "child" in site.output() and site.output().splitlines().count("script") == 2)
+    (site.work / "stop").touch()
+    assert (await site.end())[2:] == (0, 0)
 
 
 async def test_a_user_who_does_not_exist_fails_the_job(site):
