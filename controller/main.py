@@ -1,6 +1,6 @@
 """The controller as a daemon: reads the configuration, builds core and edge, comes back from the saved state, and serves.
 
-Place: the top of the controller. `start_controller` is given a `Daemon` by understudy.clock.daemon, or by a replay that has all daemons in one
+Place: the top of the controller. `start` is given a `Daemon` by understudy.clock.daemon, or by a replay that has all daemons in one
 process. The state lies in RUN_DIR/state, whatever StateSaveLocation says: a site's file must not lead to the site's own state, nor two clusters to
 the same.
 """
@@ -165,7 +165,7 @@ def _write_in_thread(loop: asyncio.AbstractEventLoop) -> Callable[[Callable[[], 
     return run
 
 
-async def start_controller(daemon: Daemon) -> Controller:
+async def start(daemon: Daemon) -> Controller:
     """Start the controller on a daemon.
 
     Raises:
@@ -186,11 +186,11 @@ def main(arguments: list[str] | None = None) -> int:
     cluster = Cluster.load(options.run_dir)
     listen = [address for address in (cluster.controller, cluster.controller_unix) if address]
 
-    async def start(daemon: Daemon) -> None:
-        await start_controller(daemon)
+    async def start_and_forget(daemon: Daemon) -> None:
+        await start(daemon)
 
     try:
-        return run_daemon(options.run_dir, NAME, listen, start, verbose=options.verbose)
+        return run_daemon(options.run_dir, NAME, listen, start_and_forget, verbose=options.verbose)
     except ConfigError as error:
         print(f"understudy.controller: {error}")
         return 1
