@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from understudy.commands import locate
 from understudy.commands.conf_copy import copy_configuration
-from understudy.commands.processes import POLL_S, Process, end, identify, read_pid_file
+from understudy.commands.processes import POLL_S, Process, end, identify, kill, read_pid_file
 from understudy.commands.run_dir import LaunchError, free_port, make_socket_folder, remove_traces, running
 from understudy.model.cluster import Cluster, NodeDaemon
 
@@ -130,9 +130,13 @@ def prepare(
     address = f"tcp:127.0.0.1:{free_port(site.port if port is None else port, conf, asked=port is not None)}"
     sockets = make_socket_folder(run_dir)
 
+    from understudy.auth.handshake import AuthError
     from understudy.auth.keys import create_key
 
-    create_key(run_dir / "key")
+    try:
+        create_key(run_dir / "key")
+    except AuthError as error:
+        raise LaunchError(str(error)) from error
     copy_configuration(conf, run_dir)
     cluster = Cluster(
         name=site.name,
@@ -325,10 +329,17 @@ def _give_up(started: Started, name: str, what: str) -> NoReturn:
     raise LaunchError(f"{name} {what}; the other daemons have been ended. The end of {path}:{shown}")
 
 
+def orphans(run_dir: Path) -> list[Process]:
+    """Processes of jobs' scripts that run although their node daemon may have died (see understudy.noded.real on the files)."""
+    found = (read_pid_file(path) for path in sorted(run_dir.glob("spool/*/stepd.*")))
+    return [process for process in found if process is not None and process.is_running]
+
+
 def stop(run_dir: Path, started: Started | None = None, patience_s: float = NICE_S) -> Stopped:
     """End the daemons that run in the directory; remove their pid files, sockets and registration.
 
-    The clock and the agent end last, because the others need them.
+    The clock and the agent end last, because the others need them. Scripts of jobs end with their node daemon; of those whose daemon had died
+    before, the spool directories tell.
     """
     run_dir = run_dir.resolve()
     alive = running(run_dir)
@@ -338,6 +349,7 @@ def stop(run_dir: Path, started: Started | None = None, patience_s: float = NICE
     last = [process for process in alive if process.name in ("clock", "agent")]
     first = [process for process in alive if process not in last]
     killed = end(first, patience_s) + end(last, patience_s)
+    kill(orphans(run_dir))
     if started is not None:
         for child in started.children.values():
             child.wait()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 POLL_S = 0.005
+KILL_S = 5.0  # a killed process that is still there has a system call that does not end; waiting longer helps nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def identify(name: str, pid: int) -> Process:
 
 
 def read_pid_file(path: Path) -> Process | None:
-    """Whom a pid file means, running or not; None if there is no such file, or it is still being written."""
+    """Whom a file with a pid and a start time means, running or not; None if there is no such file, or it is still being written."""
     try:
         pid, start_time = path.read_text().split()
         return Process(path.stem, int(pid), int(start_time))
@@ -114,13 +115,19 @@ def end(processes: list[Process], patience_s: float) -> list[Process]:
     """
     asked = [process for process in processes if process.signal(signal.SIGTERM)]
     stubborn = _wait(asked, patience_s)
-    if stubborn:
-        # Found before the kill: afterwards their children belong to init, and nobody could tell whose they were.
-        offspring = descendants(stubborn)
-        for process in [*stubborn, *offspring]:
-            process.signal(signal.SIGKILL)
-        _wait([*stubborn, *offspring], patience_s)
+    kill(stubborn)
     return stubborn
+
+
+def kill(processes: list[Process]) -> None:
+    """Kill the processes with all that they started, and wait until they are gone."""
+    if not processes:
+        return
+    # Found before the kill: afterwards their children belong to init, and nobody could tell whose they were.
+    doomed = [*processes, *descendants(processes)]
+    for process in doomed:
+        process.signal(signal.SIGKILL)
+    _wait(doomed, KILL_S)
 
 
 def _wait(processes: list[Process], patience_s: float) -> list[Process]:

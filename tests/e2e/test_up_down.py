@@ -6,11 +6,12 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from understudy.commands.processes import recorded
+from understudy.commands.processes import identify, recorded
 from understudy.model.cluster import Cluster
 
 CONF = """
@@ -62,7 +63,7 @@ class Site:
 def site(tmp_path):
     site = Site(tmp_path)
     yield site
-    for run_dir in site.run_dirs:
+    for run_dir in {path.parent for path in tmp_path.glob("**/cluster.json")}:
         site("understudy", "down", "--run-dir", str(run_dir))
         for process in recorded(run_dir):
             process.signal(signal.SIGKILL)
@@ -84,9 +85,9 @@ def test_a_cluster_is_idle_when_up_returns_and_gone_when_down_does(site):
     assert not [path for path in site.run_dir.iterdir() if path.suffix in (".pid", ".sock")]
 
 
-@pytest.mark.parametrize("time", ["virtual", "scaled:100"])
-def test_with_a_clock_service_it_is_the_same(site, time):
-    up = site.up("--conf", site.conf(), "--time", time, "--noded", "3")
+@pytest.mark.parametrize("kind", ["virtual", "scaled:100"])
+def test_with_a_clock_service_it_is_the_same(site, kind):
+    up = site.up("--conf", site.conf(), "--time", kind, "--noded", "3")
     assert up.returncode == 0, up.stderr
     daemons = recorded(site.run_dir)
     assert [process.name for process in daemons] == ["agent", "clock", "controller", "noded0", "noded1", "noded2"]
@@ -139,12 +140,40 @@ def test_after_a_crash_up_says_what_it_cleans_up_and_starts(site):
 def test_a_daemon_that_dies_at_its_start_is_shown_with_its_log(site):
     site.up("--conf", site.conf())
     site("understudy", "down")
+    for path in (site.run_dir / "state").iterdir():
+        path.write_bytes(b"no state at all" * 1000)
+    result = site("understudy", "up", "--run-dir", str(site.run_dir), "--port", "0")
+    assert result.returncode == 1
+    assert "controller ended at its start" in result.stderr
+    assert recorded(site.run_dir) == []
+
+
+def test_a_damaged_key_is_refused(site):
+    site.up("--conf", site.conf())
+    site("understudy", "down")
     (site.run_dir / "key").write_bytes(b"too short")
     result = site("understudy", "up", "--run-dir", str(site.run_dir), "--port", "0")
     assert result.returncode == 1
-    assert "9 bytes" in result.stderr
+    assert "has 9 bytes, expected 32" in result.stderr
     assert "Traceback" not in result.stderr
-    assert recorded(site.run_dir) == []
+
+
+@pytest.mark.parametrize("noded_is_killed", [False, True])
+def test_down_ends_the_scripts_of_jobs(site, noded_is_killed):
+    site.up("--conf", site.conf(), "--executor", "real")
+    mark = site.folder / "mark"
+    script = f"sleep 600 & echo $! > {mark}.new; mv {mark}.new {mark}; wait"
+    assert site("sbatch", f"--output={os.devnull}", f"--chdir={site.folder}", "--wrap", script).returncode == 0
+    deadline = time.monotonic() + 20
+    while not mark.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    sleeper = identify("sleep", int(mark.read_text()))
+    if noded_is_killed:
+        (noded,) = [process for process in recorded(site.run_dir) if process.name == "noded0"]
+        noded.signal(signal.SIGKILL)
+    site("understudy", "down")
+    assert not sleeper.is_running
 
 
 def test_down_without_a_cluster_says_that_there_is_none(site):
