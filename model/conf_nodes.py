@@ -223,7 +223,9 @@ def read_node_set(line: ConfLine, nodes: list[NodeConf], index_of: dict[str, int
     return NodeSetConf(line.value, features, expression, names, line.file, line.line)
 
 
-def expand_defined(line: ConfLine, key: str, expression: str, index_of: dict[str, int], report: Callable[[Finding], None]) -> list[str]:
+def expand_defined(
+    line: ConfLine, key: str, expression: str, index_of: dict[str, int], report: Callable[[Finding], None], severity: str = ERROR
+) -> list[str]:
     """The names of an expression that are nodes; the others are reported."""
     if expression.upper() == "ALL":
         return list(index_of)
@@ -236,7 +238,7 @@ def expand_defined(line: ConfLine, key: str, expression: str, index_of: dict[str
     if unknown:
         shown = hostlist.compress(unknown)
         message = f"{line.written[0]}={line.value}: node names {shown} are not defined"
-        report(Finding("undefined_nodes", ERROR, line.file, line.line, shown, message, key))
+        report(Finding("undefined_nodes", severity, line.file, line.line, shown, message, key))
         names = [name for name in names if name in index_of]
     return names
 
@@ -248,7 +250,8 @@ def read_down_nodes(line: ConfLine, index_of: dict[str, int], report: Callable[[
     if state not in NODE_STATES:
         report(Finding("bad_value", ERROR, line.file, line.line, state, f'Bad value "{given["state"]}" for State', "State"))
         state = "DOWN"
-    names = expand_defined(line, "DownNodes", line.value, index_of, report)
+    # Slurm goes on when DownNodes names a node that it does not know.
+    names = expand_defined(line, "DownNodes", line.value, index_of, report, WARNING)
     return DownNodesConf(names, state, given.get("reason", ""), line.file, line.line)
 
 

@@ -130,7 +130,7 @@ class _Reader:
 def read_partitions(
     lines: list[ConfLine], index_of: dict[str, int], node_sets: dict[str, NodeSetConf], report: Callable[[Finding], None]
 ) -> list[PartitionConf]:
-    """All partitions in the order of their lines; a line for one that exists already takes its place."""
+    """All partitions in the order of their lines; one that is there already is an error, and the first line counts."""
     defaults: dict[str, str] = {}
     partitions: dict[str, PartitionConf] = {}
     for line in lines:
@@ -142,8 +142,9 @@ def read_partitions(
             if not name:
                 continue
             if name in partitions:
-                message = f"PartitionName={name} is given twice: this line counts"
-                report(Finding("repeated_key", WARNING, line.file, line.line, name, message, "PartitionName"))
+                message = f"duplicate entry for partition {name}"
+                report(Finding("duplicate_partition", ERROR, line.file, line.line, name, message, "PartitionName"))
+                continue
             partitions[name] = _read(name, _Reader(line, with_defaults(defaults, given), report), index_of, node_sets, report)
     return list(partitions.values())
 
@@ -169,6 +170,13 @@ def _read(
         reader.complain("MaxMemPerCPU", str(most_per_cpu), message, WARNING, "reset_value")
         most_per_cpu = None
     disable_root = reader.value("DisableRootJobs")
+    most_time, default_seconds = reader.number("MaxTime"), None
+    if default_time.upper() != "NONE":
+        default_seconds = reader.number("DefaultTime")
+        if default_seconds is not None and most_time is not None and default_seconds > most_time:
+            message = f"DefaultTime={default_time} of partition {name} is longer than its MaxTime: ignored"
+            reader.complain("DefaultTime", default_time, message, WARNING, "reset_value")
+            default_seconds = None
     over_minutes = None if not over or over.upper() in ("UNLIMITED", "INFINITE") else _minutes(reader, over)
     return PartitionConf(
         name=name,
@@ -180,8 +188,8 @@ def _read(
         settings=settings,
         state=reader.state(),
         is_default=reader.yes("Default"),
-        max_time_s=reader.number("MaxTime"),
-        default_time_s=reader.number("DefaultTime") if default_time.upper() != "NONE" else None,
+        max_time_s=most_time,
+        default_time_s=default_seconds,
         default_time_is_unlimited=default_time.upper() in ("UNLIMITED", "INFINITE"),
         min_nodes=reader.count("MinNodes", 0),
         max_nodes=reader.number("MaxNodes"),

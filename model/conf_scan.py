@@ -29,8 +29,8 @@ _LONGEST_TEXT: Final = 100
 class Finding:
     """Something about a configuration that its owner should know. `severity` is "error" where Slurm would refuse the file, else "warning".
 
-    kind: parse_error, missing_include, unknown_key, bad_value, hostlist_error, duplicate_node, undefined_nodes, address_count_mismatch, missing_key,
-        key_given_twice, repeated_key, old_key, new_key, reset_value.
+    kind: parse_error, missing_include, unknown_key, misplaced_key, bad_value, hostlist_error, duplicate_node, duplicate_partition, undefined_nodes,
+        address_count_mismatch, missing_key, key_given_twice, repeated_key, old_key, new_key, reset_value.
     text: the offending text; `message`: what is wrong with it, for a reader; `key`: the key that it belongs to, if any.
     """
 

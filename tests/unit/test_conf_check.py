@@ -1,0 +1,104 @@
+"""The report on a configuration, and `scontrol show config`."""
+
+from pathlib import Path
+
+import pytest
+
+from understudy.model import conf, conf_check, conf_show
+from understudy.model.errors import ConfigError
+
+HEAD = "ClusterName=test\nSlurmctldHost=head\nNodeName=n[1-4] CPUs=2\nPartitionName=p Nodes=ALL\n"
+
+
+def test_a_sound_file_has_a_summary_and_exit_code_0(tmp_path: Path) -> None:
+    path = tmp_path / "slurm.conf"
+    path.write_text(HEAD)
+    assert conf_check.run(path) == (f"{path}: cluster test, 4 nodes, 8 CPUs, 1 partition; 0 errors, 0 warnings\n", 0)
+    assert conf_check.check(path) == []
+
+
+def test_errors_come_first_with_file_and_line_and_give_exit_code_1(tmp_path: Path) -> None:
+    path = tmp_path / "slurm.conf"
+    path.write_text(HEAD + "FastSchedule=1\nKillWait=x\nEpilog=/bin/a\nNodeName=m Gres=gpu:1\nNodeName=m2 Gres=gpu:1\n")
+    text, code = conf_check.run(path)
+    assert code == 1
+    assert text.splitlines() == [
+        f'error: {path} line 6: KillWait value "x" is not a valid number',
+        f"warning: {path} line 5: FastSchedule was a key before and is not one today",
+        "accepted, but without effect here: Epilog, FastSchedule, NodeName:Gres",
+        f"{path}: cluster test, 6 nodes, 10 CPUs, 1 partition; 1 error, 1 warning",
+    ]
+
+
+def test_keys_set_to_their_default_do_not_count_as_without_effect() -> None:
+    assert conf_check.not_emulated(conf.read_text(HEAD + "SwitchType=switch/none\nMpiDefault=pmix\n")) == ["MpiDefault"]
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError):
+        conf_check.check(tmp_path / "slurm.conf")
+
+
+def shown(text: str) -> dict[str, str]:
+    return dict(conf.read_text(HEAD + text).show())
+
+
+def test_a_bare_configuration_is_shown_with_slurm_s_defaults() -> None:
+    lines = shown("")
+    assert len(lines) == 192  # as 22.05.8 prints
+    assert lines["KillWait"] == "30 sec"
+    assert lines["OverTimeLimit"] == "0 min"
+    assert lines["ResumeRate"] == "300 nodes/min"
+    assert lines["SuspendTime"] == "INFINITE"
+    assert lines["DefMemPerNode"] == "UNLIMITED"
+    assert lines["MaxNodeCount"] == "4"
+    assert lines["TaskPluginParam"] == "(null type)"
+    assert lines["PowerPlugin"] == ""
+    assert lines["SlurmUser"] == "root(0)"
+    assert lines["SlurmctldHost[0]"] == "head"
+    assert lines["NEXT_JOB_ID"] == lines["FirstJobId"] == "1"
+    assert lines["TreeWidth"] == "50"
+    assert "SelectTypeParameters" not in lines
+    assert not any(name.startswith("PriorityWeight") for name in lines)
+
+
+@pytest.mark.parametrize(
+    ("setting", "name", "value"),
+    [
+        ("DefMemPerCPU=1000", "DefMemPerCPU", "1000"),
+        ("DebugFlags=backfill,gres", "DebugFlags", "Backfill,Gres"),
+        ("HealthCheckNodeState=IDLE,CYCLE", "HealthCheckNodeState", "CYCLE,IDLE"),
+        ("PreemptMode=suspend,gang", "PreemptMode", "GANG,SUSPEND"),
+        ("PreemptExemptTime=1:00", "PreemptExemptTime", "00:01:00"),
+        ("ResvOverRun=UNLIMITED", "ResvOverRun", "UNLIMITED"),
+        ("SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory,CR_LLN", "SelectTypeParameters", "CR_CORE_MEMORY,CR_LLN"),
+        ("SlurmctldDebug=7", "SlurmctldDebug", "debug3"),
+        ("TaskPluginParam=Cores,Verbose", "TaskPluginParam", "verbose,cores"),
+        ("TrackWCKey=yes", "TrackWCKey", "Yes"),
+        ("DefCpuPerGPU=2\nDefMemPerGPU=1000", "JobDefaults", "DefCpuPerGPU=2,DefMemPerGPU=1000"),
+        ("PropagateResourceLimitsExcept=MEMLOCK", "PropagateResourceLimits", "(null)"),
+        ("TopologyParam=NoInAddrAny", "CommunicationParameters", "NoInAddrAny"),
+        ("PriorityType=priority/multifactor\nPriorityDecayHalfLife=14-0", "PriorityDecayHalfLife", "14-00:00:00"),
+        ("PriorityType=priority/multifactor", "PriorityCalcPeriod", "00:05:00"),
+        ("EnforcePartLimits=all", "EnforcePartLimits", "ALL"),
+        ("SuspendTime=300", "SuspendTime", "300 sec"),
+        ("CpuFreqDef=performance", "CpuFreqDef", "Performance"),
+        ("SlurmctldPort=27391-27393", "SlurmctldPort", "27391-27393"),
+    ],
+)
+def test_values_are_shown_as_scontrol_prints_them(setting: str, name: str, value: str) -> None:
+    assert shown(setting)[name] == value
+
+
+def test_the_running_controller_adds_what_it_knows() -> None:
+    config = conf.read_text(HEAD, "/etc/slurm/slurm.conf")
+    lines = dict(config.show(boot_time="2026-11-21T09:36:14", next_job_id="17", host="vm"))
+    assert (lines["BOOT_TIME"], lines["NEXT_JOB_ID"], lines["SLURM_CONF"]) == ("2026-11-21T09:36:14", "17", "/etc/slurm/slurm.conf")
+
+
+def test_control_groups_are_shown_below() -> None:
+    config = conf.read_text(HEAD)
+    config.cgroup = {"constraincores": "yes", "allowedramspace": "98.5"}
+    lines = dict(conf_show.show_cgroup(config))
+    assert (lines["ConstrainCores"], lines["AllowedRAMSpace"], lines["MinRAMSpace"]) == ("yes", "98.5%", "30 MB")
+    assert lines["CgroupPlugin"] == "(null)"
