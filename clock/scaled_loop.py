@@ -60,7 +60,7 @@ class ScaledEventLoop(uvloop.Loop):
         super().call_later(delay_s, callback, *args)
 
     def _timer_handle_cancelled(self, _handle: asyncio.TimerHandle) -> None:
-        """asyncio's timers tell their loop when they are cancelled; the heap finds out when their time has come."""
+        """Asyncio's timers tell their loop when they are cancelled; the heap finds out when their time has come."""
 
     def _rearm(self) -> None:
         if self._real_timer is not None:
