@@ -54,7 +54,7 @@ def _submit(arguments: list[str], context: Context) -> int:
         context.print(f"Usage: {USAGE_LINE}")
         return 0
     if "version" in names:
-        context.print(f"slurm-wlm {VERSION}")
+        context.print(f"slurm {VERSION}")
         return 0
     wraps = [value for option, value in given if option.dest == "wrap"]
     if wraps and operands:

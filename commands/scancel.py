@@ -77,7 +77,7 @@ def scancel(arguments: list[str], context: Context) -> int:
         context.print(USAGE)
         return 0
     if "version" in line:
-        context.print(f"slurm-wlm {VERSION}")
+        context.print(f"slurm {VERSION}")
         return 0
     options = {**last_values(OPTIONS.from_environment(context.environ)), **line}
     try:

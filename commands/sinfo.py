@@ -166,7 +166,7 @@ def sinfo(arguments: list[str], context: Context) -> int:
         context.print(USAGE)
         return 0
     if "version" in line:
-        context.print(f"slurm-wlm {VERSION}")
+        context.print(f"slurm {VERSION}")
         return 0
     environment = last_values(OPTIONS.from_environment(context.environ))
     if "long_format" in line:

@@ -163,7 +163,7 @@ def squeue(arguments: list[str], context: Context) -> int:
         context.print(USAGE)
         return 0
     if "version" in line:
-        context.print(f"slurm-wlm {VERSION}")
+        context.print(f"slurm {VERSION}")
         return 0
     if ("format" in line) != ("long_format" in line):  # what the command line says wins over the other kind in the environment
         environment.pop("format", None)

@@ -1,0 +1,29 @@
+"""What a command costs before it does anything: its imports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("asyncio", "msgspec", "typer", "dataclasses", "argparse", "logging", "json", "numpy", "uvloop", "socket", "rich")
+
+
+@pytest.mark.parametrize("command", ["squeue", "sinfo", "scancel", "scontrol", "sbatch"])
+def test_a_command_imports_nothing_heavy(command: str) -> None:
+    program = f"import sys, understudy.commands.{command}; print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == []
+
+
+@pytest.mark.parametrize("command", ["squeue", "sinfo"])
+def test_the_commands_that_are_run_most_import_neither_re_nor_enum(command: str) -> None:
+    program = f"import sys, understudy.commands.{command}; print(*[name for name in ('re', 'enum', 'typing') if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-S", "-c", _with_paths(program)], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == []
+
+
+def _with_paths(program: str) -> str:
+    """Without site, whose .pth files may import anything, the search path has to be given."""
+    return f"import sys; sys.path[:] = {sys.path!r}; {program}"

@@ -1,0 +1,106 @@
+"""Finding the cluster: by SLURM_CONF, by registry, by what slurm.conf says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from understudy.commands import locate
+from understudy.commands.locate import BadConfigurationError, Location, NoClusterError, find, latest, register, unregister
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    registry = str(tmp_path / "registry")
+    monkeypatch.setenv("UNDERSTUDY_REGISTRY", registry)
+    monkeypatch.setattr(locate, "SYSTEM_REGISTRY", str(tmp_path / "nowhere"))
+    return {"UNDERSTUDY_REGISTRY": registry}
+
+
+def cluster(tmp_path: Path, name: str, started: float) -> Location:
+    run_dir = tmp_path / name
+    run_dir.mkdir(exist_ok=True)
+    (run_dir / "slurm.conf").write_text("ClusterName=x\n")
+    conf = tmp_path / f"{name}.conf"
+    conf.write_text("ClusterName=x\nSlurmctldHost=localhost\n")
+    return Location(name=name, conf=str(conf), run_dir=str(run_dir), controller=f"tcp:{name}:1", controller_unix="unix:/s", started=started)
+
+
+def test_the_latest_cluster_is_found_without_slurm_conf(tmp_path: Path, environ: dict[str, str]) -> None:
+    for name, started in (("a", 1.0), ("b", 3.5), ("c", 2.0)):
+        register(cluster(tmp_path, name, started))
+    assert find(environ).name == "b"
+    assert unregister("b", str(tmp_path / "b"))
+    assert not unregister("b", str(tmp_path / "b"))
+    assert find(environ).name == "c"
+
+
+def test_slurm_conf_names_a_registered_cluster_by_its_file_or_its_copy(tmp_path: Path, environ: dict[str, str]) -> None:
+    register(cluster(tmp_path, "a", 1.0))
+    register(cluster(tmp_path, "b", 2.0))
+    link = tmp_path / "link.conf"
+    link.symlink_to(tmp_path / "a.conf")
+    for conf in (tmp_path / "a.conf", link, tmp_path / "a" / "slurm.conf"):
+        assert find({**environ, "SLURM_CONF": str(conf)}).controller_addresses == ["unix:/s", "tcp:a:1"]
+
+
+def test_registering_again_replaces_the_entry(tmp_path: Path, environ: dict[str, str]) -> None:
+    first, second = cluster(tmp_path, "a", 1.0), cluster(tmp_path, "a", 2.0)
+    assert register(first) == register(second)
+    found = latest(environ)
+    assert found is not None
+    assert found.started == 2.0
+
+
+@pytest.mark.parametrize(
+    ("text", "controller", "agent"),
+    [
+        ("SlurmctldHost=head\n", "tcp:head:6817", ""),
+        ("slurmctldhost=head(10.0.0.1) # first\nSlurmctldHost=spare\nSlurmctldPort=7000-7009\n", "tcp:10.0.0.1:7000", ""),
+        ("ControlMachine=old\nControlAddr=old-ib\n", "tcp:old-ib:6817", ""),
+        ("SlurmctldHost=h SlurmctldAddr=a\nAuthInfo=ttl=5,socket=/run/a\n", "tcp:a:6817", "unix:/run/a"),
+        ("ClusterName=x \\\n SlurmctldHost=h\n", "tcp:h:6817", ""),
+        ("Include more.conf\n", "tcp:included:6817", ""),
+    ],
+)
+def test_an_unregistered_file_says_where_the_controller_is(tmp_path: Path, environ: dict[str, str], text: str, controller: str, agent: str) -> None:
+    (tmp_path / "more.conf").write_text("SlurmctldHost=included\n")
+    conf = tmp_path / "slurm.conf"
+    conf.write_text(text)
+    found = find({**environ, "SLURM_CONF": str(conf)})
+    assert (found.controller, found.agent) == (controller, agent)
+
+
+def test_files_that_do_not_serve_are_refused(tmp_path: Path, environ: dict[str, str]) -> None:
+    with pytest.raises(BadConfigurationError, match="No such file"):
+        find({**environ, "SLURM_CONF": str(tmp_path / "absent.conf")})
+    (tmp_path / "empty.conf").write_text("ClusterName=x\n")
+    with pytest.raises(BadConfigurationError, match="names no SlurmctldHost"):
+        find({**environ, "SLURM_CONF": str(tmp_path / "empty.conf")})
+    with pytest.raises(NoClusterError):
+        find(environ)
+
+
+def test_damaged_and_foreign_entries_are_left_out(tmp_path: Path, environ: dict[str, str]) -> None:
+    register(cluster(tmp_path, "good", 1.0))
+    registry = tmp_path / "registry"
+    (registry / "bad.json").write_text('{"name": "bad", "started": 9')
+    (registry / "list.json").write_text("[1, 2]")
+    (registry / "note.txt").write_text("{}")
+    assert find(environ).name == "good"
+
+
+@pytest.mark.parametrize(
+    ("variables", "user", "folder"),
+    [
+        ({"UNDERSTUDY_REGISTRY": "/x"}, 0, "/x"),
+        ({"XDG_RUNTIME_DIR": "/run/user/5"}, 5, "/run/user/5/understudy"),
+    ],
+)
+def test_registries_are_per_user(variables: dict[str, str], user: int, folder: str) -> None:
+    assert locate.own_registry(variables, user) == folder
+    assert locate.own_registry({}, 0) == locate.SYSTEM_REGISTRY

@@ -1,0 +1,294 @@
+"""scontrol: what it prints of records, and what it asks of the controller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from fake_controller import NOW, FakeClient, Outcome, record, run_command
+
+from understudy.commands.client import RefusedError
+from understudy.commands.scontrol import scontrol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUNNING = record(
+    "jobs", job_id=7301, name="full", user_name="root", group_name="root", priority=4294901760, state=1, reason="None", requeue=True, batch=True,
+    run_time_s=5, time_limit_s=600, time_limit_is_set=True, submit_time=2064646800, eligible_time=2064646800, accrue_time=2064646800,
+    start_time=2064646801, end_time=2064647401, last_sched_eval=2064646801, last_scheduler="Main", partition="debug", alloc_node="host",
+    alloc_session_id=77, nodes="n[1-2]", batch_host="n1", node_count=2, cpus=3, num_tasks=3, cpus_per_task=1, tres_allocated="cpu=3,node=2,billing=3",
+    min_cpus_node=1, min_memory_mb=100, features="fast", oversubscribe="OK", command="/w/job.sh", work_dir="/w", comment="some text",
+    std_err="/w/e.txt", std_in="/dev/zero", std_out="/w/o.txt", mail_user="me@example.com", mail_type="END,FAIL",
+    node_shares=[["n1", 2, 0, "0-1", ""], ["n2", 1, 0, "0", ""]],
+)  # fmt: skip
+ARRAY = {
+    **RUNNING, "job_id": 7303, "array_job_id": 7303, "array_task_expression": "1-4", "array_max_tasks": 1, "state": 0, "reason": "Resources",
+    "nodes": "",
+    "batch_host": "", "node_count": 4, "max_nodes": 4, "start_time": None, "end_time": None, "mail_user": "", "mail_type": "", "comment": "",
+}  # fmt: skip
+NODE = record(
+    "nodes", name="n1", index=0, arch="x86_64", cores_per_socket=1, alloc_cpus=2, effective_cpus=4, cpus=4, cpu_load=0.35, address="127.0.0.1",
+    hostname="n1", port=7001, version="22.05.8", memory_mb=4000, alloc_memory_mb=100, free_memory_mb=900, sockets=4, boards=1, state=5, flags=0x200,
+    threads_per_core=1, weight=1, partitions=["debug", "batch"], tres_configured="cpu=4,mem=4000M,billing=4", tres_allocated="cpu=2,mem=100M",
+    reason="bad disk", reason_user="root", reason_time=2064646800, features=["fast"], active_features=["fast"],
+)  # fmt: skip
+PARTITION = record(
+    "partitions", name="debug", is_default=True, state="UP", nodes="n[1-4]", total_nodes=4, total_cpus=16, tres="cpu=16,mem=16000M,node=4,billing=16",
+    max_time_s=3600, default_time_s=300, max_nodes=3, default_memory_per_cpu_mb=100, priority_tier=1, priority_job_factor=1, oversubscribe="NO",
+    preempt_mode="OFF", alloc_nodes="ALL", select_type_parameters="NONE",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    import time
+
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.delenv("SLURM_TIME_FORMAT", raising=False)
+    time.tzset()
+
+
+@pytest.fixture
+def client() -> FakeClient:
+    return FakeClient(
+        jobs=[RUNNING, ARRAY],
+        nodes=[NODE, record("nodes", name="n2", hostname="n2")],
+        partitions=[PARTITION],
+        config=[record("config", name="KillWait", value="30 sec"), record("config", name="SLURM_CONF", value="/w/slurm.conf")],
+        ping=[record("ping", host="host", role="primary", responding=True)],
+    )
+
+
+def ask(client: FakeClient, line: str, stdin: str = "") -> Outcome:
+    return run_command(scontrol, *line.split(), client=client, stdin=stdin)
+
+
+def test_a_job_is_shown_line_by_line(client: FakeClient) -> None:
+    assert ask(client, "show job 7301").out == (
+        "JobId=7301 JobName=full\n"
+        "   UserId=root(0) GroupId=root(0) MCS_label=N/A\n"
+        "   Priority=4294901760 Nice=0 Account=(null) QOS=(null)\n"
+        "   JobState=RUNNING Reason=None Dependency=(null)\n"
+        "   Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:0\n"
+        "   RunTime=00:00:05 TimeLimit=00:10:00 TimeMin=N/A\n"
+        "   SubmitTime=2035-06-05T09:00:00 EligibleTime=2035-06-05T09:00:00\n"
+        "   AccrueTime=2035-06-05T09:00:00\n"
+        "   StartTime=2035-06-05T09:00:01 EndTime=2035-06-05T09:10:01 Deadline=N/A\n"
+        "   SuspendTime=None SecsPreSuspend=0 LastSchedEval=2035-06-05T09:00:01 Scheduler=Main\n"
+        "   Partition=debug AllocNode:Sid=host:77\n"
+        "   ReqNodeList=(null) ExcNodeList=(null)\n"
+        "   NodeList=n[1-2]\n"
+        "   BatchHost=n1\n"
+        "   NumNodes=2 NumCPUs=3 NumTasks=3 CPUs/Task=1 ReqB:S:C:T=0:0:*:*\n"
+        "   TRES=cpu=3,node=2,billing=3\n"
+        "   Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*\n"
+        "   MinCPUsNode=1 MinMemoryNode=100M MinTmpDiskNode=0\n"
+        "   Features=fast DelayBoot=00:00:00\n"
+        "   OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)\n"
+        "   Command=/w/job.sh\n"
+        "   WorkDir=/w\n"
+        "   Comment=some text \n"
+        "   StdErr=/w/e.txt\n"
+        "   StdIn=/dev/zero\n"
+        "   StdOut=/w/o.txt\n"
+        "   Power=\n"
+        "   MailUser=me@example.com MailType=END,FAIL\n"
+        "   \n"
+        "\n"
+    )
+
+
+def test_details_show_what_is_held_on_each_node(client: FakeClient) -> None:
+    lines = ask(client, "-d show job 7301").lines
+    assert "   DerivedExitCode=0:0" in lines
+    first = lines.index("   JOB_GRES=(null)")
+    assert lines[first + 1 : first + 3] == ["     Nodes=n1 CPU_IDs=0-1 Mem=0 GRES=", "     Nodes=n2 CPU_IDs=0 Mem=0 GRES="]
+
+
+def test_one_line_keeps_the_blanks_between_fields(client: FakeClient) -> None:
+    out = ask(client, "-o show job 7301").out
+    assert out.count("\n") == 1
+    assert " Comment=some text  StdErr=/w/e.txt " in out
+    assert out.endswith(" Power= MailUser=me@example.com MailType=END,FAIL \n")
+    assert ask(client, "show -o job 7301").out == out
+
+
+def test_arrays_and_their_tasks_are_found(client: FakeClient) -> None:
+    lines = ask(client, "show job 7303").lines
+    assert lines[0] == "JobId=7303 ArrayJobId=7303 ArrayTaskId=1-4%1 ArrayTaskThrottle=1 JobName=full"
+    assert "   NumNodes=4-4 NumCPUs=3 NumTasks=3 CPUs/Task=1 ReqB:S:C:T=0:0:*:*" in lines
+    assert ask(client, "show job 7303_2").lines[0] == "JobId=7303 ArrayJobId=7303 ArrayTaskId=2 ArrayTaskThrottle=1 JobName=full"
+    result = ask(client, "show job 7303_9")
+    assert (result.code, result.out) == (1, "Job 7303_9 not found\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "out", "err"),
+    [
+        ("show job 99999", "", "slurm_load_jobs error: Invalid job id specified\n"),
+        ("show jobid=99999", "", "slurm_load_jobs error: Invalid job id specified\n"),
+        ("-Q show job 99999", "", ""),
+        ("show job abc", "", "scontrol_print_job error: Invalid job id specified\n"),
+        ("show partition zzz", "Partition zzz not found\n", ""),
+        ("show node zzz", "Node zzz not found\n", ""),
+        ("show", "", ""),
+        ("show nosuch", "", "invalid entity:nosuch for keyword:show \n"),
+        ("nosuch", "", "invalid keyword: nosuch\n"),
+        ("update", "", "too few arguments for update keyword\n"),
+        ("update nosuchthing=1", "", ('No valid entity in update command\n'
+         'Input line must include "NodeName", "PartitionName", "Reservation", "JobId", or "SlurmctldDebug"\n')),
+        ("update jobid=7301", "", "No changes specified\n"),
+        ("update jobid=7301 userid=1", "", "No changes specified\n"),
+        ("update jobid=7301 nosuch=1", "", "Update of this parameter is not supported: nosuch=1\nRequest aborted\n"),
+        ("update jobid=7301 timelimit=abc", "", "scontrol: error: Invalid TimeLimit value\n"),
+        ("update nodename=n7 state=drain", "", "You must specify a reason when DOWNING or DRAINING a node. Request denied\n"),
+        ("update nodename=n5 state=nosuch", "", ("Invalid input: state=nosuch\nRequest aborted\n"
+         "Valid states are: NoResp DRAIN FAIL FUTURE RESUME POWER_DOWN POWER_UP UNDRAIN\nNot all states are valid given a node's prior state\n")),
+        ("update partitionname=new state=weird", "", ("scontrol: error: Invalid input: state=weird\n"
+         "scontrol: error: Acceptable State values are UP, DOWN, DRAIN and INACTIVE\nslurm_update error: No error\n")),
+        ("update partitionname=new maxtime=abc", "", "scontrol: error: Invalid input maxtime=abc\nslurm_update error: No error\n"),
+        ("update partitionname=new nosuchkey=1", "", ("scontrol: error: Update of this parameter is not supported: nosuchkey=1\n\n"
+         "scontrol: error: Request aborted\nslurm_update error: No error\n")),
+        ("create partition", "", "scontrol: error: Invalid input: partition  Request aborted\n"),
+        ("delete partition", "", "scontrol: error: Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'\n"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_answered_in_slurms_words(client: FakeClient, line: str, out: str, err: str) -> None:
+    result = ask(client, line)
+    assert (result.code, result.out, result.err, client.asked) == (1, out, err, [])
+
+
+def test_a_node_is_shown_line_by_line(client: FakeClient) -> None:
+    assert ask(client, "show node n1").lines == [
+        "NodeName=n1 Arch=x86_64 CoresPerSocket=1 ",
+        "   CPUAlloc=2 CPUEfctv=4 CPUTot=4 CPULoad=0.35",
+        "   AvailableFeatures=fast",
+        "   ActiveFeatures=fast",
+        "   Gres=(null)",
+        "   NodeAddr=127.0.0.1 NodeHostName=n1 Port=7001 Version=22.05.8",
+        "   RealMemory=4000 AllocMem=100 FreeMem=900 Sockets=4 Boards=1",
+        "   State=ALLOCATED+DRAIN ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A",
+        "   Partitions=debug,batch ",
+        "   BootTime=None SlurmdStartTime=None",
+        "   LastBusyTime=None",
+        "   CfgTRES=cpu=4,mem=4000M,billing=4",
+        "   AllocTRES=cpu=2,mem=100M",
+        "   CapWatts=n/a",
+        "   CurrentWatts=0 AveWatts=0",
+        "   ExtSensorsJoules=n/s ExtSensorsWatts=0 ExtSensorsTemp=n/s",
+        "   Reason=bad disk [root@2035-06-05T09:00:00]",
+        "",
+    ]
+
+
+def test_nodes_are_named_by_expressions(client: FakeClient) -> None:
+    assert [line for line in ask(client, "-o show nodes n[2,1]").lines if line] == [
+        line for name in ("n2", "n1") for line in ask(client, f"-o show node {name}").lines
+    ]
+
+
+def test_a_partition_is_shown_line_by_line(client: FakeClient) -> None:
+    assert ask(client, "show partition debug").lines == [
+        "PartitionName=debug",
+        "   AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL",
+        "   AllocNodes=ALL Default=YES QoS=N/A",
+        "   DefaultTime=00:05:00 DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO",
+        "   MaxNodes=3 MaxTime=01:00:00 MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
+        "   Nodes=n[1-4]",
+        "   PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO",
+        "   OverTimeLimit=NONE PreemptMode=OFF",
+        "   State=UP TotalCPUs=16 TotalNodes=4 SelectTypeParameters=NONE",
+        "   JobDefaults=(null)",
+        "   DefMemPerCPU=100 MaxMemPerNode=UNLIMITED",
+        "   TRES=cpu=16,mem=16000M,node=4,billing=16",
+        "",
+    ]
+
+
+def test_the_configuration_ends_with_the_controllers_state(client: FakeClient) -> None:
+    assert ask(client, "show config").lines == [
+        f"Configuration data as of {'2027-01-15T08:00:00' if NOW == 1_800_000_000 else ''}",
+        "KillWait                = 30 sec",
+        "SLURM_CONF              = /w/slurm.conf",
+        "",
+        "Slurmctld(primary) at host is UP",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "fields"),
+    [
+        ("update jobid=7301,7302 name=x TimeLimit+=10", "UpdateJobs", {"job_ids": ["7301", "7302"], "changes": {"jobname": "x", "timelimit+": "10"}}),
+        ("update job 7301 prio=5", "UpdateJobs", {"job_ids": ["7301"], "changes": {"priority": "5"}}),
+        ("update jobname=full nice=5", "UpdateJobs", {"job_ids": ["7301", "7303"], "changes": {"nice": "5"}}),
+        ("update nodename=n[5-9] state=drain reason=x", "UpdateNodes", {"nodes": "n[5-9]", "changes": {"state": "DRAIN", "reason": "x"}}),
+        ("update partitionname=p maxtime=5", "UpdatePartition", {"action": "update", "name": "p", "changes": {"maxtime": "5"}}),
+        ("create partition=new nodes=n1", "UpdatePartition", {"action": "create", "name": "new", "changes": {"nodes": "n1"}}),
+        ("delete partition new", "UpdatePartition", {"action": "delete", "name": "new", "changes": {}}),
+        ("hold 1 2,3", "ControlJobs", {"action": "hold", "job_ids": ["1", "2", "3"], "where": {}}),
+        ("release name=x", "ControlJobs", {"action": "release", "job_ids": [], "where": {"name": ["x"]}}),
+        ("requeueh 5", "ControlJobs", {"action": "requeuehold", "job_ids": ["5"], "where": {}}),
+        ("reconfig", "Reconfigure", {}),
+        ("shutdown", "Shutdown", {}),
+    ],
+)
+def test_changes_are_asked_of_the_controller(client: FakeClient, line: str, message: str, fields: dict[str, object]) -> None:
+    client.answers |= {"UpdateJobs": [[]], "ControlJobs": [[]]}
+    result = ask(client, line)
+    assert (result.code, result.out, result.err) == (0, "", "")
+    assert client.asked == [(message, fields)]
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "error"),
+    [
+        ("update nodename=n77 weight=1", "UpdateNodes", "slurm_update error: refused\n"),
+        ("update partitionname=x state=up", "UpdatePartition", "slurm_update error: refused\n"),
+        ("create partition=x", "UpdatePartition", "Error creating the partition: refused\n"),
+        ("delete partition=x", "UpdatePartition", "delete_partition partition=x: refused\n"),
+        ("reconfigure", "Reconfigure", "slurm_reconfigure error: refused\n"),
+    ],
+)
+def test_refusals_are_passed_on(client: FakeClient, line: str, message: str, error: str) -> None:
+    client.answers[message] = RefusedError(1, "refused")
+    result = ask(client, line)
+    assert (result.code, result.err) == (1, error)
+
+
+def test_refused_jobs_are_named_one_by_one(client: FakeClient) -> None:
+    client.answers["ControlJobs"] = [[("1", 0, ""), ("2", 2002, "Access/permission denied")]]
+    result = ask(client, "release 1 2")
+    assert (result.code, result.err) == (1, "Access/permission denied for job 2\nslurm_suspend error: Access/permission denied\n")
+    client.answers["UpdateJobs"] = [[("9", 2017, "Invalid job id specified")]]
+    assert ask(client, "update jobid=9 name=x").err == "Invalid job id specified for job 9\n"
+
+
+def test_host_lists_go_both_ways(client: FakeClient) -> None:
+    assert ask(client, "show hostnames a[1-2],b3").lines == ["a1", "a2", "b3"]
+    assert ask(client, "show hostlist a2,a1,b3").out == "a[2,1],b3\n"
+    assert ask(client, "show hostlistsorted a2,b3,a1,a1").out == "a[1-2],b3\n"
+    assert ask(client, "show hostnames").err == "scontrol: error: host list is empty\n"
+
+
+def test_ping_says_whether_the_controller_is_there(client: FakeClient) -> None:
+    assert ask(client, "ping").out == "Slurmctld(primary) at host is UP\n"
+    client.answers["Query"] = RefusedError(1005, "x")
+    result = ask(client, "ping")
+    assert result.code == 1
+    assert "** RESTORE SLURMCTLD DAEMON TO SERVICE **" in result.lines
+
+
+def test_a_script_is_written_to_a_file_or_shown(client: FakeClient, tmp_path: Path) -> None:
+    client.answers["GetScript"] = ["#!/bin/sh\ntrue\n"]
+    assert ask(client, "write batch_script 7 -").out == "#!/bin/sh\ntrue\n"
+    target = tmp_path / "x.sh"
+    assert ask(client, f"write batch_script 7 {target}").out == f"batch script for job 7 written to {target}\n"
+    assert target.read_text() == "#!/bin/sh\ntrue\n"
+
+
+def test_interactive_mode_shows_what_a_pipe_types(client: FakeClient) -> None:
+    result = ask(client, "", stdin="show hostnames a[1-2]\nping\nquit\n")
+    assert result.out == "scontrol: show hostnames a[1-2]\na1\na2\nscontrol: ping\nSlurmctld(primary) at host is UP\nscontrol: quit\n"
+    result = ask(client, "", stdin="nosuch\nexit\n")
+    assert (result.code, result.err) == (1, "invalid keyword: nosuch\n")
