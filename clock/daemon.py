@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import faulthandler
 import gc
 import logging
 import os
@@ -82,6 +83,7 @@ def run_daemon(run_dir: Path, name: str, listen: Iterable[str], start: Callable[
     if cluster.time == "virtual" and cluster.cpu >= 0:
         with contextlib.suppress(OSError):  # a hint: without it, messages cost a wake-up across CPUs
             os.sched_setaffinity(0, {cluster.cpu})
+    faulthandler.register(signal.SIGUSR1)  # where does it hang? kill -USR1 PID, and look at the log
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     loop = make_loop(cluster)

@@ -36,7 +36,10 @@ class Timekeeper:
         """Call at `when` of the cluster's time; at once if that is past."""
         if self.epoch is None:
             return self.loop.call_later(max(0.0, when - time.time()), callback, *args)
-        return self.loop.call_at(when - self.epoch, callback, *args)
+        after_us = round((when - self.epoch) * 1e6)
+        if self.epoch + after_us / 1e6 < when:  # never early by a rounding: who then finds that it is not yet time would wait for the same instant again
+            after_us += 1
+        return self.loop.call_at(after_us / 1e6, callback, *args)
 
     def hold(self) -> contextlib.AbstractContextManager[None]:
         """Virtual time stands still meanwhile; nothing in real and scaled time."""

@@ -5,6 +5,7 @@ Place: the controller's core. Follows: slurm.conf(5) MinJobAge; the controller l
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def schedule_purge(core: Core, job: Job, now: float) -> None:
 def _arm(core: Core) -> None:
     if not core.purge_queue:
         return
-    rounds = max(1, -(-int(core.purge_queue[0][0] - core.start_time) // INTERVAL_S))
+    rounds = max(1, math.ceil((core.purge_queue[0][0] - core.start_time) / INTERVAL_S))
     core.purge_timer = core.at(core.start_time + rounds * INTERVAL_S, _purge, core)
 
 

@@ -10,7 +10,6 @@ from typing import Final
 
 # Schedulers that decide at every event and know no periods; the others take Slurm's own parameters.
 TEXTBOOK_SCHEDULERS: Final = ("fcfs", "easy")
-_NEVER_PURGED_S: Final = 2_000_000_000  # a finished job is read after the run, however long that was
 _SPARE_JOBS: Final = 1_000  # beside those of the trace
 
 
@@ -45,7 +44,7 @@ def replay_conf(
         "PriorityType=priority/basic",
         "SlurmdTimeout=0",
         "InactiveLimit=0",
-        f"MinJobAge={_NEVER_PURGED_S}",
+        "MinJobAge=0",  # finished jobs are kept: they are read after the run, however long that was
         f"MaxJobCount={jobs + _SPARE_JOBS}",
         "FirstJobId=1",
         f"MaxJobId={max(jobs + _SPARE_JOBS, 999_999)}",
