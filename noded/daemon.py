@@ -123,7 +123,8 @@ class FrontEnd:
                 return
             if attempt == 1 or not is_passing(answer):
                 self._log.warning("registration not accepted, trying again: %s", answer.text if isinstance(answer, Failure) else answer)
-            self._time.call_at(self._time.now() + pause_s(attempt), self._register, registration, attempt + 1)
+            # Sooner than other reports: at the start of a cluster controller and node daemon race, and somebody waits for both.
+            self._time.call_at(self._time.now() + pause_s(attempt - 4), self._register, registration, attempt + 1)
 
         own = self.core.own
         message = RegisterNodes(self.name, self.address, own.expression, self._boot_time, self._start_time, self.core.running_jobs)
