@@ -233,19 +233,19 @@ def _contents(location: Location, has_clock: bool) -> str:
     from collections import Counter
 
     from understudy.commands.client import Client, RefusedError
+    from understudy.commands.states import job_state, node_state
     from understudy.commands.understudy_clock import ClockError, ask
-    from understudy.model.states import JobState, NodeState
 
     client = Client(lambda: location)
     try:
-        nodes = client.query("nodes", ["state"])
-        jobs = client.query("jobs", ["state"])
+        nodes = client.query("nodes", ["state", "flags"])
+        jobs = client.query("jobs", ["state", "flags"])
     except RefusedError as error:
         return f"The controller does not answer: {error.text}"
     lines = [
         f"Time   {clock_time.strftime('%Y-%m-%dT%H:%M:%S', clock_time.localtime(nodes.now))}",
-        f"Nodes  {_counts(Counter(NodeState(state).name.lower() for (state,) in nodes.rows))}",
-        f"Jobs   {_counts(Counter(JobState(state).name.lower() for (state,) in jobs.rows))}",
+        f"Nodes  {_counts(Counter(node_state(*row) for row in nodes.rows))}",
+        f"Jobs   {_counts(Counter(job_state(*row).lower() for row in jobs.rows))}",
     ]
     if has_clock:
         try:

@@ -104,6 +104,11 @@ def test_status_shows_daemons_nodes_and_jobs(site):
     assert len(re.findall(r"^(agent|controller|noded0) +\d+ +running", status.stdout, re.MULTILINE)) == 3
     assert re.search(r"^Nodes +8 idle$", status.stdout, re.MULTILINE)
     assert re.search(r"^Jobs +none$", status.stdout, re.MULTILINE)
+    site("scontrol", "update", "nodename=n[7-8]", "state=drain", "reason=x")
+    site("sbatch", "--hold", "--wrap", "true")
+    changed = site("understudy", "status").stdout
+    assert re.search(r"^Nodes +2 drained, 6 idle$", changed, re.MULTILINE)
+    assert re.search(r"^Jobs +1 pending$", changed, re.MULTILINE)
 
 
 def test_a_second_up_on_a_running_cluster_says_so(site):
