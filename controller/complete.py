@@ -35,18 +35,21 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
         return _OK
     now = core.time.now()
     job.exit_code, job.exit_signal = message.exit_code, message.signal
+    cleaned = job.allocation.nodes if job.allocation is not None and message.epilog_nodes == job.node_list else 0
     over = message.timed_out or _is_past_limit(core, job, now)
     if over:
-        end_job(core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit")
+        end_job(core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit", lost_nodes=cleaned)
     elif message.exit_code == 0 and message.signal == 0:
-        end_job(core, job, JobEvent.EXITED_WELL, now, reason="None")
+        end_job(core, job, JobEvent.EXITED_WELL, now, reason="None", lost_nodes=cleaned)
     else:
         _end_badly(core, job, message, now)
+    if cleaned and job.completing_nodes:
+        give_back(core, job, cleaned, now)
     return _OK
 
 
 def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, lost_nodes: int = 0) -> None:
-    """End a running job and have its nodes cleaned up; `lost_nodes` (a bitmap) do not answer any more, and the caller gives them back."""
+    """End a running job and have its nodes cleaned up; `lost_nodes` (a bitmap) are clean or do not answer, and the caller gives them back."""
     allocation = job.allocation
     assert allocation is not None
     advance(job, event, now)

@@ -68,7 +68,7 @@ class Controller:
             agents=agents,
             journal=journal,
             users=HostUsers(),
-            signer=Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s),
+            signer=None if settings.emulates_jobs else Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s),
             selector=registry.selector(config.text("SelectType"), frozenset(config.words("SelectTypeParameters"))),
         )
         parameters = registry.policy_parameters(config.text("SchedulerParameters"))

@@ -170,10 +170,15 @@ class NodeCore:
 
     `reports_killed`: a script that TerminateJob ended is reported, too, because only its end tells how (a script may catch SIGTERM and exit with
     a code of its own); an emulated one ends as the controller expects, and the message is saved.
+
+    `cleans_up_at_once`: an emulated script leaves nothing behind, so where all of a job's nodes are own nodes its end and its epilog are one message.
     """
 
-    def __init__(self, own: OwnNodes, faults: FaultTable | None = None, *, reports_killed: bool = False) -> None:
+    def __init__(
+        self, own: OwnNodes, faults: FaultTable | None = None, *, reports_killed: bool = False, cleans_up_at_once: bool = False
+    ) -> None:
         self.own = own
+        self.cleans_up_at_once = cleans_up_at_once and own.is_all
         self.faults = faults if faults is not None else FaultTable()
         self.reports_killed = reports_killed
         self.jobs: dict[Key, NodeJob] = {}
@@ -186,11 +191,14 @@ class NodeCore:
 
     # --- messages -----------------------------------------------------------------------------------------------------------
 
-    def launch(self, message: LaunchBatch, credential: Credential) -> Step:
-        """LaunchBatch, with what its credential says."""
+    def launch(self, message: LaunchBatch, credential: Credential | None) -> Step:
+        """LaunchBatch, with what its credential says; None where nothing is run for anybody, and the word of the controller's connection is enough."""
         key = message.job_id, message.restart
-        signed = credential.job_id, credential.restart, credential.user_id, credential.nodes
-        if signed != (*key, message.user_id, message.nodes):
+        if credential is not None and (credential.job_id, credential.restart, credential.user_id, credential.nodes) != (
+            *key,
+            message.user_id,
+            message.nodes,
+        ):
             return Failure(INVALID_CREDENTIAL, f"the credential of job {credential.job_id} is not for this launch of job {message.job_id}"), []
         nodes, first = self.own.part(message.nodes)
         if self.faults:
@@ -263,6 +271,10 @@ class NodeCore:
     def script_ended(self, key: Key, exit_code: int, signal: int, *, timed_out: bool = False) -> list[Effect]:
         """The executor has seen the script's end."""
         job = self.jobs[key]
+        if self.cleans_up_at_once and job.phase is Phase.RUNNING and not self.faults:
+            del self.jobs[key]
+            self._remember(key, launched=True)
+            return [Report(BatchComplete(key[0], key[1], exit_code, signal, timed_out, job.first_node, job.nodes), job.first_node)]
         job.advance(Event.SCRIPT_ENDED)
         effects: list[Effect] = []
         if job.phase is Phase.ENDED or self.reports_killed:

@@ -43,7 +43,8 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
     for other in cluster.nodeds:
         daemon.messenger.add_peer(other.name, other.address)
     daemon.messenger.add_peer("controller", cluster.controller_unix or cluster.controller)
-    core = NodeCore(OwnNodes(me.nodes, is_all=len(cluster.nodeds) == 1), faults, reports_killed=is_real)
+    own = OwnNodes(me.nodes, is_all=len(cluster.nodeds) == 1)
+    core = NodeCore(own, faults, reports_killed=is_real, cleans_up_at_once=not is_real)
     spool = daemon.run_dir / "spool" / me.name
     front_end = FrontEnd(
         me.name,
@@ -51,7 +52,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         core,
         daemon.messenger,
         daemon.time,
-        Verifier(read_key(Path(cluster.key_file))),
+        Verifier(read_key(Path(cluster.key_file))) if is_real else None,
         Routes.of(cluster.nodeds),
         daemon.log,
         boot_time=_host_boot_time() if is_real else daemon.time.now(),

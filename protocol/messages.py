@@ -235,7 +235,10 @@ class Registered(Message, frozen=True, tag=41):
 
 
 class BatchComplete(Message, frozen=True, tag=42):
-    """The batch script of a job has ended: `exit_code` 0..255, `signal` 0 or what ended it. `timed_out`: ended by its exact time limit."""
+    """The batch script of a job has ended: `exit_code` 0..255, `signal` 0 or what ended it. `timed_out`: ended by its exact time limit.
+
+    A daemon that stands for all of an emulated job's nodes has run the epilog, too, and says so in `epilog_nodes`: no TerminateJob is needed then.
+    """
 
     job_id: int
     restart: int  # the job's restart count at launch, so that late news of an earlier run is recognised
@@ -243,6 +246,7 @@ class BatchComplete(Message, frozen=True, tag=42):
     signal: int
     timed_out: bool = False
     node: str = ""
+    epilog_nodes: str = ""  # nodes that are free of the job already: an emulated job leaves nothing to clean up
 
 
 class EpilogComplete(Message, frozen=True, tag=43):

@@ -28,7 +28,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "AwaitEmpty": (26, (), ()),
     "RegisterNodes": (40, ("daemon", "address", "nodes", "boot_time", "slurmd_start_time", "running_jobs"), ([],)),
     "Registered": (41, ("unknown_jobs",), ([],)),
-    "BatchComplete": (42, ("job_id", "restart", "exit_code", "signal", "timed_out", "node"), (False, "")),
+    "BatchComplete": (42, ("job_id", "restart", "exit_code", "signal", "timed_out", "node", "epilog_nodes"), (False, "", "")),
     "EpilogComplete": (43, ("job_id", "restart", "nodes"), ()),
     "LaunchBatch": (60, ("job_id", "restart", "nodes", "start_time", "credential", "user_id", "group_id", "emulation", "script", "spec", "environment", "exact_limit_s"), (None, "", None, [], None)),
     "TerminateJob": (61, ("job_id", "restart", "nodes"), ("",)),
