@@ -71,7 +71,7 @@ class FakeTimer:
 class FakeTime:
     """Time that moves when it is told to."""
 
-    def __init__(self, now: float = START, *, is_virtual: bool = True) -> None:
+    def __init__(self, now: float = START, *, is_virtual: bool = False) -> None:
         self.is_virtual = is_virtual
         self._now = now
         self._heap: list[tuple[float, int, FakeTimer]] = []
@@ -231,7 +231,7 @@ class Harness:
             settings=settings,
             time=self.time,
             agents=agents,
-            journal=journal or NoJournal(),
+            journal=NoJournal() if journal is None else journal,
             users=FakeUsers(),
             signer=Signer(b"k" * 32),
             selector=selector,

@@ -1,0 +1,376 @@
+"""State on disk: a controller that is killed at any instant comes back with all that it acknowledged."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.controller_harness import ROOT, FakeSender, FakeTime, FakeWire, Harness, make_tables
+
+from understudy.controller.node_events import register_nodes
+from understudy.controller.records import StateError, decode_job, encode_job
+from understudy.controller.recover import recover
+from understudy.controller.store import Commits, Dirty, HeldWire, Store
+from understudy.controller.validate import validate
+from understudy.model.states import JobState, NodeFlag
+from understudy.protocol.messages import LaunchBatch, Ok, RegisterNodes, TerminateJob, UpdatePartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from understudy.controller.job import Job
+
+
+class Disk:
+    """A harness with a store; `save` commits, `crash` forgets what was not committed and comes back."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.time = FakeTime()
+        self.h = self._begin()
+
+    def _begin(self, *, register: bool = True) -> Harness:
+        self.dirty = Dirty()
+        self.store = Store(self.path)
+        self.h = Harness(journal=self.dirty, time=self.time, register=False)
+        jobs = self.store.read(self.h.core)
+        self.dirty.scripts_are_saved(set(self.h.core.scripts))
+        recover(self.h.core, jobs)
+        if register:
+            self.h.register("noded0")
+        validate(self.h.core)
+        return self.h
+
+    def save(self) -> None:
+        self.store.write(self.dirty.take(self.h.core))
+
+    def crash(self, *, running: list[int] | None = None) -> Harness:
+        self.store.close()
+        h = self._begin(register=False)
+        if running is not None:
+            h.register("noded0", running)
+        return h
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Disk:
+    return Disk(tmp_path / "state")
+
+
+def same(one: Job, other: Job) -> bool:
+    return encode_job(one) == encode_job(other)
+
+
+def test_every_field_of_a_job_survives(disk: Disk) -> None:
+    h = disk.h
+    first = h.submit(min_nodes=2, features="fast", comment="c", kill_signal=10)
+    jobs = [first, h.submit(dependency=f"afterok:{first.job_id}?singleton"), h.submit(hold=True, excluded_nodes="n1"), h.submit(begin_time=2e9)]
+    for job in jobs:
+        again = decode_job(encode_job(job))
+        assert same(job, again)
+        for name in ("allocation", "dependency", "state", "flags", "spec", "emulation", "excluded_nodes", "begin_time", "priority"):
+            assert getattr(again, name) == getattr(job, name), name
+
+
+def test_damaged_and_future_records_are_refused(disk: Disk, tmp_path: Path) -> None:
+    with pytest.raises(StateError):
+        decode_job(b"\x00\x01")
+    record = encode_job(disk.h.submit())
+    assert record[3] == 1  # array header of three bytes, then the version
+    with pytest.raises(StateError, match="version 9"):
+        decode_job(record[:3] + b"\x09" + record[4:])
+    (tmp_path / "state2").mkdir()
+    (tmp_path / "state2" / "state.sqlite").write_bytes(b"no database at all, but long enough to be one" * 100)
+    with pytest.raises(StateError):
+        Store(tmp_path / "state2")
+
+
+def test_a_database_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    Store(tmp_path).close()
+    database = sqlite3.connect(tmp_path / "state.sqlite")
+    database.execute("PRAGMA user_version=99")
+    database.close()
+    with pytest.raises(StateError, match="version 99"):
+        Store(tmp_path)
+
+
+def test_pending_held_and_dependent_jobs_come_back(disk: Disk) -> None:
+    h = disk.h
+    running = h.submit(exclusive=True, min_nodes=4)
+    held, dependent, later = h.submit(hold=True), h.submit(dependency=f"afterok:{running.job_id}"), h.submit(begin_time=h.time.now() + 500)
+    h.acknowledge()
+    disk.save()
+    h = disk.crash(running=[running.job_id])
+    table = h.core.tables.jobs
+    assert all(same(table[job.job_id], job) for job in (held, dependent, later))
+    assert h.core.scripts[held.job_id] == "#!/bin/sh\n"
+    h.complete(table[running.job_id])
+    assert table[dependent.job_id].is_running
+    h.control("release", table[held.job_id])
+    assert table[held.job_id].is_running
+    h.acknowledge()
+    h.run(501)
+    assert table[later.job_id].is_running
+    assert h.submit().job_id == later.job_id + 1
+
+
+def test_what_was_not_saved_is_gone_and_its_job_id_is_given_again(disk: Disk) -> None:
+    disk.h.submit()
+    disk.save()
+    disk.h.submit()
+    h = disk.crash()
+    assert list(h.core.tables.jobs) == [1]
+
+
+def test_running_jobs_go_on_and_their_end_is_taken_when_it_is_reported_again(disk: Disk) -> None:
+    job = disk.h.submit(time_limit_s=600, num_tasks=3)
+    disk.h.acknowledge()
+    disk.save()
+    h = disk.crash(running=[job.job_id])
+    assert not h.sent(LaunchBatch)
+    again = h.core.tables.jobs[job.job_id]
+    assert (again.is_running, again.node_list, h.core.tables.nodes.free_cpus[0]) == (True, "n1", 1)
+    h.finish(again)
+    assert again.state is JobState.COMPLETED
+
+
+def test_time_limits_hold_after_coming_back(disk: Disk) -> None:
+    job = disk.h.submit(time_limit_s=60)
+    disk.h.acknowledge()
+    disk.save()
+    h = disk.crash(running=[job.job_id])
+    h.run(100)
+    assert h.core.tables.jobs[job.job_id].state is JobState.TIMEOUT
+
+
+def test_a_launch_that_may_not_have_arrived_is_sent_again(disk: Disk) -> None:
+    job = disk.h.submit()
+    disk.save()
+    h = disk.crash(running=[])
+    (launch,) = h.launches()
+    assert (launch.job_id, launch.restart) == (job.job_id, 0)
+
+
+def test_a_job_that_arrived_and_is_missing_was_lost_if_its_daemon_was_restarted(disk: Disk) -> None:
+    job = disk.h.submit()
+    disk.h.acknowledge()
+    disk.save()
+    disk.time.jump(50)
+    h = disk.crash()
+    h.ask(RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, h.time.now() - 10, []), FakeSender("noded0", 0, 0, is_daemon=True))
+    again = h.core.tables.jobs[job.job_id]
+    assert (again.state, again.is_completing) == (JobState.PENDING, True)
+    h.epilog(again)
+    assert again.restarts == 1
+
+
+def test_a_job_whose_end_is_on_its_way_is_left_alone(disk: Disk) -> None:
+    job = disk.h.submit()
+    disk.h.acknowledge()
+    disk.save()
+    h = disk.crash(running=[])
+    assert not h.wire.sent
+    assert h.core.tables.jobs[job.job_id].is_running
+
+
+def test_jobs_that_were_never_acknowledged_are_ended_by_their_daemon(disk: Disk) -> None:
+    disk.h.submit()
+    h = disk.crash()
+    assert h.register("noded0", [1]).unknown_jobs == [1]
+
+
+def test_completing_jobs_are_terminated_again(disk: Disk) -> None:
+    job = disk.h.submit(min_nodes=2)
+    disk.h.acknowledge()
+    disk.h.cancel(job)
+    disk.save()
+    h = disk.crash(running=[])
+    (sent,) = h.sent(TerminateJob)
+    assert sent.message == TerminateJob(job.job_id, 0, "n[1-2]")
+    h.epilog(h.core.tables.jobs[job.job_id])
+    assert h.core.tables.nodes.idle_nodes == 0b1111
+
+
+def test_nodes_and_partitions_are_as_they_were_left(disk: Disk) -> None:
+    disk.h.update_nodes("n2", state="drain", reason="disk", weight="5", comment="hm")
+    disk.h.ask(UpdatePartition("create", "new", {"nodes": "n[2-3]", "maxtime": "10"}), ROOT)
+    disk.h.ask(UpdatePartition("delete", "small", {}), ROOT)
+    disk.save()
+    h = disk.crash()
+    node = h.core.tables.nodes.nodes[1]
+    assert (node.flags, node.reason, node.weight, node.comment) == (NodeFlag.DRAIN, "disk", 5, "hm")
+    assert h.core.tables.nodes.up_nodes == 0b1101
+    assert list(h.core.tables.partitions) == ["main", "new"]
+    assert (h.core.tables.partitions["new"].nodes, h.core.tables.partitions["new"].max_time_s) == (0b110, 600)
+
+
+def test_forgotten_jobs_are_forgotten_on_disk(disk: Disk) -> None:
+    job = disk.h.submit()
+    disk.h.complete(job)
+    disk.save()
+    del disk.h.core.tables.jobs[job.job_id]
+    disk.dirty.job(job.job_id)
+    disk.save()
+    h = disk.crash()
+    assert not h.core.tables.jobs
+    assert not h.core.scripts
+
+
+def test_a_job_on_nodes_that_are_no_longer_configured_is_lost(tmp_path: Path) -> None:
+    disk = Disk(tmp_path)
+    job = disk.h.submit(required_nodes="n4", requeue=False)
+    other = disk.h.submit(required_nodes="n3")
+    disk.save()
+    disk.store.close()
+    h = Harness(make_tables(2), register=False, time=disk.time)
+    recover(h.core, Store(tmp_path).read(h.core))
+    validate(h.core)
+    assert h.core.tables.jobs[job.job_id].state is JobState.NODE_FAIL
+    assert h.core.tables.jobs[other.job_id].is_pending
+
+
+@pytest.mark.parametrize("killed_after", range(12))
+def test_killed_after_any_commit_the_controller_comes_back_to_the_same_end(tmp_path: Path, killed_after: int) -> None:
+    """A life of three jobs, each step committed; the controller dies after one of the commits, and the rest of the world goes on."""
+    disk = Disk(tmp_path)
+    steps: list[Callable[[], Any]] = [
+        lambda: disk.h.submit(num_tasks=16, name="a"),
+        lambda: disk.h.submit(name="b"),
+        lambda: disk.h.submit(name="c", dependency="afterok:2"),
+        lambda: disk.h.acknowledge(None),
+        lambda: disk.h.finish(disk.h.core.tables.jobs[1]),
+        lambda: disk.h.acknowledge(None),
+        lambda: disk.h.epilog(disk.h.core.tables.jobs[1]),
+        lambda: disk.h.acknowledge(None),
+        lambda: disk.h.finish(disk.h.core.tables.jobs[2]),
+        lambda: disk.h.epilog(disk.h.core.tables.jobs[2]),
+        lambda: disk.h.finish(disk.h.core.tables.jobs[3]),
+        lambda: disk.h.epilog(disk.h.core.tables.jobs[3]),
+    ]
+    for number, step in enumerate(steps):
+        step()
+        disk.save()
+        if number == killed_after:
+            running = [job.job_id for job in disk.h.core.tables.jobs.values() if job.is_running and job.launch_acknowledged]
+            acknowledged = {job_id: encode_job(job) for job_id, job in disk.h.core.tables.jobs.items()}
+            disk.crash(running=running)
+            assert list(disk.h.core.tables.jobs) == list(acknowledged)
+    jobs = disk.h.core.tables.jobs
+    assert [(job.job_id, job.state, job.restarts) for job in jobs.values()] == [(n, JobState.COMPLETED, 0) for n in (1, 2, 3)]
+    assert not disk.h.core.completing
+
+
+# --- group commit ---------------------------------------------------------------------------------------------------------------
+
+
+class Writer:
+    """Commits whose writing the test finishes."""
+
+    def __init__(self, path: Path) -> None:
+        self.dirty, self.store = Dirty(), Store(path)
+        self.wire = FakeWire()
+        self.h = Harness(journal=self.dirty)
+        self.writing: list[tuple[Callable[[], None], Callable[[BaseException | None], None]]] = []
+        self.soon: list[Callable[[], None]] = []
+        self.failures: list[BaseException] = []
+        self.commits = Commits(
+            self.h.core,
+            self.dirty,
+            self.store,
+            run=lambda write, done: self.writing.append((write, done)),
+            soon=self.soon.append,
+            failed=self.failures.append,
+        )
+        self.settle()
+
+    def turn(self) -> None:
+        """One turn of the loop."""
+        waiting, self.soon[:] = list(self.soon), []
+        for call in waiting:
+            call()
+
+    def finish(self, error: BaseException | None = None) -> None:
+        write, done = self.writing.pop(0)
+        if error is None:
+            write()
+        done(error)
+
+    def settle(self) -> None:
+        self.commits.due()
+        while self.soon or self.writing:
+            self.turn()
+            if self.writing:
+                self.finish()
+
+
+def test_answers_leave_after_the_transaction_that_holds_what_they_tell(tmp_path: Path) -> None:
+    w = Writer(tmp_path)
+    told: list[str] = []
+    w.h.submit()
+    w.commits.after(lambda: told.append("first"))
+    w.turn()
+    assert len(w.writing) == 1
+    w.h.submit()
+    w.commits.after(lambda: told.append("second"))
+    w.turn()
+    assert (told, len(w.writing)) == ([], 1)
+    w.finish()
+    assert told == ["first"]
+    w.turn()
+    w.finish()
+    assert told == ["first", "second"]
+
+
+def test_one_transaction_serves_all_that_came_before_it(tmp_path: Path) -> None:
+    w = Writer(tmp_path)
+    before, told = w.commits.written, []
+    for number in range(100):
+        w.h.submit(hold=True)
+        w.commits.after(lambda number=number: told.append(number))  # type: ignore[misc]
+    w.settle()
+    assert told == list(range(100))
+    assert w.commits.written == before + 1
+
+
+def test_messages_leave_in_order_and_only_when_their_cause_is_on_disk(tmp_path: Path) -> None:
+    w = Writer(tmp_path)
+    wire = HeldWire(w.wire)
+    wire.commits = w.commits
+    wire.send("noded0", Ok())
+    assert len(w.wire.sent) == 1, "nothing has changed"
+    w.h.submit()
+    wire.send("noded0", TerminateJob(1, 0))
+    wire.send("noded0", TerminateJob(2, 0))
+    assert len(w.wire.sent) == 1
+    w.settle()
+    assert [sent.message for sent in w.wire.sent[1:]] == [TerminateJob(1, 0), TerminateJob(2, 0)]
+
+
+def test_nobody_is_told_what_could_not_be_written(tmp_path: Path) -> None:
+    w = Writer(tmp_path)
+    told: list[str] = []
+    w.h.submit()
+    w.commits.after(lambda: told.append("x"))
+    w.turn()
+    w.finish(OSError("disk full"))
+    w.turn()
+    assert (told, len(w.failures)) == ([], 1)
+
+
+def test_the_end_waits_until_all_is_written(tmp_path: Path) -> None:
+    w = Writer(tmp_path)
+    ended: list[bool] = []
+    w.h.submit()
+    w.commits.due()
+    w.commits.when_idle(lambda: ended.append(True))
+    assert not ended
+    w.settle()
+    assert ended == [True]
+
+
+def test_registration_is_handled_without_a_policy_run_when_nothing_changes(disk: Disk) -> None:
+    version = disk.h.core.tables.version
+    register_nodes(disk.h.core, RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, 1.0), FakeSender("noded0", 0, 0, is_daemon=True))
+    assert disk.h.core.tables.version == version

@@ -1,0 +1,181 @@
+"""What the controller takes and refuses, with Slurm's error numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
+
+from understudy.controller.settings import Settings
+from understudy.model.states import JobState
+from understudy.protocol.messages import Failure, JobSpec, SubmitJob, Submitted
+
+
+@pytest.fixture
+def h() -> Harness:
+    return Harness()
+
+
+@pytest.mark.parametrize(
+    ("spec", "code"),
+    [
+        ({"partition": "nosuch"}, 2000),
+        ({"min_nodes": 5}, 2014),
+        ({"num_tasks": 17}, 2014),
+        ({"cpus_per_task": 5}, 2014),
+        ({"mem_per_node_mb": 5000}, 2014),
+        ({"min_nodes": 3, "max_nodes": 2}, 2006),
+        ({"num_tasks": 0}, 2025),
+        ({"required_nodes": "n9"}, 2018),
+        ({"required_nodes": "n[1-2"}, 2018),
+        ({"required_nodes": "n1", "excluded_nodes": "n1"}, 2018),
+        ({"features": "nosuch"}, 2029),
+        ({"features": "fast&nosuch"}, 2029),
+        ({"licenses": "matlab"}, 2048),
+        ({"gres": "gpu:1"}, 2072),
+        ({"dependency": "bogus"}, 2038),
+        ({"dependency": "afterok"}, 2038),
+        ({"array": "1-4"}, 2081),
+        ({"deadline": START + 10, "time_limit_s": 60}, 2051),
+    ],
+)
+def test_what_cannot_be_is_refused(h: Harness, spec: dict[str, Any], code: int) -> None:
+    assert h.refused(**spec) == code
+    assert not h.core.tables.pending
+
+
+def test_a_refused_configuration_uses_up_a_job_id_and_leaves_a_failed_job(h: Harness) -> None:
+    h.refused(min_nodes=5)
+    (job,) = h.core.tables.jobs.values()
+    assert (job.state, job.reason, job.job_id) == (JobState.FAILED, "BadConstraints", 1)
+    assert h.submit().job_id == 2
+
+
+def test_no_default_partition_is_an_error() -> None:
+    tables = make_tables()
+    tables.partitions["main"].is_default = False
+    assert Harness(tables).refused() == 2001
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"partition": "small", "time_limit_s": 1200}, "PartitionTimeLimit"),
+        ({"partition": "small", "time_limit_s": -1}, "PartitionTimeLimit"),
+        ({"partition": "small", "min_nodes": 2}, "PartitionNodeLimit"),
+    ],
+)
+def test_a_partitions_limits_keep_a_job_waiting_or_refuse_it(spec: dict[str, Any], reason: str) -> None:
+    h = Harness()
+    job = h.submit(**spec)
+    assert (job.is_pending, job.reason) == (True, reason)
+    strict = Harness(settings=Settings(enforce_part_limits="ALL"))
+    assert strict.refused(**spec) in (2051, 2006)
+
+
+def test_a_job_in_two_partitions_runs_where_it_may(h: Harness) -> None:
+    job = h.submit(partition="small,main", min_nodes=2)
+    assert (job.is_running, job.partition) == (True, "main")
+
+
+@pytest.mark.parametrize(("state", "code"), [("INACTIVE", 2070), ("DRAIN", 2070)])
+def test_closed_partitions_take_no_jobs(h: Harness, state: str, code: int) -> None:
+    h.core.tables.partitions["main"].state = state
+    assert h.refused() == code
+
+
+def test_a_partition_that_is_down_takes_jobs_and_starts_none(h: Harness) -> None:
+    h.core.tables.partitions["main"].state = "DOWN"
+    assert h.submit().reason == "PartitionDown"
+
+
+def test_who_may_use_a_partition(h: Harness) -> None:
+    main = h.core.tables.partitions["main"]
+    main.allow_groups = ("staff",)
+    assert h.refused(OTHER) == 2003
+    assert h.submit(USER).is_running
+    main.allow_groups, main.root_only = None, True
+    assert h.refused(USER) == 2002
+    main.root_only, main.disable_root_jobs = False, True
+    assert h.refused(ROOT) == 2002
+    main.disable_root_jobs, main.allow_accounts = False, ("physics",)
+    assert h.refused(account="art") == 2045
+    assert h.submit(account="physics").is_running
+
+
+def test_only_administrators_submit_for_others(h: Harness) -> None:
+    message = SubmitJob(JobSpec(), "#!/bin/sh\n", user_id=1001, group_id=1000)
+    assert h.ask(message, USER) == Failure(2010, "Invalid user id")
+    assert isinstance(h.ask(message, ROOT), Submitted)
+    assert h.core.tables.jobs[1].user_id == 1001
+
+
+def test_max_job_count_makes_sbatch_try_again() -> None:
+    h = Harness(settings=Settings(max_job_count=1))
+    h.submit()
+    assert h.refused() == 11
+
+
+def test_job_ids_begin_where_the_site_says_and_start_again_after_the_last() -> None:
+    h = Harness(settings=Settings(first_job_id=10, max_job_id=12, min_job_age_s=0))
+    assert [h.submit(hold=True).job_id for _ in range(3)] == [10, 11, 12]
+    h.core.tables.pending.pop(10)
+    del h.core.tables.jobs[10]
+    assert h.submit(hold=True).job_id == 10
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({}, (1, 1, 1, None, 1)),
+        ({"min_nodes": 2, "max_nodes": 2}, (2, 1, 2, 2, 2)),
+        ({"num_tasks": 5}, (5, 1, 1, None, 5)),
+        ({"num_tasks": 2, "cpus_per_task": 2}, (2, 2, 1, None, 4)),
+        ({"ntasks_per_node": 2, "min_nodes": 2}, (4, 1, 2, None, 4)),
+        ({"ntasks_per_node": 2, "num_tasks": 5}, (5, 1, 3, None, 5)),
+    ],
+)
+def test_sizes_are_filled_in_as_sbatch_does(h: Harness, spec: dict[str, Any], expected: tuple[int | None, ...]) -> None:
+    job = h.submit(hold=True, **spec)
+    assert (job.num_tasks, job.cpus_per_task, job.min_nodes, job.max_nodes, job.min_cpus) == expected
+
+
+def test_time_limits_come_from_the_submitter_or_the_partition(h: Harness) -> None:
+    def limit(**spec: Any) -> tuple[int | None, bool]:
+        job = h.submit(hold=True, **spec)
+        return job.time_limit_s, job.time_limit_is_set
+
+    assert limit() == (3600, False)
+    assert limit(partition="small") == (600, False)
+    assert limit(time_limit_s=120) == (120, True)
+    assert limit(time_limit_s=-1) == (None, True)
+
+
+def test_default_memory_comes_from_the_partition_then_from_the_cluster() -> None:
+    h = Harness(settings=Settings(default_memory_per_node_mb=300))
+    assert h.submit(hold=True).memory_per_node_mb == 300
+    h.core.tables.partitions["main"].default_memory_per_cpu_mb = 100
+    job = h.submit(hold=True)
+    assert (job.memory_per_node_mb, job.memory_per_cpu_mb) == (None, 100)
+    assert h.submit(hold=True, mem_per_node_mb=7).memory_per_node_mb == 7
+
+
+def test_priorities_fall_by_one_from_job_to_job(h: Harness) -> None:
+    first, held, second, nice = h.submit(), h.submit(hold=True), h.submit(), h.submit(nice=100)
+    assert (first.priority, held.priority, second.priority, nice.priority) == (4294901760, 0, 4294901759, 4294901658)
+    assert h.submit(ROOT, priority=77).priority == 77
+    assert h.submit(USER, priority=77).priority != 77
+    assert h.submit(USER, nice=-5).nice == 0
+
+
+def test_required_nodes_are_used_and_count_for_the_size(h: Harness) -> None:
+    job = h.submit(required_nodes="n[2,4]")
+    assert (job.node_list, job.min_nodes) == ("n[2,4]", 2)
+
+
+def test_test_only_says_when_and_where_without_a_job(h: Harness) -> None:
+    answer = h.ask(SubmitJob(JobSpec(min_nodes=2), "x", test_only=True))
+    assert isinstance(answer, Submitted)
+    assert "using 2 processors on nodes n[1-2] in partition main" in answer.note
+    assert not h.core.tables.jobs

@@ -1,0 +1,221 @@
+"""scontrol update: jobs, nodes, partitions."""
+
+from __future__ import annotations
+
+import pytest
+from tests.controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
+
+from understudy.model.states import JobState, NodeFlag, NodeState
+from understudy.protocol.messages import Failure, Ok, UpdateJobs, UpdatePartition
+
+
+@pytest.fixture
+def h() -> Harness:
+    return Harness()
+
+
+# --- jobs -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_pending_jobs_request_is_changed(h: Harness) -> None:
+    job = h.submit(hold=True)
+    changes = {
+        "name": "new", "timelimit": "2:00:00", "nice": "20", "comment": "c", "numnodes": "2-3", "numtasks": "6", "minmemorynode": "200",
+        "features": "fast", "reqnodelist": "n2", "excnodelist": "n4", "requeue": "0", "contiguous": "1", "account": "a", "qos": "q",
+        "starttime": "2035-05-05", "mailuser": "bob", "partition": "main", "deadline": "2035-06-06", "cpuspertask": "2",
+    }  # fmt: skip
+    for key, value in changes.items():
+        assert h.update(job, **{key: value}) == 0, key
+    assert (job.spec.name, job.time_limit_s, job.spec.comment, job.min_nodes, job.max_nodes) == ("new", 7200, "c", 2, 3)
+    assert (job.num_tasks, job.cpus_per_task, job.min_cpus, job.memory_per_node_mb) == (6, 2, 12, 200)
+    assert (job.required_nodes, job.excluded_nodes, job.requeue, job.spec.contiguous) == (0b10, 0b1000, False, True)
+    assert job.eligible_time == job.begin_time
+
+
+def test_time_limits_are_raised_and_lowered_by_steps(h: Harness) -> None:
+    job = h.submit(hold=True, time_limit_s=600)
+    assert h.update(job, **{"timelimit+": "10"}) == 0
+    assert job.time_limit_s == 1200
+    assert h.update(job, timelimit="-5") == 0
+    assert job.time_limit_s == 900
+    assert h.update(job, timelimit="abc") == -1
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"partition": "nosuch"}, 2000), ({"features": "nosuch"}, 2029), ({"licenses": "nosuch"}, 2048), ({"gres": "gpu:1"}, 2072),
+        ({"reqnodelist": "n99"}, 2018), ({"burstbuffer": "x"}, 2036), ({"nosuch": "1"}, -1), ({"numnodes": "3-2"}, 2006), ({"timemin": "999"}, 2124),
+    ],
+)  # fmt: skip
+def test_wrong_values_are_refused(h: Harness, changes: dict[str, str], code: int) -> None:
+    assert h.update(h.submit(hold=True), ROOT, **changes) == code
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [({"partition": "small"}, 2073), ({"numnodes": "2"}, 2036), ({"features": "fast"}, 2073), ({"starttime": "now"}, 2073), ({"comment": "c"}, 0)],
+)
+def test_a_running_jobs_request_is_fixed(h: Harness, changes: dict[str, str], code: int) -> None:
+    assert h.update(h.submit(), **changes) == code
+
+
+def test_a_running_jobs_limit_is_lowered_by_its_owner_and_raised_by_administrators(h: Harness) -> None:
+    job = h.submit(time_limit_s=600)
+    h.acknowledge()
+    assert h.update(job, timelimit="20") == 2002
+    assert h.update(job, ROOT, timelimit="20") == 0
+    assert job.end_time == int(START) + 1200
+    assert h.update(job, timelimit="1") == 0
+    h.run(91)
+    assert job.state is JobState.TIMEOUT
+
+
+def test_who_may_change_what(h: Harness) -> None:
+    job = h.submit(hold=True)
+    assert h.update(job, OTHER, name="x") == 2010
+    assert h.update(job, USER, priority="1000") == 2042
+    assert h.update(job, USER, nice="-10") == 2002
+    assert h.update(job, USER, admincomment="x") == 2002
+    assert h.update(job, ROOT, priority="500") == 0
+    assert job.is_running
+    assert (job.priority, job.admin_priority) == (500, 500)
+
+
+def test_finished_and_unknown_jobs_are_not_changed(h: Harness) -> None:
+    job = h.submit()
+    h.complete(job)
+    assert h.update(job, name="x") == 2021
+    assert h.result(h.ask(UpdateJobs(["99"], {"name": "x"}))) == 2017
+    assert h.result(h.ask(UpdateJobs(["x"], {"name": "x"}))) == 2017
+
+
+def test_priority_zero_holds_and_a_new_one_releases(h: Harness) -> None:
+    job = h.submit(begin_time=START + 1000)
+    assert h.update(job, priority="0") == 0
+    assert job.reason == "JobHeldUser"
+    assert h.update(job, ROOT, priority="0") == 0
+    assert job.reason == "JobHeldAdmin"
+    h.run(2000)
+    assert h.update(job, ROOT, priority="9") == 0
+    assert job.is_running
+
+
+def test_the_start_time_is_moved(h: Harness) -> None:
+    job = h.submit(begin_time=START + 10_000)
+    assert h.update(job, starttime="now") == 0
+    assert job.is_running
+
+
+# --- nodes ----------------------------------------------------------------------------------------------------------------------
+
+
+def states(h: Harness) -> list[tuple[NodeState, int]]:
+    return [(NodeState(state), flags & ~int(NodeFlag.COMPLETING)) for state, flags in h.query("nodes", "state", "flags")]
+
+
+def test_a_draining_node_finishes_its_jobs_and_takes_no_more(h: Harness) -> None:
+    job = h.submit(required_nodes="n1", num_tasks=1)
+    assert h.update_nodes("n1", state="drain", reason="disk") == Ok()
+    assert job.is_running
+    assert states(h)[0] == (NodeState.MIXED, int(NodeFlag.DRAIN))
+    h.complete(job)
+    assert states(h)[0] == (NodeState.IDLE, int(NodeFlag.DRAIN))
+    assert h.submit(num_tasks=1).node_list == "n2"
+    assert h.query("nodes", "reason", "reason_user", name=["n1"]) == [["disk", "root"]]
+    assert h.update_nodes("n1", state="resume") == Ok()
+    assert states(h)[0] == (NodeState.IDLE, 0)
+    assert h.query("nodes", "reason", name=["n1"]) == [[""]]
+
+
+def test_taking_a_node_out_needs_a_reason_and_an_administrator(h: Harness) -> None:
+    for state in ("down", "drain", "fail"):
+        assert h.update_nodes("n1", state=state).text.startswith("You must specify a reason")
+    assert h.update_nodes("n1", USER, state="drain", reason="x") == Failure(2010, "Invalid user id")
+    assert h.update_nodes("n77", state="drain", reason="x").code == 2018
+    assert h.update_nodes("n1", state="nosuch").code == 2028
+
+
+def test_resume_of_an_idle_node_is_an_error_and_the_others_are_resumed(h: Harness) -> None:
+    h.update_nodes("n3", state="drain", reason="x")
+    assert h.update_nodes("n[1-3]", state="resume").code == 2028
+    assert states(h)[2] == (NodeState.IDLE, 0)
+    assert h.update_nodes("n1", state="undrain") == Ok()
+
+
+@pytest.mark.parametrize(("requeue", "state"), [(True, JobState.PENDING), (False, JobState.NODE_FAIL)])
+def test_a_node_set_down_ends_or_requeues_its_jobs(h: Harness, requeue: bool, state: JobState) -> None:
+    job = h.submit(required_nodes="n[1-2]", requeue=requeue)
+    h.acknowledge()
+    h.update_nodes("n1", state="down", reason="dead")
+    assert job.state is state
+    assert states(h)[0] == (NodeState.DOWN, 0)
+    assert job.completing_nodes == 0b10, "the other node is cleaned up"
+    h.epilog(job, "n2")
+    assert not job.is_completing
+    if requeue:
+        assert job.restarts == 1
+    else:
+        assert (job.reason, job.exit_signal) == ("NodeDown", 15)
+    assert h.update_nodes("n1", state="resume") == Ok()
+    assert h.core.tables.nodes.up_nodes == 0b1111
+
+
+def test_a_completing_node_set_down_is_given_back(h: Harness) -> None:
+    job = h.submit()
+    h.finish(job)
+    h.update_nodes("n1", state="down", reason="dead")
+    assert not job.is_completing
+
+
+def test_weight_and_features_of_nodes_change_the_choice(h: Harness) -> None:
+    h.update_nodes("n1", weight="10")
+    assert h.submit(num_tasks=1, exclusive=True).node_list == "n2"
+    h.update_nodes("n4", features="gold")
+    assert h.submit(features="gold").node_list == "n4"
+
+
+# --- partitions -----------------------------------------------------------------------------------------------------------------
+
+
+def change(h: Harness, action: str, name: str, /, **changes: str) -> int:
+    answer = h.ask(UpdatePartition(action, name, changes), ROOT)
+    return answer.code if isinstance(answer, Failure) else 0
+
+
+def test_a_partition_is_created_changed_and_deleted(h: Harness) -> None:
+    assert change(h, "create", "new", nodes="n[1-2]", maxtime="30") == 0
+    assert h.query("partitions", "nodes", "max_time_s", "total_cpus", "tres", name=["new"]) == [
+        ["n[1-2]", 1800, 8, "cpu=8,mem=8000M,node=2,billing=8"]
+    ]
+    assert change(h, "create", "new", nodes="n1") == 2000
+    assert change(h, "update", "new", default="yes", maxnodes="1", nodes="n[2-4]") == 0
+    assert not h.core.tables.partitions["main"].is_default
+    assert h.submit(num_tasks=1).partition == "new"
+    assert change(h, "delete", "new") == 2075
+    assert change(h, "delete", "small") == 0
+    assert change(h, "delete", "small") == 2000
+
+
+def test_wrong_partition_changes_change_nothing(h: Harness) -> None:
+    assert change(h, "update", "main", maxnodes="2", maxtime="abc") == -1
+    assert change(h, "update", "main", nosuch="1") == -1
+    assert change(h, "update", "main", state="weird") == -1
+    assert h.core.tables.partitions["main"].max_nodes is None
+    assert change(h, "update", "main", nodes="n99") == 2018
+    assert h.core.tables.partitions["main"].nodes == 0
+
+
+def test_jobs_wait_for_their_partition_and_start_when_it_lets_them() -> None:
+    h = Harness(make_tables())
+    change(h, "update", "main", state="down")
+    job, big = h.submit(mem_per_node_mb=10), h.submit(partition="small", time_limit_s=6000, mem_per_node_mb=10)
+    assert (job.reason, big.reason) == ("PartitionDown", "PartitionTimeLimit")
+    change(h, "update", "main", state="up")
+    assert job.is_running
+    change(h, "update", "small", maxtime="infinite")
+    assert big.is_running
+
+
+def test_only_administrators_change_partitions(h: Harness) -> None:
+    assert h.ask(UpdatePartition("update", "main", {"state": "down"}), USER) == Failure(2010, "Invalid user id")
