@@ -1,0 +1,1 @@
+"""What people type: Slurm's commands and `understudy`."""
