@@ -70,6 +70,11 @@ class Client:
         self._channel: SealedChannel | None = None
         self._number = 0
 
+    @property
+    def cluster_name(self) -> str:
+        """The cluster's name, as far as its registry entry or configuration says."""
+        return self._locate().name
+
     def call(self, message: str, *fields: "Any") -> "list[Any]":
         """Ask; the answer's fields. Trailing fields may be left out where the message has defaults.
 
@@ -248,6 +253,17 @@ class Context:
     def error(self, text: str) -> None:
         """A line on stderr as Slurm's logging writes errors."""
         self.stderr.write(f"{self.program}: error: {text}\n")
+
+    def refuses_clusters(self, names: str | None) -> bool:
+        """Whether --clusters names another cluster than ours, which has been said then: only an accounting database could tell where that one is."""
+        wanted = [name for name in (names or "").split(",") if name]
+        strange = [name for name in wanted if name not in {self.client.cluster_name, "all"}]
+        if strange:
+            self.error("Problem talking to database")
+            self.error(
+                f"'{names}' can't be reached now, or it is an invalid entry for --cluster.  Use 'sacctmgr list clusters' to see available clusters."
+            )
+        return bool(strange)
 
     def fatal(self, text: str) -> None:
         self.stderr.write(f"{self.program}: fatal: {text}\n")

@@ -65,6 +65,8 @@ def _submit(arguments: list[str], context: Context) -> int:
         script = f"#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{wraps[-1]}\n"
     else:
         where, script = read_script(operands[0] if operands else None, context.stdin, context.environ.get("PATH"))
+    if context.refuses_clusters(next((value for option, value in reversed(given) if option.dest == "clusters"), None)):
+        return 1
     job = Job(time.time())
     if not wraps:
         for option, value in _in_script(script, where, ignore_pbs="ignore_pbs" in names or "SBATCH_IGNORE_PBS" in context.environ):
@@ -123,10 +125,11 @@ def _complete(job: Job, where: str, script_arguments: list[str], wrapped: bool, 
     spec.setdefault("work_dir", os.getcwd())
     spec["command"] = where
     spec["arguments"] = script_arguments
+    job.extra["alloc_node"] = os.uname().nodename.partition(".")[0]
+    job.extra["alloc_sid"] = str(os.getsid(0))
     spec["submit_line"] = " ".join([context.program, *arguments])
     spec["environment"] = job_environment(context.environ, job)
-    if job.extra:
-        spec["extra"] = job.extra
+    spec["extra"] = job.extra
 
 
 def job_environment(environ: "Mapping[str, str]", job: Job) -> list[str]:

@@ -80,6 +80,8 @@ def scancel(arguments: list[str], context: Context) -> int:
         context.print(f"slurm {VERSION}")
         return 0
     options = {**last_values(OPTIONS.from_environment(context.environ)), **line}
+    if context.refuses_clusters(options.get("clusters")):
+        return 1
     try:
         jobs = [each for operand in operands for each in _job_ids(operand, context)]
         signal = _signal(options.get("signal"), context)

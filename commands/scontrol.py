@@ -103,6 +103,8 @@ def scontrol(arguments: list[str], context: Context) -> int:
     if "version" in names:
         context.print(f"slurm {VERSION}")
         return 0
+    if context.refuses_clusters(next((value for option, value in given if option.dest == "clusters"), None)):
+        return 1
     session = Session(context)
     session.one_line, session.details, session.quiet = "oneliner" in names, "details" in names, "quiet" in names
     session.all = "hide" not in names

@@ -172,6 +172,8 @@ def sinfo(arguments: list[str], context: Context) -> int:
     if "long_format" in line:
         environment.pop("format", None)
     options = {**environment, **line}
+    if context.refuses_clusters(options.get("clusters")):
+        return 1
     texts.convert_units(convert="noconvert" not in options)
     try:
         interval = _interval(options.get("iterate"), context)

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_AVAILABILITY = {"UP": "up", "DOWN": "down", "DRAIN": "drain", "INACTIVE": "inact"}
+_AVAILABILITY = {"UP": "up", "DOWN": "down", "DRAIN": "drain", "INACTIVE": "inactive"}
 
 
 def _plain(value: "Any") -> str:

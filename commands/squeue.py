@@ -173,6 +173,8 @@ def squeue(arguments: list[str], context: Context) -> int:
     for name in ("jobs", "steps"):  # a list apart from its option
         if operands and name in line and line[name] is None:
             options[name] = operands.pop(0)
+    if context.refuses_clusters(options.get("clusters")):
+        return 1
     try:
         if operands:
             context.error(f"Unrecognized option: {operands[0]}")

@@ -28,6 +28,7 @@ class FakeClient:
         self.tables = tables
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.answers: dict[str, Any] = {}
+        self.cluster_name = "test"
 
     def query(self, table: str, columns: list[str], where: dict[str, list[Any]] | None = None, *, all_partitions: bool = True) -> Rows:
         del all_partitions

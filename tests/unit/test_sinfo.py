@@ -192,6 +192,13 @@ def test_long_listing_has_a_date_line_and_cuts_wide_texts() -> None:
     [
         (["--nosuch"], "sinfo: unrecognized option '--nosuch'\nTry \"sinfo --help\" for more information\n"),
         (["-i", "abc"], "sinfo: error: Error: invalid entry for --iterate=abc\n"),
+        (
+            ["-M", "far"],
+            (
+                "sinfo: error: Problem talking to database\nsinfo: error: 'far' can't be reached now, or it is an invalid entry for --cluster."
+                "  Use 'sacctmgr list clusters' to see available clusters.\n"
+            ),
+        ),
         (["-o"], "sinfo: option requires an argument -- 'o'\nTry \"sinfo --help\" for more information\n"),
     ],
 )
