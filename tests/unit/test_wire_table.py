@@ -1,6 +1,7 @@
 """The generated table of messages says what messages.py says."""
 
 import msgspec
+
 from understudy.protocol import messages
 from understudy.protocol.make_wire_table import TARGET, table_text
 from understudy.protocol.wire_table import WIRE
