@@ -42,7 +42,6 @@ from understudy.protocol.messages import (
     Ok,
     Query,
     RegisterNodes,
-    Rows,
     SubmitJob,
     Submitted,
     TerminateJob,
@@ -331,14 +330,16 @@ class Harness:
         return answer.results[0][1]
 
     def query(self, table: str, *columns: str, **where: list[Any]) -> list[list[Any]]:
-        generator = run_query(self.core, Query(table, list(columns), where))
+        return self.rows(Query(table, list(columns), where))
+
+    def rows(self, query: Query) -> list[list[Any]]:
+        """All rows of a query."""
+        generator = run_query(self.core, query)
         while True:
             try:
                 next(generator)
             except StopIteration as stop:
-                rows = stop.value
-                assert isinstance(rows, Rows)
-                return rows.rows
+                return list(stop.value.rows)
 
     def launches(self, job: Job | None = None) -> list[LaunchBatch]:
         return [sent.message for sent in self.sent(LaunchBatch, job)]  # type: ignore[misc]

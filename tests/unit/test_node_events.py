@@ -1,0 +1,112 @@
+"""Registration, silence and failure of nodes."""
+
+from __future__ import annotations
+
+import pytest
+from tests.controller_harness import START, USER, FakeSender, Harness
+
+from understudy.controller.node_events import start_pinging
+from understudy.controller.settings import Settings
+from understudy.model.states import JobState, NodeFlag, NodeState
+from understudy.protocol.messages import Failure, LaunchBatch, Ok, Ping, Registered, RegisterNodes
+
+DAEMON = FakeSender("noded0", 0, 0, is_daemon=True)
+GONE = Failure(1005, "no connection")
+
+
+def test_nodes_are_unknown_until_they_register() -> None:
+    h = Harness(register=False)
+    job = h.submit()
+    assert job.is_pending
+    assert h.query("nodes", "state", "daemon", "boot_time", name=["n1"]) == [[0, "", None]]
+    assert h.register("noded0") == Registered([])
+    assert job.is_running
+    assert h.query("nodes", "state", "daemon", "boot_time", name=["n2"]) == [[2, "noded0", int(START) - 100]]
+
+
+def test_only_daemons_register_and_only_nodes_that_exist() -> None:
+    h = Harness(register=False)
+    message = RegisterNodes("noded0", "unix:/x", "n[1-4]", 1.0, 1.0)
+    assert isinstance(h.ask(message, USER), Failure)
+    assert h.ask(RegisterNodes("noded0", "unix:/x", "n[1-9]", 1.0, 1.0), DAEMON).code == 2018
+    assert h.core.tables.nodes.up_nodes == 0
+
+
+@pytest.mark.parametrize(
+    ("returns", "reason", "state"),
+    [(0, "Not responding", NodeState.DOWN), (1, "Not responding", NodeState.IDLE), (1, "broken", NodeState.DOWN), (2, "broken", NodeState.IDLE)],
+)
+def test_return_to_service_decides_whether_a_down_node_comes_back(returns: int, reason: str, state: NodeState) -> None:
+    h = Harness(settings=Settings(return_to_service=returns))
+    h.update_nodes("n1", state="down", reason=reason)
+    h.register("noded0")
+    assert h.core.tables.nodes.nodes[0].state is state
+
+
+def test_a_node_moves_to_the_daemon_that_registered_it_last() -> None:
+    h = Harness(daemons={"noded0": "n[1-2]", "noded1": "n[3-4]"})
+    h.ask(RegisterNodes("noded1", "unix:/b", "n[2-4]", 1.0, 1.0), FakeSender("noded1", 0, 0, is_daemon=True))
+    assert (h.core.daemons["noded0"].nodes, h.core.daemons["noded1"].nodes) == (0b0001, 0b1110)
+    h.submit(required_nodes="n2")
+    assert h.sent(LaunchBatch)[0].peer == "noded1"
+
+
+def test_a_job_is_lost_when_its_daemon_is_restarted_without_it() -> None:
+    h = Harness()
+    job = h.submit(requeue=False)
+    h.acknowledge()
+    h.run(10)
+    h.register("noded0", [], started=START + 5)
+    assert (job.state, job.reason) == (JobState.NODE_FAIL, "NodeDown")
+
+
+def test_a_daemon_that_registers_again_keeps_its_jobs() -> None:
+    h = Harness()
+    job = h.submit()
+    h.acknowledge()
+    h.register("noded0", [job.job_id])
+    h.register("noded0", [])
+    assert job.is_running, "its end is on the way"
+
+
+def test_a_silent_daemon_is_pinged_marked_and_set_down() -> None:
+    h = Harness(settings=Settings(slurmd_timeout_s=300, min_job_age_s=0))
+    job = h.submit(requeue=False)
+    h.acknowledge()
+    start_pinging(h.core)
+    h.run(100)
+    (ping,) = h.sent(Ping)
+    h.wire.sent.clear()
+    ping.answer(Ok())
+    h.run(100)
+    h.lose()
+    assert h.core.tables.nodes.nodes[0].flags == NodeFlag.NO_RESPOND
+    assert h.core.tables.nodes.up_nodes == 0
+    assert job.is_running
+    h.run(150)
+    h.lose()
+    assert job.is_running
+    h.run(150)
+    h.lose()
+    assert (h.core.tables.nodes.nodes[0].state, h.core.tables.nodes.nodes[0].reason) == (NodeState.DOWN, "Not responding")
+    assert job.state is JobState.NODE_FAIL
+    assert not job.is_completing
+
+
+def test_a_daemon_that_answers_again_is_used_again() -> None:
+    h = Harness(settings=Settings(slurmd_timeout_s=300, min_job_age_s=0))
+    start_pinging(h.core)
+    h.run(100)
+    h.lose()
+    job = h.submit()
+    assert job.is_pending
+    h.run(100)
+    h.acknowledge()
+    assert job.is_running
+
+
+def test_nobody_is_pinged_under_virtual_time_or_without_a_timeout() -> None:
+    for h in (Harness(is_virtual=True), Harness(settings=Settings(slurmd_timeout_s=0))):
+        waiting = h.time.waiting
+        start_pinging(h.core)
+        assert h.time.waiting == waiting
