@@ -98,6 +98,7 @@ class FrontEnd:
         if self._journal is not None and adopt is not None:
             self._resume(self._journal.read(), adopt)
         self._messenger.set_handler(self.handle)
+        self._messenger.on_peer_lost = self._lost
         self.register()
 
     # --- telling the controller -----------------------------------------------------------------------------------------------
@@ -117,6 +118,7 @@ class FrontEnd:
                 return
             if isinstance(answer, Registered):
                 self.is_registered = True
+                self.reports.controller_is_back()
                 if answer.unknown_jobs:
                     self._log.warning("the controller does not know jobs %s: ending them", answer.unknown_jobs)
                     self.do(self.core.end_unknown(answer.unknown_jobs))
@@ -129,6 +131,13 @@ class FrontEnd:
         own = self.core.own
         message = RegisterNodes(self.name, self.address, own.expression, self._boot_time, self._start_time, self.core.running_jobs)
         self._messenger.send(CONTROLLER, message, answered)
+
+    def _lost(self, peer: str) -> None:
+        """The connection to a peer has broken. A controller that comes back may be a new one, which knows neither us nor whether its last orders
+        arrived; and nothing that we have to report may be there to make us notice it.
+        """
+        if peer == CONTROLLER:
+            self.register()
 
     def script_ended(self, key: Key, exit_code: int, signal: int, *, timed_out: bool) -> None:
         """The executor's word that a script has ended."""

@@ -5,11 +5,13 @@ Place: the node daemon's edge; `journal.py` keeps them over a restart of the dae
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from understudy.protocol.messages import BatchComplete, EpilogComplete, Failure, Message
 
 if TYPE_CHECKING:
+    import asyncio
     import logging
     from collections.abc import Callable
 
@@ -25,6 +27,16 @@ TRY_AGAIN: Final = 2020  # "Job can not be altered now, try again later"
 
 ReportMessage = BatchComplete | EpilogComplete
 _Name = tuple[int, int, str]
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A report that is not acknowledged."""
+
+    message: ReportMessage
+    node: str
+    failed: int = 0  # attempts
+    retry: asyncio.TimerHandle | None = None
 
 
 def pause_s(attempts: int) -> float:
@@ -55,7 +67,7 @@ class Reports:
         self._messenger, self._time, self._faults, self._log, self._journal = messenger, time, faults, log, journal
         self._on_back = on_back
         self._is_away = False
-        self._pending: dict[_Name, int] = {}  # -> failed attempts
+        self._pending: dict[_Name, _Pending] = {}
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -68,39 +80,51 @@ class Reports:
             return
         if name in self._pending:
             return
-        self._pending[name] = 0
+        self._pending[name] = _Pending(message, node)
         if self._journal is not None:
             self._journal.put(message)
-        self._try(name, message, node)
+        self._try(name)
 
-    def _try(self, name: _Name, message: ReportMessage, node: str) -> None:
-        if name not in self._pending:
+    def controller_is_back(self) -> None:
+        """The controller has just answered: no need to wait any longer with what it did not hear."""
+        self._is_away = False
+        for name, pending in list(self._pending.items()):
+            if pending.retry is not None:
+                pending.retry.cancel()
+                self._try(name)
+
+    def _try(self, name: _Name) -> None:
+        pending = self._pending.get(name)
+        if pending is None:
             return
-        if self._faults and self._faults.of(node).silent:
-            self._again(name, message, node)
+        pending.retry = None
+        if self._faults and self._faults.of(pending.node).silent:
+            self._again(name)
             return
-        self._messenger.send(CONTROLLER, message, self._on_reply(name, message, node))
+        self._messenger.send(CONTROLLER, pending.message, self._on_reply(name, pending))
 
     def _tell(self, name: _Name, message: ReportMessage, node: str) -> None:
         def failed(answer: Message) -> None:
             if is_passing(answer):
                 self._log.warning("%s of job %d not delivered, trying again: %s", type(message).__name__, message.job_id, answer)
-                self._pending.setdefault(name, 0)
-                self._again(name, message, node)
+                self._pending.setdefault(name, _Pending(message, node))
+                self._again(name)
             else:
                 self._log.warning("%s of job %d refused: %s", type(message).__name__, message.job_id, answer)
 
         self._messenger.send(CONTROLLER, message, failed, only_failures=True)
 
-    def _on_reply(self, name: _Name, message: ReportMessage, node: str) -> Callable[[Message], None]:
+    def _on_reply(self, name: _Name, pending: _Pending) -> Callable[[Message], None]:
+        message = pending.message
+
         def answered(answer: Message) -> None:
-            if name not in self._pending:
+            if self._pending.get(name) is not pending:
                 return
             if is_passing(answer):
-                if self._pending[name] == 0:
+                if pending.failed == 0:
                     self._log.warning("%s of job %d not delivered, trying again: %s", type(message).__name__, message.job_id, answer)
                 self._is_away = True
-                self._again(name, message, node)
+                self._again(name)
                 return
             if self._is_away:
                 self._is_away = False
@@ -113,9 +137,12 @@ class Reports:
 
         return answered
 
-    def _again(self, name: _Name, message: ReportMessage, node: str) -> None:
-        self._pending[name] += 1
-        self._time.call_at(self._time.now() + pause_s(self._pending[name]), self._try, name, message, node)
+    def _again(self, name: _Name) -> None:
+        pending = self._pending[name]
+        if pending.retry is not None:
+            return
+        pending.failed += 1
+        pending.retry = self._time.call_at(self._time.now() + pause_s(pending.failed), self._try, name)
 
 
 def _name(message: ReportMessage) -> _Name:

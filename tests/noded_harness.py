@@ -43,7 +43,7 @@ class HandTimer:
 class HandTime:
     """A timekeeper that a test moves: timers run in order of time, then of creation."""
 
-    is_virtual = True
+    is_virtual = False  # so that reports ask for an answer, as in real time
 
     def __init__(self, now: float = EPOCH) -> None:
         self._now = now
@@ -101,6 +101,7 @@ class FakeMessenger:
     sent: list[Sent] = field(default_factory=list)
     unanswered: list[Sent] = field(default_factory=list)
     handler: Callable[[Request], Message | None] | None = None
+    on_peer_lost: Callable[[str], None] | None = None
     network: dict[str, FakeMessenger] = field(default_factory=dict)
 
     def set_handler(self, handler: Callable[[Request], Message | None]) -> None:

@@ -198,6 +198,33 @@ def test_a_controller_that_was_away_is_told_again_who_is_there():
     assert [message.running_jobs for message in node.messenger.messages(RegisterNodes)] == [[], [1, 2]]
 
 
+def test_a_broken_connection_makes_it_register_again_although_nothing_is_to_be_reported():
+    node = Harness()
+    node.ask(node.launch(1, "n0", 100.0))
+    node.messenger.answer = lambda _peer, _message: AWAY
+    node.messenger.on_peer_lost("noded7")
+    assert len(node.messenger.messages(RegisterNodes)) == 1
+    node.messenger.on_peer_lost("controller")
+    node.time.advance(5)
+    node.messenger.answer = kind_controller
+    node.time.advance(5)
+    assert node.front_end.is_registered
+    assert node.messenger.messages(RegisterNodes)[-1].running_jobs == [1]
+
+
+def test_once_registered_it_does_not_wait_with_what_the_controller_missed():
+    node = Harness()
+    node.ask(node.launch(1, "n0", 10.0))
+    node.messenger.answer = lambda _peer, _message: AWAY
+    node.time.advance(3600)
+    node.messenger.answer = kind_controller
+    node.ask(Reconfigure())  # what a controller sends that has just come back
+    assert len(node.front_end.reports) == 0
+    sent = len(node.messenger.sent)
+    node.time.advance(3600)
+    assert len(node.messenger.sent) == sent
+
+
 def test_a_report_that_the_controller_refuses_is_not_repeated():
     node = Harness()
     node.messenger.answer = lambda _peer, _message: Failure(2017, "Invalid job id specified")

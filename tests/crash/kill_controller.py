@@ -1,0 +1,306 @@
+"""Kill the controller again and again while clients submit, and see whether any job that it ever acknowledged is lost, or is there twice.
+
+    python tests/crash/kill_controller.py [--kills 200] [--clients 4] [--seed 1] [--node-daemon-kills 0]
+
+The cluster is a real one: processes, sockets, state on disk, emulated jobs of a second or so in real time. At random instants, also while it comes
+up, the controller gets SIGKILL and is started again in its run directory. Clients submit through sbatch's own code, each job under a name of its
+own; a client whose connection breaks goes on with the next name, because it cannot know whether the last job was taken in. What must hold in the end:
+
+- every job that was acknowledged is in the controller's table under the id and the name that sbatch printed;
+- no name is there twice (a job whose acknowledgement got lost may be there, once);
+- no id was given to two jobs;
+- every job comes to an end: completed, unless it was lost with its node daemon.
+
+Ends with 1 if one of these does not hold, and keeps the run directory then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from understudy.commands import launch
+from understudy.commands.client import Client, Context
+from understudy.commands.processes import read_pid_file
+from understudy.commands.sbatch import sbatch
+from understudy.model.states import JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NODES, CPUS = 64, 8
+CONF = f"""
+ClusterName=crash
+SlurmctldHost=localhost
+SchedulerType=sched/backfill
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+MinJobAge=0
+MaxJobCount=1000000
+BatchStartTimeout=10
+NodeName=n[1-{NODES}] CPUs={CPUS} State=UNKNOWN
+PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+AFTER_START_S = (0.0, 0.7)  # how long a controller lives that is up
+DURING_START = 0.25  # share of kills that do not wait until it is up
+WHILE_STARTING_S = (0.0, 0.5)
+PAUSE_S = (0.0, 0.04)  # between two submissions of a client
+LONGEST_RUN_S = 1.5
+COLUMNS = ["job_id", "name", "state", "flags", "restarts"]
+
+
+@dataclass
+class Outcome:
+    """What came of it. `violations` is empty if all is well."""
+
+    kills: int = 0
+    node_daemon_kills: int = 0
+    attempts: int = 0
+    acknowledged: list[tuple[int, str]] = field(default_factory=list)  # (job id, name)
+    in_table: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    violations: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        states = ", ".join(f"{count} {name}" for name, count in sorted(self.states.items()))
+        node_daemons = f", {self.node_daemon_kills} of the node daemon" if self.node_daemon_kills else ""
+        return (
+            f"{self.kills} kills of the controller{node_daemons}, {self.attempts} submissions, {len(self.acknowledged)} acknowledged, "
+            f"{self.in_table} in the table ({states}), {self.seconds:.0f} s: "
+            + (f"{len(self.violations)} VIOLATIONS" if self.violations else "none lost, none twice")
+        )
+
+
+class CrashingCluster:
+    """A cluster whose daemons are killed and started again."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self.run_dir = run_dir.resolve()
+        conf = run_dir.parent / f"{run_dir.name}.conf"
+        conf.write_text(CONF)
+        self.cluster = launch.prepare(run_dir, conf, port=0)
+        self.location = launch.location_of(self.cluster, run_dir)
+        self.started = launch.start_daemons(self.cluster, run_dir)
+        try:
+            launch.wait_listening(self.started)
+            launch.wait_registered(self.cluster, self.started)
+        except BaseException:
+            launch.stop(self.run_dir, self.started)
+            raise
+
+    def client(self, timeout_s: float = 5.0) -> Client:
+        return Client(lambda: self.location, timeout_s=timeout_s)
+
+    def kill(self, name: str) -> None:
+        """SIGKILL, and wait until the daemon is no more."""
+        child = self.started.children[name]
+        if child.poll() is not None:
+            raise AssertionError(f"{name} ended by itself (exit code {child.returncode}), see {self.run_dir / 'logs'}")
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+
+    def start(self, name: str) -> None:
+        """Start the daemon as `understudy up` does; returns at once."""
+        with (self.run_dir / "logs" / f"{name}.log").open("ab") as log:
+            self.started.children[name] = subprocess.Popen(
+                launch.daemon_command(name, self.run_dir), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=self.run_dir
+            )
+
+    def await_listening(self, name: str, timeout_s: float = 30.0) -> None:
+        """Return when the daemon says that it listens."""
+        child = self.started.children[name]
+        deadline = time.monotonic() + timeout_s
+        while True:
+            process = read_pid_file(self.run_dir / f"{name}.pid")
+            if process is not None and process.pid == child.pid:
+                return
+            if child.poll() is not None:
+                raise AssertionError(f"{name} ended at its start (exit code {child.returncode}), see {self.run_dir / 'logs'}")
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{name} does not listen after {timeout_s:.0f} s, see {self.run_dir / 'logs'}")
+            time.sleep(0.005)
+
+    def stop(self) -> None:
+        launch.stop(self.run_dir, self.started)
+
+
+class Submitter(threading.Thread):
+    """One client. `done` holds what was acknowledged, `attempts` counts the names that were used."""
+
+    def __init__(self, cluster: CrashingCluster, number: int, seed: int, stop: threading.Event) -> None:
+        super().__init__(name=f"client{number}", daemon=True)
+        self._cluster, self._number, self._stop_asked = cluster, number, stop
+        self._rng = random.Random(f"{seed} client {number}")
+        self.done: list[tuple[int, str]] = []
+        self.attempts = 0
+        self.refused: list[str] = []
+
+    def run(self) -> None:
+        client = self._cluster.client()
+        while not self._stop_asked.is_set():
+            self.attempts += 1
+            name = f"c{self._number}.{self.attempts}"
+            size = self._rng.choice((1, 1, 1, 2, 4, CPUS, 3 * CPUS))
+            output, errors = io.StringIO(), io.StringIO()
+            context = Context("sbatch", client=client, environ={"PATH": "/bin"}, stdout=output, stderr=errors)
+            script = f"sleep {self._rng.uniform(0.0, LONGEST_RUN_S):.2f}"
+            code = sbatch(["--parsable", f"--job-name={name}", f"--ntasks={size}", "--time=10", f"--wrap={script}"], context)
+            if code == 0:
+                self.done.append((int(output.getvalue()), name))
+            elif "Unable to contact" in errors.getvalue() or "timed out" in errors.getvalue():
+                client = self._cluster.client()
+                self._stop_asked.wait(0.02)
+            else:
+                self.refused.append(f"{name}: {errors.getvalue().strip()}")
+                return
+            self._stop_asked.wait(self._rng.uniform(*PAUSE_S))
+
+
+def run(
+    run_dir: Path,
+    *,
+    kills: int,
+    clients: int,
+    seed: int,
+    node_daemon_kills: int = 0,
+    drain_s: float = 120.0,
+    say: Callable[[str], None] = lambda _text: None,
+) -> Outcome:
+    """Do it all in a run directory of its own."""
+    rng = random.Random(f"{seed} kills")
+    outcome = Outcome()
+    began = time.monotonic()
+    with_node_daemon = set(rng.sample(range(kills), min(kills, node_daemon_kills)))
+    cluster = CrashingCluster(run_dir)
+    try:
+        stop = threading.Event()
+        submitters = [Submitter(cluster, number, seed, stop) for number in range(clients)]
+        for submitter in submitters:
+            submitter.start()
+        for number in range(kills):
+            if rng.random() < DURING_START and number:
+                time.sleep(rng.uniform(*WHILE_STARTING_S))
+            else:
+                cluster.await_listening("controller")
+                time.sleep(rng.uniform(*AFTER_START_S))
+            cluster.kill("controller")
+            outcome.kills += 1
+            cluster.start("controller")
+            if number in with_node_daemon:
+                cluster.await_listening("controller")
+                time.sleep(rng.uniform(*AFTER_START_S))
+                cluster.kill("noded0")
+                time.sleep(rng.uniform(0.0, 0.2))
+                cluster.start("noded0")
+                cluster.await_listening("noded0")
+                outcome.node_daemon_kills += 1
+            if (number + 1) % 20 == 0:
+                say(f"{number + 1} kills, {sum(len(submitter.done) for submitter in submitters)} jobs acknowledged, {time.monotonic() - began:.0f} s")
+        cluster.await_listening("controller")
+        stop.set()
+        for submitter in submitters:
+            submitter.join(30.0)
+            if submitter.is_alive():
+                outcome.violations.append(f"{submitter.name} hangs")
+            outcome.attempts += submitter.attempts
+            outcome.acknowledged += submitter.done
+            outcome.violations += [f"refused: {text}" for text in submitter.refused]
+        say(f"waiting until all {len(outcome.acknowledged)} jobs have ended")
+        _check(outcome, _await_end(cluster, outcome, drain_s))
+        cluster.kill("controller")  # and once more, now that nothing changes
+        cluster.start("controller")
+        cluster.await_listening("controller")
+        _check(outcome, cluster.client(30.0).query("jobs", COLUMNS).rows)
+        _look_into_logs(cluster, outcome)
+    finally:
+        cluster.stop()
+    outcome.seconds = time.monotonic() - began
+    return outcome
+
+
+def _await_end(cluster: CrashingCluster, outcome: Outcome, drain_s: float) -> list[list[int | str]]:
+    """The table of jobs when all have ended; those that have not in time are violations."""
+    client = cluster.client(30.0)
+    deadline = time.monotonic() + drain_s
+    while True:
+        rows = client.query("jobs", COLUMNS).rows
+        left = [row for row in rows if row[2] < JobState.COMPLETED or row[3]]
+        if not left:
+            return rows
+        if time.monotonic() > deadline:
+            outcome.violations += [f"job {row[0]} ({row[1]}) has not ended: state {row[2]}, flags {row[3]:#x}" for row in left[:10]]
+            outcome.violations.append(f"{len(left)} jobs have not ended after {drain_s:.0f} s")
+            return rows
+        time.sleep(0.1)
+
+
+def _check(outcome: Outcome, rows: list[list[int | str]]) -> None:
+    name_of = {row[0]: row[1] for row in rows}
+    outcome.in_table = len(rows)
+    outcome.states = Counter(JobState(int(row[2])).name for row in rows)
+    violations = outcome.violations
+    times_named = Counter(str(row[1]) for row in rows)
+    violations += [f"{name} is there {count} times" for name, count in times_named.items() if count > 1]
+    given = Counter(job_id for job_id, _ in outcome.acknowledged)
+    violations += [f"id {job_id} was given {count} times" for job_id, count in given.items() if count > 1]
+    for job_id, name in outcome.acknowledged:
+        if job_id not in name_of:
+            violations.append(f"job {job_id} ({name}) was acknowledged and is lost")
+        elif name_of[job_id] != name:
+            violations.append(f"job {job_id} was acknowledged as {name} and is {name_of[job_id]}")
+    expected = {JobState.COMPLETED} | ({JobState.NODE_FAIL} if outcome.node_daemon_kills else set())
+    violations += [f"job {row[0]} ({row[1]}) ended as {JobState(int(row[2])).name}" for row in rows if JobState.COMPLETED <= row[2] not in expected]
+    if not outcome.node_daemon_kills:
+        violations += [f"job {row[0]} ({row[1]}) ran {int(row[4]) + 1} times" for row in rows if row[4]]
+
+
+def _look_into_logs(cluster: CrashingCluster, outcome: Outcome) -> None:
+    for name in ("controller", "noded0", "agent"):
+        text = (cluster.run_dir / "logs" / f"{name}.log").read_text(errors="replace")
+        if "Traceback" in text:
+            start = text.index("Traceback")
+            outcome.violations.append(f"a traceback in {name}.log: {text[start : start + 2000]}")
+
+
+def main() -> int:
+    """The script."""
+    parser = argparse.ArgumentParser(description="Kill the controller while clients submit; no acknowledged job may be lost or be there twice.")
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--node-daemon-kills", type=int, default=0, help="kill the node daemon as well, after so many of the kills")
+    arguments = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="understudy-crash-"))
+    outcome = run(
+        folder / "run",
+        kills=arguments.kills,
+        clients=arguments.clients,
+        seed=arguments.seed,
+        node_daemon_kills=arguments.node_daemon_kills,
+        say=lambda text: print(text, flush=True),
+    )
+    for violation in outcome.violations[:20]:
+        print(f"VIOLATION: {violation}", file=sys.stderr)
+    print(outcome)
+    if outcome.violations:
+        print(f"What is left of the cluster: {folder}", file=sys.stderr)
+        return 1
+    shutil.rmtree(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
