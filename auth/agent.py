@@ -87,7 +87,8 @@ class CredentialAgent:
             async with self._slots, asyncio.timeout(_PATIENCE_S):
                 length = int.from_bytes(await reader.readexactly(4), "big")
                 if length > 2 * MAX_HANDSHAKE:
-                    raise AuthError(f"request of {length} bytes")
+                    log.warning("refused user %d: request of %d bytes", user_id, length)
+                    return
                 try:
                     answer = vouch(self._key, await reader.readexactly(length), user_id, group_id)
                 except AuthError as error:
@@ -95,8 +96,6 @@ class CredentialAgent:
                     answer = b""
                 writer.write(frame(answer))
                 await writer.drain()
-        except AuthError as error:
-            log.warning("refused user %d: %s", user_id, error)
         except (asyncio.IncompleteReadError, TimeoutError, ConnectionError):
             pass  # the other end went away or sent nothing: its own affair
         finally:

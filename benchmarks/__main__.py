@@ -1,7 +1,7 @@
 """`make bench`: the figures of the README, measured here and now.
 
-Each is printed with its target and, where there is something to run beside it, as a ratio: machines differ and are noisy. Nothing here is a test. Third-party traces
-are looked for in ../shared; what is absent is said and left out.
+Each is printed with its target and, where there is something to run beside it, as a ratio: machines differ and are noisy. Nothing here is a test.
+Third-party traces are looked for in ../shared; what is absent is said and left out.
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ def bench_clusters() -> None:
         began = time.perf_counter()
         up = [str(BIN / "understudy"), "up", "--conf", str(ROOT / "examples" / "16k.conf"), "--run-dir", str(run_dir), "--port", "0"]
         subprocess.run(up, env=environment, stdout=subprocess.DEVNULL, check=True)
-        idle = subprocess.run([str(BIN / "sinfo"), "-h", "-t", "idle", "-o", "%D"], env=environment, capture_output=True, text=True, check=True).stdout
+        idle = subprocess.run(
+            [str(BIN / "sinfo"), "-h", "-t", "idle", "-o", "%D"], env=environment, capture_output=True, text=True, check=True
+        ).stdout
         say(f"16,384 nodes after `understudy up` ({idle.strip()} idle)", f"{time.perf_counter() - began:.1f} s", "5 s")
         together = sum(resident_mb(int((run_dir / f"{name}.pid").read_text().split()[0])) for name in ("controller", "noded0"))
         say("memory of controller + node daemon, 16,384 nodes, idle", f"{together:.0f} MB", "400 MB")

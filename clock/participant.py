@@ -126,7 +126,7 @@ class ClockLink:
             if self._buffer and self._take_frame():
                 return None
             timeout = self.loop.real_timeout(None)
-            ready = self._wake.poll(-1 if timeout is None else timeout)
+            ready = self._wake.poll(-1 if timeout is None else timeout, 2)
             if not ready:
                 return []  # a real timer is due
             outside = False
@@ -229,7 +229,7 @@ class ClockLink:
         unsent = [connection for connection, _ in self._peer_connections.values() if connection.has_unsent]
         for connection in unsent:
             connection.flush()
-        for fd, _ in self._peers.poll(0.005 if unsent else 1.0):
+        for fd, _ in self._peers.poll(0.005 if unsent else 1.0, 64):
             entry = self._peer_connections.get(fd)
             if entry is not None:
                 entry[0].read()

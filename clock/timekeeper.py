@@ -37,7 +37,9 @@ class Timekeeper:
         if self.epoch is None:
             return self.loop.call_later(max(0.0, when - time.time()), callback, *args)
         after_us = round((when - self.epoch) * 1e6)
-        if self.epoch + after_us / 1e6 < when:  # never early by a rounding: who then finds that it is not yet time would wait for the same instant again
+        if (
+            self.epoch + after_us / 1e6 < when
+        ):  # never early by a rounding: who then finds that it is not yet time would wait for the same instant again
             after_us += 1
         return self.loop.call_at(after_us / 1e6, callback, *args)
 

@@ -1,7 +1,8 @@
 """What `understudy replay` does: a trace through a cluster under virtual time, and a folder with what came of it.
 
-Place: the edge that joins launch.py (processes), clock (this process takes part in time) and experiments (the replay itself, figures, the report). Reads and writes
-files, prints for people. The cluster is registered while it runs, so `squeue`, `sinfo`, `scontrol` and `understudy clock` work on it from another terminal.
+Place: the edge that joins launch.py (processes), clock (this process takes part in time) and experiments (the replay itself, figures, the report).
+Reads and writes files, prints for people. The cluster is registered while it runs, so `squeue`, `sinfo`, `scontrol` and `understudy clock` work on
+it from another terminal.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from understudy.clock.daemon import Daemon, set_up_logging, take_part
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.commands import launch, locate
+from understudy.commands.cpu import idlest_cpu
 from understudy.experiments.answers import compare, read_answers
 from understudy.experiments.metrics import summarize
 from understudy.experiments.progress import Progress
@@ -101,7 +103,7 @@ def replay(request: ReplayRequest) -> int:
             state=request.state,
             participants=["replay"],
             latency_s=request.latency_s,
-            cpu=_choose_cpu(),
+            cpu=idlest_cpu(),
         )
         run = _run_in_one_process if request.one_process else _run_in_processes
         outcome, wall_seconds = run(request, cluster, run_dir, jobs, options)
@@ -123,7 +125,9 @@ def replay(request: ReplayRequest) -> int:
         "bad_lines": trace.bad_line_count,
         "jobs_refused": len(outcome.rejected),
     }
-    report = write_run_folder(request.out, outcome.records, summary, cpus=total_cpus, config=config, slurm_conf=text, title=f"Replay of {request.trace.name}")
+    report = write_run_folder(
+        request.out, outcome.records, summary, cpus=total_cpus, config=config, slurm_conf=text, title=f"Replay of {request.trace.name}"
+    )
     _print_table(summary.as_dict(), outcome, real_time.perf_counter() - began)
     agrees = _print_answers(request, outcome)
     print(f"report       {report}")
@@ -161,12 +165,6 @@ def _scheduler_name(request: ReplayRequest, conf: str) -> str:
         if key.strip().lower() == "schedulertype":
             return value.strip()
     return "sched/backfill"
-
-
-def _choose_cpu() -> int:
-    """Virtual time is a chain of messages: on one CPU each hop is a switch instead of a wake-up of another CPU. Several replays spread by their pids."""
-    allowed = sorted(os.sched_getaffinity(0))
-    return allowed[os.getpid() % len(allowed)]
 
 
 # --- one process a daemon --------------------------------------------------------------------------------------------------------
@@ -316,4 +314,3 @@ def _print_answers(request: ReplayRequest, outcome: ReplayOutcome) -> bool:
         raise ReplayError(f"{request.answers}: {error}") from error
     print(comparison.text())
     return comparison.agrees
-

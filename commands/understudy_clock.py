@@ -1,4 +1,5 @@
-"""`understudy clock`: the simulation monitor. Stops a cluster's time at an instant, after which every ordinary command works on the cluster as it is then.
+"""`understudy clock`: the simulation monitor. Stops a cluster's time at an instant, after which every ordinary command works on the cluster as it
+is then.
 
 Place: a sub-command of `understudy`; speaks to the clock service (understudy.clock.service) in frames of its own kind, authenticated as any command.
 """
@@ -107,7 +108,12 @@ def _find(run_dir: Path | None) -> tuple[Location, Cluster | None]:
     if run_dir is not None:
         cluster = Cluster.load(run_dir)
         location = locate.Location(
-            name=cluster.name, run_dir=str(run_dir), controller=cluster.controller, agent=cluster.agent, clock=cluster.clock, key_file=cluster.key_file
+            name=cluster.name,
+            run_dir=str(run_dir),
+            controller=cluster.controller,
+            agent=cluster.agent,
+            clock=cluster.clock,
+            key_file=cluster.key_file,
         )
         return location, cluster
     location = locate.find()
@@ -166,7 +172,9 @@ def resume(run_dir: RunDir = None) -> None:
 
 
 @app.command("step")
-def step(amount: Annotated[str, typer.Argument(help="Windows (1, 10) or a duration with its unit (30s, 2h, 1d).")] = "1", run_dir: RunDir = None) -> None:
+def step(
+    amount: Annotated[str, typer.Argument(help="Windows (1, 10) or a duration with its unit (30s, 2h, 1d).")] = "1", run_dir: RunDir = None
+) -> None:
     """Let a few windows of virtual time pass, or a duration, then stop."""
     if amount.isdigit():
         _do(run_dir, "step", float(amount))
@@ -200,7 +208,7 @@ def break_at(
     match when:
         case ["off"]:
             _do(run_dir, "break-every", 0.0)
-        case ["every", period] if (seconds := duration_s(period)):
+        case ["every", period] if seconds := duration_s(period):
             _do(run_dir, "break-every", seconds)
         case [single]:
             _do(run_dir, "break", single)

@@ -16,7 +16,9 @@ def replay(
     scheduler: Annotated[str, typer.Option(help="SchedulerType: easy, fcfs, backfill, builtin, or a plug-in's name.")] = "backfill",
     parameters: Annotated[str, typer.Option(help="SchedulerParameters.")] = "",
     conf: Annotated[Path | None, typer.Option(help="A slurm.conf instead of --nodes, --cpus and --scheduler.")] = None,
-    answers: Annotated[Path | None, typer.Option(help="Start times (id,submit,start,...; csv, gzip too) with which the schedule is compared.")] = None,
+    answers: Annotated[
+        Path | None, typer.Option(help="Start times (id,submit,start,...; csv, gzip too) with which the schedule is compared.")
+    ] = None,
     noded: Annotated[int, typer.Option(min=1, help="Node daemons that share the nodes.")] = 1,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many jobs.")] = None,
     break_at: Annotated[str, typer.Option("--break", help="Stop the clock there (30d, or an instant); `understudy clock resume` goes on.")] = "",

@@ -174,9 +174,7 @@ class NodeCore:
     `cleans_up_at_once`: an emulated script leaves nothing behind, so where all of a job's nodes are own nodes its end and its epilog are one message.
     """
 
-    def __init__(
-        self, own: OwnNodes, faults: FaultTable | None = None, *, reports_killed: bool = False, cleans_up_at_once: bool = False
-    ) -> None:
+    def __init__(self, own: OwnNodes, faults: FaultTable | None = None, *, reports_killed: bool = False, cleans_up_at_once: bool = False) -> None:
         self.own = own
         self.cleans_up_at_once = cleans_up_at_once and own.is_all
         self.faults = faults if faults is not None else FaultTable()
@@ -192,7 +190,8 @@ class NodeCore:
     # --- messages -----------------------------------------------------------------------------------------------------------
 
     def launch(self, message: LaunchBatch, credential: Credential | None) -> Step:
-        """LaunchBatch, with what its credential says; None where nothing is run for anybody, and the word of the controller's connection is enough."""
+        """LaunchBatch, with what its credential says; None where nothing is run for anybody, and the word of the controller's connection is
+        enough."""
         key = message.job_id, message.restart
         if credential is not None and (credential.job_id, credential.restart, credential.user_id, credential.nodes) != (
             *key,

@@ -54,9 +54,9 @@ def test_a_cancelled_timer_does_not_run_even_in_its_own_instant():
     async def main():
         loop = asyncio.get_running_loop()
         seen = []
-        second = None
-        loop.call_at(1.0, lambda: second.cancel())
-        second = loop.call_at(1.0, seen.append, "second")
+        timers = []
+        loop.call_at(1.0, lambda: timers[0].cancel())
+        timers.append(loop.call_at(1.0, seen.append, "second"))
         await asyncio.sleep(2)
         return seen
 
