@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from understudy.commands import locate
+from understudy.commands.cpu import idlest_cpu
 from understudy.commands.conf_copy import copy_configuration
 from understudy.commands.processes import POLL_S, Process, end, identify, kill, read_pid_file
 from understudy.commands.run_dir import LaunchError, free_port, make_socket_folder, remove_traces, running
@@ -118,6 +119,8 @@ def prepare(
         ConfigError: the configuration cannot be used.
         LaunchError: what was asked for cannot be, or the port is taken.
     """
+    if time == "virtual":
+        settings.setdefault("cpu", idlest_cpu())
     if executor == "real" and time == "virtual":
         raise LaunchError("real jobs take real time, which virtual time would skip: use --time real or scaled, or --executor emulated")
     site = site or read_site(conf)

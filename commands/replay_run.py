@@ -25,7 +25,6 @@ from understudy.clock.daemon import Daemon, set_up_logging, take_part
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.commands import launch, locate
-from understudy.commands.cpu import idlest_cpu
 from understudy.experiments.answers import compare, read_answers
 from understudy.experiments.metrics import summarize
 from understudy.experiments.progress import Progress
@@ -103,7 +102,6 @@ def replay(request: ReplayRequest) -> int:
             state=request.state,
             participants=["replay"],
             latency_s=request.latency_s,
-            cpu=idlest_cpu(),
         )
         run = _run_in_one_process if request.one_process else _run_in_processes
         outcome, wall_seconds = run(request, cluster, run_dir, jobs, options)

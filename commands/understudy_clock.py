@@ -136,6 +136,18 @@ def _do(run_dir: Path | None, action: str, value: float | str = 0.0) -> None:
     typer.echo(render(status, zero))
 
 
+def _break_at_start(run_dir: Path | None, job_id: str) -> None:
+    from understudy.commands.client import Client, RefusedError
+
+    try:
+        location, _ = _find(run_dir)
+        Client(lambda: location).call("BreakAtStart", job_id)
+    except RefusedError as error:
+        typer.echo(f"understudy clock: error: {error.text}", err=True)
+        raise typer.Exit(1) from None
+    _do(run_dir, "status")
+
+
 def render(status: Any, zero: float) -> str:
     """One paragraph on the state of the clock."""
     since = max(0.0, status.now - zero)
@@ -202,16 +214,18 @@ def rate(
 
 @app.command("break")
 def break_at(
-    when: Annotated[list[str], typer.Argument(help="30d (after the start), an instant, `every 1d`, or `off`.")], run_dir: RunDir = None
+    when: Annotated[list[str], typer.Argument(help="30d (after the start), an instant, `every 1d`, `job ID`, or `off`.")], run_dir: RunDir = None
 ) -> None:
-    """Stop at an instant, or at each multiple of a period, before anything happens then. Time goes on meanwhile."""
+    """Stop at an instant, at each multiple of a period (before anything happens then), or when a job starts. Time goes on meanwhile."""
     match when:
         case ["off"]:
             _do(run_dir, "break-every", 0.0)
+        case ["job", job_id]:
+            _break_at_start(run_dir, job_id)
         case ["every", period] if seconds := duration_s(period):
             _do(run_dir, "break-every", seconds)
         case [single]:
             _do(run_dir, "break", single)
         case _:
-            typer.echo("understudy clock: error: break TIME, break every PERIOD, or break off", err=True)
+            typer.echo("understudy clock: error: break TIME, break every PERIOD, break job ID, or break off", err=True)
             raise typer.Exit(1)

@@ -104,6 +104,7 @@ class Core:
     purge_queue: deque[tuple[float, int]] = field(default_factory=deque)  # (when to forget it, job id) of finished jobs, oldest first
     purge_timer: TimerHandle | None = None
     awaiting_empty: list[Later] = field(default_factory=list)
+    breakpoints: set[int] = field(default_factory=set)  # ids of jobs at whose start virtual time stops
     start_time: float = 0.0  # when the controller started
     last_job_update: float = 0.0
     last_node_update: float = 0.0

@@ -29,6 +29,8 @@ class Clock(Protocol):
 
     def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> TimerHandle: ...
 
+    def pause(self, reason: str) -> None: ...
+
 
 class Wire(Protocol):
     """Messages to other daemons."""

@@ -22,6 +22,7 @@ from understudy.model.errors import SlurmError
 from understudy.protocol.messages import (
     AwaitEmpty,
     BatchComplete,
+    BreakAtStart,
     CancelJobs,
     ControlJobs,
     EpilogComplete,
@@ -71,6 +72,19 @@ def await_empty(core: Core, _message: AwaitEmpty, _sender: Sender) -> Later:
     return later
 
 
+def break_at_start(core: Core, message: BreakAtStart, sender: Sender) -> Message:
+    """Stop virtual time when the job starts."""
+    if not core.is_admin(sender.user_id):
+        raise SlurmError(2002)
+    if not core.time.is_virtual:
+        raise SlurmError(-1, "only virtual time can stop at a job's start")
+    job = core.job(message.job_id)
+    if not job.is_pending:
+        raise SlurmError(2021, f"job {job.job_id} has started already")
+    core.breakpoints.add(job.job_id)
+    return Ok()
+
+
 def ping(_core: Core, _message: Ping, _sender: Sender) -> Message:
     """It is there."""
     return Ok()
@@ -112,5 +126,6 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     Shutdown: Rpc(shutdown, Needs()),
     Ping: Rpc(ping, Needs()),
     GetScript: Rpc(get_script, _JOB_READ),
+    BreakAtStart: Rpc(break_at_start, _JOB_READ),
     AwaitEmpty: Rpc(await_empty, _JOB_READ),
 }

@@ -61,6 +61,9 @@ class Planning:
         core.last_job_update = core.last_node_update = now
         watch_limits(core, job, partition)
         core.journal.job(job.job_id)
+        if job.job_id in core.breakpoints:
+            core.breakpoints.discard(job.job_id)
+            core.time.pause(f"job {job.job_id} starts")
         launch(core, job, first)
         if core.dependents or core.singletons:
             notify_dependents(core, job, now)
@@ -85,7 +88,7 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
     credential = b""
     if core.signer is not None:
         credential = core.signer.sign(job_id, run, job.node_list, job.user_id, job.start_time)
-    if core.settings.emulates_jobs:
+    if core.settings.emulates_jobs and job.emulation is not None:
         script, spec, environment = "", None, NO_ENVIRONMENT
     else:
         script, spec, environment = core.scripts.get(job_id, ""), job.spec, job_environment(core, job)

@@ -214,6 +214,12 @@ class AwaitEmpty(Message, frozen=True, tag=26):
     """Answered with `Ok` when no job is pending, running or completing (held jobs count: they are pending). Used by replay."""
 
 
+class BreakAtStart(Message, frozen=True, tag=27):
+    """understudy clock break job ID: stop virtual time when the job starts. Answered by `Ok` or `Failure`."""
+
+    job_id: str
+
+
 # --- node daemons to the controller --------------------------------------------------------------------------------------------
 
 
@@ -345,9 +351,37 @@ class ClockStatus(Message, frozen=True, tag=81):
 
 
 AnyMessage = (
-    Ok | Failure | Rows | Emulation | JobSpec | SubmitJob | Submitted | Query | CancelJobs | JobResults | UpdateJobs | ControlJobs
-    | UpdateNodes | UpdatePartition | Reconfigure | Shutdown | Ping | GetScript | Script | AwaitEmpty
-    | RegisterNodes | Registered | BatchComplete | EpilogComplete
-    | LaunchBatch | TerminateJob | SignalJob | Forward | NodeReply | NodeReplies
-    | ClockControl | ClockStatus
+    Ok
+    | Failure
+    | Rows
+    | Emulation
+    | JobSpec
+    | SubmitJob
+    | Submitted
+    | Query
+    | CancelJobs
+    | JobResults
+    | UpdateJobs
+    | ControlJobs
+    | UpdateNodes
+    | UpdatePartition
+    | Reconfigure
+    | Shutdown
+    | Ping
+    | GetScript
+    | Script
+    | AwaitEmpty
+    | BreakAtStart
+    | RegisterNodes
+    | Registered
+    | BatchComplete
+    | EpilogComplete
+    | LaunchBatch
+    | TerminateJob
+    | SignalJob
+    | Forward
+    | NodeReply
+    | NodeReplies
+    | ClockControl
+    | ClockStatus
 )

@@ -26,6 +26,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "GetScript": (24, ("job_id",), ()),
     "Script": (25, ("text",), ()),
     "AwaitEmpty": (26, (), ()),
+    "BreakAtStart": (27, ("job_id",), ()),
     "RegisterNodes": (40, ("daemon", "address", "nodes", "boot_time", "slurmd_start_time", "running_jobs"), ([],)),
     "Registered": (41, ("unknown_jobs",), ([],)),
     "BatchComplete": (42, ("job_id", "restart", "exit_code", "signal", "timed_out", "node", "epilog_nodes"), (False, "", "")),
