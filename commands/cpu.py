@@ -1,4 +1,4 @@
-"""Which CPU a virtual cluster gets (see docs/adr/0011): the one that was idlest just now."""
+"""Which CPU a virtual cluster gets (see docs/adr/0007): the one that was idlest just now."""
 
 from __future__ import annotations
 
