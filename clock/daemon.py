@@ -51,6 +51,14 @@ class Daemon:
         """End the daemon."""
         self.stopping.set()
 
+    async def close(self) -> None:
+        """Call what is to be called at the end, and close the connections."""
+        for close in reversed(self.at_exit):
+            result = close()
+            if result is not None:
+                await result
+        self.messenger.close()
+
 
 def make_loop(cluster: Cluster) -> asyncio.AbstractEventLoop:
     """The event loop for the cluster's kind of time."""
@@ -115,11 +123,7 @@ async def _run(
     pid_file = write_pid_file(run_dir, name)
     daemon.log.info("ready, pid %d", os.getpid())
     await daemon.stopping.wait()
-    for close in reversed(daemon.at_exit):
-        result = close()
-        if result is not None:
-            await result
-    messenger.close()
+    await daemon.close()
     if link is not None:
         link.leave()
     pid_file.unlink(missing_ok=True)

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from understudy.commands import locate
-from understudy.commands.cpu import idlest_cpu
 from understudy.commands.conf_copy import copy_configuration
+from understudy.commands.cpu import idlest_cpu
 from understudy.commands.processes import POLL_S, Process, end, identify, kill, read_pid_file
 from understudy.commands.run_dir import LaunchError, free_port, make_socket_folder, remove_traces, running
 from understudy.model.cluster import Cluster, NodeDaemon

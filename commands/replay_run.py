@@ -7,10 +7,6 @@ it from another terminal.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import gc
-import os
 import shutil
 import signal
 import sys
@@ -20,11 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from understudy.auth.keys import read_key
-from understudy.clock.daemon import Daemon, set_up_logging, take_part
-from understudy.clock.timekeeper import Timekeeper
-from understudy.clock.virtual_loop import VirtualEventLoop
-from understudy.commands import launch, locate
+from understudy.commands import launch
+from understudy.commands.cluster_run import Participant, in_one_process, in_processes
 from understudy.experiments.answers import compare, read_answers
 from understudy.experiments.metrics import summarize
 from understudy.experiments.progress import Progress
@@ -33,10 +26,9 @@ from understudy.experiments.replay_conf import replay_conf
 from understudy.experiments.run_folder import write_run_folder
 from understudy.experiments.swf import Trace, read_swf
 from understudy.protocol.messages import Message, Query, Rows
-from understudy.protocol.messenger import MemoryNetwork, Messenger
 
 if TYPE_CHECKING:
-    from understudy.model.cluster import Cluster
+    import asyncio
 
 DEFAULT_EPOCH: Final = 946_684_800.0  # 2000-01-01 UTC, for traces that do not say when they began
 _SHOWN_WAITING: Final = 10
@@ -103,8 +95,14 @@ def replay(request: ReplayRequest) -> int:
             participants=["replay"],
             latency_s=request.latency_s,
         )
-        run = _run_in_one_process if request.one_process else _run_in_processes
-        outcome, wall_seconds = run(request, cluster, run_dir, jobs, options)
+
+        async def work(participant: Participant) -> tuple[ReplayOutcome, float]:
+            return await _replay(participant, jobs, options)
+
+        if request.one_process:
+            outcome, wall_seconds = in_one_process(cluster, run_dir, work)
+        else:
+            outcome, wall_seconds = in_processes(cluster, run_dir, work, pause_at=request.pause_at)
         completed = not outcome.error
     finally:
         if completed:
@@ -165,95 +163,11 @@ def _scheduler_name(request: ReplayRequest, conf: str) -> str:
     return "sched/backfill"
 
 
-# --- one process a daemon --------------------------------------------------------------------------------------------------------
-
-
-def _run_in_processes(
-    request: ReplayRequest, cluster: Cluster, run_dir: Path, jobs: list[Any], options: ReplayOptions
-) -> tuple[ReplayOutcome, float]:
-    location = locate.Location(
-        name=cluster.name,
-        conf=str(run_dir / "slurm.conf"),
-        run_dir=str(run_dir),
-        controller=cluster.controller,
-        controller_unix=cluster.controller_unix,
-        agent=cluster.agent,
-        clock=cluster.clock,
-        key_file=cluster.key_file,
-        started=real_time.time(),
-    )
-    started = launch.start_daemons(cluster, run_dir)
-    try:
-        launch.wait_listening(started)
-        locate.register(location)
-        if request.pause_at:
-            from understudy.commands.understudy_clock import ask, instant
-
-            ask(location, "break", instant(request.pause_at, cluster.zero))
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, {cluster.cpu})
-        loop = VirtualEventLoop()
-        key = read_key(Path(cluster.key_file))
-        messenger = Messenger(
-            "replay", loop, key, user_id=os.getuid(), group_id=os.getgid(), latency_s=cluster.latency_s, link_latency=cluster.link_latency
-        )
-        messenger.add_peer("controller", cluster.controller_unix)
-        link = take_part(loop, cluster, "replay", key, messenger, watches=True)
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            result = runner.run(_replay(loop, messenger, cluster, jobs, options, lambda react: setattr(link, "on_stalled", react)))
-            messenger.close()
-        link.leave()
-        return result
-    finally:
-        locate.unregister(location.name, location.run_dir)
-        launch.stop(run_dir, started)
-
-
-# --- all in one ------------------------------------------------------------------------------------------------------------------
-
-
-def _run_in_one_process(
-    _request: ReplayRequest, cluster: Cluster, run_dir: Path, jobs: list[Any], options: ReplayOptions
-) -> tuple[ReplayOutcome, float]:
-    from understudy.controller.main import start as start_controller
-    from understudy.noded.main import start as start_noded
-
-    log = (run_dir / "logs" / "replay.log").open("a")
-    set_up_logging(stream=log)
-    loop = VirtualEventLoop()
-    network = MemoryNetwork()
-    key = read_key(Path(cluster.key_file))
-
-    def messenger(name: str) -> Messenger:
-        return Messenger(
-            name,
-            loop,
-            key,
-            user_id=os.getuid(),
-            group_id=os.getgid(),
-            latency_s=cluster.latency_s,
-            link_latency=cluster.link_latency,
-            network=network,
-        )
-
-    async def run() -> tuple[ReplayOutcome, float]:
-        time = Timekeeper(loop, cluster.epoch)
-        mine = messenger("replay")
-        await start_controller(Daemon("controller", cluster, run_dir, messenger("controller"), time))
-        for noded in cluster.nodeds:
-            await start_noded(Daemon(noded.name, cluster, run_dir, messenger(noded.name), time))
-        return await _replay(loop, mine, cluster, jobs, options, lambda react: setattr(loop, "on_stalled", react))
-
-    with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        return runner.run(run())
-
-
 # --- the replay itself -----------------------------------------------------------------------------------------------------------
 
 
-async def _replay(
-    loop: VirtualEventLoop, messenger: Messenger, cluster: Cluster, jobs: list[Any], options: ReplayOptions, on_stalled: Any
-) -> tuple[ReplayOutcome, float]:
+async def _replay(participant: Participant, jobs: list[Any], options: ReplayOptions) -> tuple[ReplayOutcome, float]:
+    loop, messenger, cluster = participant.loop, participant.messenger, participant.cluster
     ended: asyncio.Future[ReplayOutcome] = loop.create_future()
 
     def done(outcome: ReplayOutcome) -> None:
@@ -276,14 +190,12 @@ async def _replay(
         else:
             messenger.send("controller", Query("jobs", ["job_id", "name", "reason", "state"], {"state": [0, 1, 2]}), listed, 600.0)
 
-    on_stalled(stalled)
+    participant.on_stalled(stalled)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, lambda: done(ReplayOutcome([], error="interrupted")))
-    gc.freeze()
-    gc.set_threshold(100_000, 20, 100)
     began = real_time.perf_counter()
     with Progress(zero=lambda: cluster.zero) as progress:
-        Replayer(jobs, messenger, Timekeeper(loop, cluster.epoch), options, on_progress=progress.update).start(done)
+        Replayer(jobs, messenger, participant.time, options, on_progress=progress.update).start(done)
         outcome = await ended
     return outcome, real_time.perf_counter() - began
 
