@@ -204,11 +204,16 @@ def _print_table(summary: dict[str, Any], outcome: ReplayOutcome, in_all_s: floa
     if outcome.rejected:
         first = next(iter(outcome.rejected.items()))
         print(f"{len(outcome.rejected):,} jobs were refused, job {first[0]}: {first[1]}", file=sys.stderr)
+    print_summary(summary)
+    print(f"{'seconds in all':22} {in_all_s:.1f}")
+
+
+def print_summary(summary: dict[str, Any]) -> None:
+    """The figures of a run, one a line."""
     shown = {key: value for key, value in summary.items() if key != "schedule_sha256"}
     for key, value in shown.items():
         print(f"{key:22} {value:,.3f}" if isinstance(value, float) else f"{key:22} {value:,}")
     print(f"{'schedule_sha256':22} {summary['schedule_sha256']}")
-    print(f"{'seconds in all':22} {in_all_s:.1f}")
 
 
 def _print_answers(request: ReplayRequest, outcome: ReplayOutcome) -> bool:

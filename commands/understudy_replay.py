@@ -9,7 +9,7 @@ import typer
 
 
 def replay(
-    trace: Annotated[Path, typer.Argument(help="A workload trace in the Standard Workload Format, plain or gzip.")],
+    trace: Annotated[Path, typer.Argument(help="A trace in the Standard Workload Format (gzip too), or a scenario's folder.")],
     out: Annotated[Path, typer.Option(help="The folder for jobs.csv, jobs.parquet, summary.json and report.html.")] = Path("runs/replay"),
     nodes: Annotated[int | None, typer.Option(min=1, help="Nodes of the machine; else what the trace's header says.")] = None,
     cpus: Annotated[int, typer.Option(min=1, help="CPUs of each node.")] = 1,
@@ -30,7 +30,8 @@ def replay(
     """Replay a trace through a cluster of real daemons under virtual time, and write a folder with what came of it."""
     from understudy.commands.launch import LaunchError
     from understudy.commands.replay_run import ReplayError, ReplayRequest
-    from understudy.commands.replay_run import replay as run
+    from understudy.commands.replay_run import replay as replay_trace
+    from understudy.experiments.scenario import ScenarioError
     from understudy.model.errors import ConfigError
 
     request = ReplayRequest(
@@ -51,8 +52,13 @@ def replay(
         latency_s=latency,
     )
     try:
-        code = run(request)
-    except (ReplayError, LaunchError, ConfigError) as error:
+        if trace.is_dir():
+            from understudy.commands.scenario_run import replay_scenario
+
+            code = replay_scenario(request)
+        else:
+            code = replay_trace(request)
+    except (ReplayError, ScenarioError, LaunchError, ConfigError) as error:
         typer.echo(f"understudy replay: error: {error}", err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:

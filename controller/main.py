@@ -67,7 +67,7 @@ class Controller:
             time=daemon.time,
             agents=agents,
             journal=journal,
-            users=HostUsers(),
+            users=HostUsers(cluster.users, cluster.groups),
             signer=None if settings.emulates_jobs else Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s),
             selector=registry.selector(config.text("SelectType"), frozenset(config.words("SelectTypeParameters"))),
         )

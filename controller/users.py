@@ -9,15 +9,21 @@ import grp
 import os
 import pwd
 from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class HostUsers:
-    """Implements understudy.controller.ports.Users."""
+    """Implements understudy.controller.ports.Users. `users` and `groups` are names and numbers beside the host's own."""
 
-    def __init__(self) -> None:
-        self.user_name = cache(_user_name)
-        self.group_name = cache(_group_name)
-        self.groups_of = cache(_groups_of)
+    def __init__(self, users: Mapping[str, int] | None = None, groups: Mapping[str, int] | None = None) -> None:
+        user_names = {number: name for name, number in (users or {}).items()}
+        group_names = {number: name for name, number in (groups or {}).items()}
+        self.user_name = cache(lambda user_id: user_names.get(user_id) or _user_name(user_id))
+        self.group_name = cache(lambda group_id: group_names.get(group_id) or _group_name(group_id))
+        self.groups_of = cache(lambda user_id: frozenset(group_names.values()) if user_id in user_names else _groups_of(user_id))
 
 
 def user_id_of(name: str) -> int | None:

@@ -53,6 +53,10 @@ class Cluster:
     limit_s: float = 60.0  # real seconds after which a silent participant is named dead
     cpu: int = -1  # virtual time is a chain of messages: all on one CPU avoids wake-ups across CPUs; -1: no pinning
     default_run_s: float = 1.0  # an emulated job of which nobody said how long it runs
+    job_overhead_s: float = 0.0  # what an emulated job takes beside its run: launch and the news of its end
+    epilog_s: float = 0.0  # how long emulated nodes take to be free after a job's end
+    users: dict[str, int] = field(default_factory=dict)  # user names and numbers beside the host's own
+    groups: dict[str, int] = field(default_factory=dict)
     user_id: int = 0  # who started the cluster: its SlurmUser, beside root
 
     def save(self, run_dir: Path) -> None:

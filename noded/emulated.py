@@ -90,8 +90,8 @@ class _Run:
 class EmulatedJobs:
     """The jobs that run, and when each ends. Times are seconds of the cluster's clock."""
 
-    def __init__(self, default_run_s: float) -> None:
-        self._default_run_s = default_run_s
+    def __init__(self, default_run_s: float, overhead_s: float = 0.0) -> None:
+        self._default_run_s, self._overhead_s = default_run_s, overhead_s
         self._runs: dict[Key, _Run] = {}
         self._heap: list[tuple[float, Key]] = []
 
@@ -105,7 +105,7 @@ class EmulatedJobs:
         ended = Ended(key, emulation.exit_code, emulation.signal)
         limit_s = launch.exact_limit_s
         if limit_s is None:
-            end = now + emulation.run_s
+            end = now + emulation.run_s + self._overhead_s
         elif emulation.run_s > limit_s:
             end = launch.start_time + float(limit_s)
             ended = Ended(key, 0, signal.SIGTERM, timed_out=True)
@@ -155,11 +155,14 @@ class EmulatedJobs:
 
 
 class EmulatedExecutor:
-    """Ends emulated jobs at the cluster's time."""
+    """Ends emulated jobs at the cluster's time.
 
-    def __init__(self, time: Timekeeper, default_run_s: float, on_ended: OnEnded) -> None:
-        self._time, self._on_ended = time, on_ended
-        self.jobs = EmulatedJobs(default_run_s)
+    `overhead_s`: what a real job takes beside its run, until its end is known; `epilog_s`: what cleaning up takes.
+    """
+
+    def __init__(self, time: Timekeeper, default_run_s: float, on_ended: OnEnded, *, overhead_s: float = 0.0, epilog_s: float = 0.0) -> None:
+        self._time, self._on_ended, self._epilog_s = time, on_ended, epilog_s
+        self.jobs = EmulatedJobs(default_run_s, overhead_s)
         self._timer: asyncio.TimerHandle | None = None
         self._armed: float | None = None
 
@@ -180,6 +183,7 @@ class EmulatedExecutor:
             self._on_ended(ended.key, ended.exit_code, ended.signal, timed_out=False)
 
     def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: Callable[[NodeJob, str], None]) -> None:
+        delay_s = max(delay_s, self._epilog_s)
         if delay_s > 0:
             self._time.call_at(self._time.now() + delay_s, done, job, nodes)
         else:

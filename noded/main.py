@@ -44,7 +44,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         daemon.messenger.add_peer(other.name, other.address)
     daemon.messenger.add_peer("controller", cluster.controller_unix or cluster.controller)
     own = OwnNodes(me.nodes, is_all=len(cluster.nodeds) == 1)
-    core = NodeCore(own, faults, reports_killed=is_real, cleans_up_at_once=not is_real)
+    core = NodeCore(own, faults, reports_killed=is_real, cleans_up_at_once=not is_real and not cluster.epilog_s)
     spool = daemon.run_dir / "spool" / me.name
     front_end = FrontEnd(
         me.name,
@@ -76,7 +76,9 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         daemon.at_exit.append(real.close)
         front_end.start(real, adopt=real.adopt)
     else:
-        emulated = EmulatedExecutor(daemon.time, cluster.default_run_s, front_end.script_ended)
+        emulated = EmulatedExecutor(
+            daemon.time, cluster.default_run_s, front_end.script_ended, overhead_s=cluster.job_overhead_s, epilog_s=cluster.epilog_s
+        )
         daemon.at_exit.append(emulated.close)
         front_end.start(emulated)
     return front_end

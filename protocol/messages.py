@@ -46,11 +46,15 @@ class Rows(Message, frozen=True, tag=3):
 
 
 class Emulation(Message, frozen=True, tag=10):
-    """How an emulated job behaves: runs `run_s` seconds, then ends with `exit_code`, or by `signal` if not 0."""
+    """How an emulated job behaves: runs `run_s` seconds, then ends with `exit_code`, or by `signal` if not 0.
+
+    `task_run_s`: for an array, by task number, where tasks differ.
+    """
 
     run_s: float
     exit_code: int = 0
     signal: int = 0
+    task_run_s: dict[str, float] = {}
 
 
 class JobSpec(Message, frozen=True, tag=11):

@@ -9,7 +9,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "Ok": (1, (), ()),
     "Failure": (2, ("code", "text"), ()),
     "Rows": (3, ("rows", "now", "last_update"), (0.0,)),
-    "Emulation": (10, ("run_s", "exit_code", "signal"), (0, 0)),
+    "Emulation": (10, ("run_s", "exit_code", "signal", "task_run_s"), (0, 0, {})),
     "JobSpec": (11, ("name", "partition", "account", "qos", "wckey", "reservation", "comment", "time_limit_s", "time_min_s", "begin_time", "deadline", "min_nodes", "max_nodes", "num_tasks", "cpus_per_task", "ntasks_per_node", "ntasks_per_socket", "ntasks_per_core", "threads_per_core", "min_cpus_node", "mem_per_node_mb", "mem_per_cpu_mb", "tmp_disk_mb", "features", "required_nodes", "excluded_nodes", "contiguous", "exclusive", "oversubscribe", "overcommit", "licenses", "gres", "dependency", "array", "nice", "priority", "hold", "requeue", "no_kill", "kill_signal", "kill_signal_before_s", "kill_signal_batch", "work_dir", "std_in", "std_out", "std_err", "open_mode", "mail_type", "mail_user", "environment", "arguments", "command", "distribution", "submit_line", "extra"), ("", "", "", "", "", "", "", None, None, None, None, None, None, None, None, None, None, None, None, None, None, None, None, "", "", "", False, False, False, False, "", "", "", "", 0, None, False, None, False, None, 60, False, "", "", "", "", "", "", "", [], [], "", "", "", {})),
     "SubmitJob": (12, ("spec", "script", "emulation", "user_id", "group_id", "test_only"), (None, -1, -1, False)),
     "Submitted": (13, ("job_id", "note"), ("",)),
