@@ -15,7 +15,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check format wire bench lock clean
+.PHONY: all demo test check fidelity format wire bench lock clean
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -56,6 +56,10 @@ wire: $(VENV)/.prepared
 
 bench: $(VENV)/.prepared-dev
 	$(BIN)/python -m benchmarks
+
+# Scores every workload of ../shared/fidelity beside real Slurm's own spread.
+fidelity: $(VENV)/.prepared-dev
+	$(BIN)/python tests/fidelity/run.py $(WORKLOADS)
 
 # Writes the newest versions that pyproject.toml allows into the locks. The locks name no registry: pip's own configuration says where to look.
 LOCK := build/lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --all-build-deps --upgrade \
