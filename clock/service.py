@@ -45,6 +45,7 @@ class ClockService:
         self.windows = Windows(round(cluster.latency_s * 1e6), cluster.participants if cluster.time == "virtual" else ())
         self.rates = Rates(cluster.rate if cluster.time == "scaled" else 1.0, time.monotonic())
         self._is_virtual = cluster.time == "virtual"
+        self._zero_us = round((cluster.zero - cluster.epoch) * 1e6) if cluster.zero else 0
         self._virtual_rate = 0.0  # 0: as fast as possible
         self._throttle: asyncio.TimerHandle | None = None
         self._rate_timer: asyncio.TimerHandle | None = None
@@ -247,13 +248,13 @@ class ClockService:
             case "step-for":
                 windows.run_until(windows.now_us + round(value * 1e6))
             case "run-until" | "break" if value_us <= windows.now_us:
-                raise SlurmError(-1, f"that is past: it is {(windows.now_us / 1e6) / 86400:.3f} days after the start already")
+                raise SlurmError(-1, f"that is past: it is {(windows.now_us - self._zero_us) / 86400e6:.3f} days after the start already")
             case "run-until":
                 windows.run_until(value_us)
             case "break":
                 windows.break_at(value_us)
             case "break-every":
-                windows.break_every(round(value * 1e6))
+                windows.break_every(round(value * 1e6), self._zero_us)
             case "rate":
                 self._set_virtual_rate(value)
             case _:

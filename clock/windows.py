@@ -83,8 +83,11 @@ class Windows:
         self._running = 0
         self._log: list[str] = []
         self.paused = ""  # why, or ""
-        self.stop_us = NEVER  # breakpoint: nothing at or after it happens before `resume`
-        self.break_every_us = 0
+        self.stop_us = NEVER  # the next breakpoint: nothing at or after it happens before it is reached and `resume` comes
+        self.reached_us = 0  # the last breakpoint that stopped time: it is that late, though nothing happens at that instant
+        self._breaks_us: list[int] = []  # ascending
+        self._every_us = 0
+        self._origin_us = 0
         self.allowed_us: Callable[[], int] | None = None  # how far a rate lets time go now
         self.throttled = False
         self.steps_left = -1  # windows until the next pause; -1: no limit
@@ -147,8 +150,8 @@ class Windows:
 
     @property
     def now_us(self) -> int:
-        """The latest instant that anybody has reached."""
-        return max((p.now_us for p in self.participants.values()), default=0)
+        """The latest instant that anybody has reached, or the breakpoint at which time stands."""
+        return max([self.reached_us, *(p.now_us for p in self.participants.values())])
 
     @property
     def next_event_us(self) -> int:
@@ -177,17 +180,14 @@ class Windows:
         self.paused = reason
 
     def resume(self) -> None:
-        """Go on; a breakpoint that has been reached is done with."""
+        """Go on, until the next breakpoint."""
         self.paused = ""
         self.steps_left = -1
-        if self.stop_us <= self.next_event_us:
-            self.stop_us = NEVER
-        if self.break_every_us:
-            self._arm_periodic_break()
 
     def run_until(self, when_us: int) -> None:
+        """Go on, and stop before anything at or after `when_us` happens."""
         self.resume()
-        self.stop_us = when_us
+        self.break_at(when_us)
 
     def step(self, windows: int) -> None:
         self.resume()
@@ -195,19 +195,30 @@ class Windows:
 
     def break_at(self, when_us: int) -> None:
         """Stop before anything at or after `when_us` happens."""
-        self.stop_us = min(self.stop_us, when_us)
+        if when_us not in self._breaks_us:
+            self._breaks_us = sorted([*self._breaks_us, when_us])
+        self._arm()
 
-    def break_every(self, period_us: int) -> None:
-        """Stop at each multiple of the period (0: no more)."""
-        self.break_every_us = period_us
-        self.stop_us = NEVER
-        if period_us:
-            self._arm_periodic_break()
+    def break_every(self, period_us: int, origin_us: int = 0) -> None:
+        """Stop at each multiple of the period after the origin. 0: no more, and not at single instants either."""
+        self._every_us, self._origin_us = period_us, origin_us
+        if not period_us:
+            self._breaks_us = []
+        self._arm()
 
-    def _arm_periodic_break(self) -> None:
-        reached = max(self.now_us, min(self.next_event_us, NEVER - 1) if self.next_event_us != NEVER else 0)
-        following = (reached // self.break_every_us + 1) * self.break_every_us
-        self.stop_us = min(self.stop_us, following)
+    def _arm(self) -> None:
+        """Find the next breakpoint."""
+        self.stop_us = self._breaks_us[0] if self._breaks_us else NEVER
+        if self._every_us:
+            periods = max(0, (self.now_us - self._origin_us) // self._every_us) + 1
+            self.stop_us = min(self.stop_us, self._origin_us + periods * self._every_us)
+
+    def _stop(self) -> None:
+        """Time has come to the breakpoint: whoever looks now, and what they do, is at its instant."""
+        self.reached_us = self.stop_us
+        self._breaks_us = [when_us for when_us in self._breaks_us if when_us > self.reached_us]
+        self._arm()
+        self.pause("breakpoint")
 
     # --- what follows --------------------------------------------------------------------------------------------------------
 
@@ -235,7 +246,7 @@ class Windows:
             waiting = [p.name for p in everybody if p.waiting]
             return self._tell_watchers("nobody has anything left to do; waiting: " + ", ".join(waiting)) if waiting else []
         if first_us >= self.stop_us:
-            self.pause("breakpoint")
+            self._stop()
             return []
         if self.steps_left == 0:
             self.pause("step done")

@@ -121,6 +121,55 @@ def test_periodic_breakpoints_stop_at_each_multiple():
     assert reached == [1000, 2000, 3000]
 
 
+def test_at_a_breakpoint_it_is_that_late_and_what_is_done_there_is_done_then():
+    windows = joined("a")
+    windows.break_at(8000)
+    idle(windows, "a", 20_000, 500)
+    assert windows.decide() == []
+    assert windows.now_us == 8000
+    windows.hold("a")
+    assert windows.decide() == [Held("a", 8000)]
+
+
+def test_what_is_done_at_a_breakpoint_does_not_hold_time_there():
+    windows = joined("a")
+    windows.break_at(8000)
+    idle(windows, "a", 20_000, 500)
+    windows.decide()
+    windows.hold("a")
+    windows.decide()
+    idle(windows, "a", 8500, 8000)  # a command set a timer that is earlier than all others
+    windows.break_at(30_000)
+    windows.resume()
+    assert windows.decide() == [Grant("a", 30_000, {})]
+
+
+def test_a_breakpoint_that_is_set_while_time_stands_for_another_reason_outlives_going_on():
+    windows = joined("a")
+    idle(windows, "a", 5000)
+    windows.pause("by request")
+    windows.break_at(3000)
+    windows.resume()
+    assert windows.decide() == []
+    assert windows.state() == ("paused", "breakpoint")
+    assert windows.now_us == 3000
+
+
+def test_single_and_periodic_breakpoints_stand_side_by_side_until_they_are_taken_off():
+    windows = joined("a")
+    windows.break_at(2500)
+    windows.break_every(2000, 100)
+    idle(windows, "a", 50_000)
+    reached = []
+    for _ in range(4):
+        assert windows.decide() == []
+        reached.append(windows.now_us)
+        windows.resume()
+    assert reached == [2100, 2500, 4100, 6100]
+    windows.break_every(0)
+    assert windows.decide() == [Grant("a", NEVER, {})]
+
+
 def test_steps_are_narrow_windows_and_then_it_stops():
     windows = joined("a")
     idle(windows, "a", 5000)
