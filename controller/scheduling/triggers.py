@@ -2,10 +2,11 @@
 
 Place: scheduling, pure.
 
-The controller's loop looks once a second, at start + 1, + 2, ... Every `sched_interval` it runs the main scheduler over the full queue; in other
-seconds, if something asked for it and `batch_sched_delay` has passed since the loop last asked, over the first `default_queue_depth` jobs. Resources
-that come back run it at once. The backfill scheduler sleeps `bf_interval` after each pass, and then looks every second whether something
-has changed.
+The controller's loop looks about once a second: ten naps of 100 ms and its own work make a look 1.003 s, and the first comes 0.87 s after the
+start. Every `sched_interval` it runs the main scheduler over the full queue; at other looks, if something asked for it and `batch_sched_delay` has
+passed since the loop last asked, over the first `default_queue_depth` jobs. Whatever happens only asks: recordings of Slurm 22.05 start jobs at the
+loop's looks alone, also those that wait for resources that have just come back. The loop compares whole seconds. The backfill scheduler sleeps
+`bf_interval` after each pass, and then looks every second whether something has changed.
 
 A pass over an unchanged cluster decides what the last one decided, so such passes are left out, and so are those with nothing pending; the
 counters go on as if they had taken place.
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.api import PolicyParameters
 
 FULL: Final = sys.maxsize  # queue depth
+_ROUNDING_S: Final = 1e-4  # timers keep microseconds, and a time since the epoch is not exact
+
+
+FIRST_LOOK_S: Final = 0.87  # of the loop, after the controller's start
+LOOK_S: Final = 1.003  # from one look of the loop to the next
+BACKFILL_PHASE_S: Final = 0.57  # when the backfill thread begins to sleep, after the controller's start
 
 
 class MainTrigger:
@@ -32,56 +39,51 @@ class MainTrigger:
         self.delay_s = number(parameters, "batch_sched_delay", 3)
         self.interval_s = number(parameters, "sched_interval", 60, least=-1)
         self.depth = number(parameters, "default_queue_depth", 100, least=1)
-        self.defers = "defer" in parameters
         self.start: float | None = None
         self._asked: float | None = None  # since when the loop is asked to schedule
-        self._at_once: float | None = None
         self._last_limited = -inf  # when the loop last asked for a limited run
         self._last_full = -inf
         self._clock = -inf
         self._is_fresh = True  # something happened since the last run
         self._is_fresh_beyond = True  # ... since the last run over the full queue
+        self._looks_a_full_run = max(1, ceil(self.interval_s / LOOK_S))
 
-    def note(self, what: str, now: float) -> None:
+    def note(self, what: str, now: float) -> None:  # noqa: ARG002  whatever happened
         """As `SchedulingPolicy.note`."""
         if self.start is None:
             self.start = now
         self._clock = max(self._clock, now)
         self._is_fresh = self._is_fresh_beyond = True
-        if what == "free" and not self.defers:
-            if self._at_once is None:
-                self._at_once = now
-        elif self._asked is None:
+        if self._asked is None:
             self._asked = now
 
     def next_run(self, next_eligible: float | None) -> float:
         """When to run next; `next_eligible`: when a job's begin time comes. Infinite if never."""
-        if self.start is None:
+        if self.start is None or self.interval_s <= 0:
             return inf
-        at = inf if self._at_once is None else self._at_once
-        if self.interval_s > 0:
-            if self._asked is not None:
-                at = min(at, self._limited_due())
-            if self._is_fresh_beyond:
-                at = min(at, self._full_from(self._clock))
-            if next_eligible is not None:
-                at = min(at, self._full_from(max(next_eligible, self._clock)))
+        at = inf
+        if self._asked is not None:
+            at = self._limited_due()
+        if self._is_fresh_beyond:
+            at = min(at, self._full_from(self._clock))
+        if next_eligible is not None:
+            at = min(at, self._full_from(max(next_eligible, self._clock)))
         return at
 
     def take(self, now: float, next_eligible: float | None) -> int:
         """How deep the main scheduler is to look now, 0 for not at all."""
         assert self.start is not None
         depth = 0
-        if self._at_once is not None and self._at_once <= now:
-            self._at_once = None
-            depth = self.depth
+        if self.interval_s <= 0:
+            return depth
+        now += _ROUNDING_S
         is_eligible = next_eligible is not None and next_eligible <= now
-        if self._asked is not None and self.interval_s > 0 and self._limited_due() <= now:
+        if self._asked is not None and self._limited_due() <= now:
             self._asked = None
             self._last_limited = now
             depth = self.depth if self._is_fresh else depth
         self._clock = max(self._clock, now)
-        if self.interval_s > 0 and self._full_from(now) <= now and (self._is_fresh_beyond or is_eligible):
+        if self._full_from(now - LOOK_S / 2) <= now and (self._is_fresh_beyond or is_eligible):
             self._last_full = now
             self._asked = None
             depth = FULL
@@ -95,31 +97,37 @@ class MainTrigger:
         """The run came to the end of the queue."""
         self._is_fresh_beyond = False
 
-    def _tick_from(self, when: float) -> float:
-        """The loop's first look at or after that time."""
+    def _look(self, number: int) -> float:
+        """When the loop looks for the nth time, from 0."""
         assert self.start is not None
-        return self.start + max(ceil(when - self.start), 1)
+        return self.start + FIRST_LOOK_S + number * LOOK_S
+
+    def _look_from(self, when: float) -> int:
+        """The number of the loop's first look at or after that time."""
+        assert self.start is not None
+        return max(ceil((when - self.start - FIRST_LOOK_S) / LOOK_S - _ROUNDING_S), 0)
 
     def _full_from(self, when: float) -> float:
         """The first full run at or after that time that has not taken place."""
-        assert self.start is not None
-        at = self.start + self.interval_s * max(ceil((when - self.start) / self.interval_s), 1)
-        return at if at > self._last_full else at + self.interval_s
+        every = self._looks_a_full_run
+        number = self._look_from(when)
+        number += -(number + 1) % every
+        at = self._look(number)
+        return at if at > self._last_full + _ROUNDING_S else self._look(number + every)
 
     def _limited_due(self) -> float:
         assert self.start is not None
         assert self._asked is not None
-        asked = self._tick_from(self._asked)
-        grid = self.start + self.interval_s * floor((asked - self.start) / self.interval_s)
-        last = max(self._last_limited, self.start, grid)
-        due = max(asked, self._tick_from(last + self.delay_s))
-        # A full run in the meantime serves as well.
-        return min(due, max(self._full_from(asked), asked))
+        number = self._look_from(self._asked)
+        every = self._looks_a_full_run
+        last_full = self._look((number + 1) // every * every - 1) if number + 1 >= every else self.start
+        last = max(self._last_limited, last_full)
+        while floor(self._look(number)) - floor(last) < self.delay_s and (number + 1) % every:
+            number += 1
+        return self._look(number)
 
     def catch_up(self, now: float) -> None:
         """Nothing was pending, so nobody ran it: do to the counters what the runs until now would have done."""
-        if self._at_once is not None and self._at_once < now:
-            self._at_once = None
         if self._asked is not None and self.interval_s > 0:
             due = self._limited_due()
             if due < now:
@@ -138,7 +146,7 @@ class BackfillTrigger:
     def note(self, now: float) -> None:
         """Something changed."""
         if self._due is None:
-            self._due = now + self.interval_s
+            self._due = now + BACKFILL_PHASE_S + self.interval_s
         if self._changed is None:
             self._changed = now
 
