@@ -44,12 +44,12 @@ NODES, CPUS = 64, 8
 CONF = f"""
 ClusterName=crash
 SlurmctldHost=localhost
-SchedulerType=sched/backfill
+SchedulerType=sched/easy
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 MinJobAge=0
+AuthInfo=cred_expire=2
 MaxJobCount=1000000
-BatchStartTimeout=10
 NodeName=n[1-{NODES}] CPUs={CPUS} State=UNKNOWN
 PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
@@ -58,6 +58,7 @@ DURING_START = 0.25  # share of kills that do not wait until it is up
 WHILE_STARTING_S = (0.0, 0.5)
 PAUSE_S = (0.0, 0.04)  # between two submissions of a client
 LONGEST_RUN_S = 1.5
+NOT_AGAIN = 0.3  # share of jobs that are not requeued when their node fails
 COLUMNS = ["job_id", "name", "state", "flags", "restarts"]
 
 
@@ -70,6 +71,7 @@ class Outcome:
     attempts: int = 0
     acknowledged: list[tuple[int, str]] = field(default_factory=list)  # (job id, name)
     in_table: int = 0
+    ran_again: int = 0
     states: Counter[str] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -79,7 +81,7 @@ class Outcome:
         node_daemons = f", {self.node_daemon_kills} of the node daemon" if self.node_daemon_kills else ""
         return (
             f"{self.kills} kills of the controller{node_daemons}, {self.attempts} submissions, {len(self.acknowledged)} acknowledged, "
-            f"{self.in_table} in the table ({states}), {self.seconds:.0f} s: "
+            f"{self.in_table} in the table ({states}; {self.ran_again} ran again), {self.seconds:.0f} s: "
             + (f"{len(self.violations)} VIOLATIONS" if self.violations else "none lost, none twice")
         )
 
@@ -157,7 +159,8 @@ class Submitter(threading.Thread):
             output, errors = io.StringIO(), io.StringIO()
             context = Context("sbatch", client=client, environ={"PATH": "/bin"}, stdout=output, stderr=errors)
             script = f"sleep {self._rng.uniform(0.0, LONGEST_RUN_S):.2f}"
-            code = sbatch(["--parsable", f"--job-name={name}", f"--ntasks={size}", "--time=10", f"--wrap={script}"], context)
+            again = ["--no-requeue"] if self._rng.random() < NOT_AGAIN else []
+            code = sbatch(["--parsable", f"--job-name={name}", f"--ntasks={size}", "--time=10", *again, f"--wrap={script}"], context)
             if code == 0:
                 self.done.append((int(output.getvalue()), name))
             elif "Unable to contact" in errors.getvalue() or "timed out" in errors.getvalue():
@@ -249,7 +252,7 @@ def _await_end(cluster: CrashingCluster, outcome: Outcome, drain_s: float) -> li
 
 def _check(outcome: Outcome, rows: list[list[int | str]]) -> None:
     name_of = {row[0]: row[1] for row in rows}
-    outcome.in_table = len(rows)
+    outcome.in_table, outcome.ran_again = len(rows), sum(row[4] > 0 for row in rows)
     outcome.states = Counter(JobState(int(row[2])).name for row in rows)
     violations = outcome.violations
     times_named = Counter(str(row[1]) for row in rows)
