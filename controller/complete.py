@@ -140,21 +140,11 @@ def give_back(core: Core, job: Job, nodes: int, now: float) -> None:
         for other in core.completing.values():
             freed &= ~other.completing_nodes
     table.completing_nodes &= ~freed
-    if nodes & (nodes - 1):
-        core.last_busy[table_places(nodes)] = int(now)
-    else:
-        core.last_busy[nodes.bit_length() - 1] = int(now)
+    table.note_departure(nodes, int(now))
     core.last_node_update = now
     if not job.completing_nodes:
         _all_given_back(core, job, now)
     core.changed("free", now)
-
-
-def table_places(nodes: int) -> object:
-    """Where the nodes of a bitmap are in a vector."""
-    from understudy.model.nodeset import positions_array  # noqa: PLC0415 - not for single nodes
-
-    return positions_array(nodes)
 
 
 def _all_given_back(core: Core, job: Job, now: float) -> None:

@@ -11,8 +11,6 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from understudy.controller.priority import BasicPriority
 from understudy.model import nodeset
 from understudy.model.errors import SlurmError
@@ -91,7 +89,6 @@ class Core:
     scripts: dict[int, str] = field(default_factory=dict)
     daemons: dict[str, DaemonRecord] = field(default_factory=dict)
     daemon_of_node: list[DaemonRecord | None] = field(init=False)
-    last_busy: Any = field(init=False)  # vector: when a job was last on each node
     next_job_id: int = 1
     priorities: BasicPriority = field(default_factory=BasicPriority)
     dependents: dict[int, dict[int, None]] = field(default_factory=dict)  # job id -> ids of jobs that depend on it
@@ -116,7 +113,6 @@ class Core:
 
     def __post_init__(self) -> None:
         self.daemon_of_node = [None] * len(self.tables.nodes.nodes)
-        self.last_busy = np.zeros(len(self.tables.nodes.nodes), dtype=np.int64)
         self.next_job_id = self.settings.first_job_id
         self.start_time = self.time.now()
 

@@ -45,7 +45,7 @@ class NodeView:
 
     @cached_property
     def last_busy(self) -> list[int]:
-        listed: list[int] = self.core.last_busy.tolist()
+        listed: list[int] = self.table.last_busy.tolist()
         return listed
 
     def _flags(self, nodes: int) -> list[bool]:

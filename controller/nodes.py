@@ -2,12 +2,15 @@
 
 Place: the controller's core, no I/O. Node sets are Python ints used as bitmaps: bit i is the node with index i (order of NodeName lines).
 Only this module changes free CPUs, cores and memory; only through `allocate` and `release`.
+
+A job on idle nodes is written into the vectors only when somebody looks at them; until then the bitmaps say all there is to say. Where jobs take
+whole nodes nobody ever looks, and a job's coming and going costs a few operations on bitmaps however many nodes it has.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,11 +18,13 @@ from understudy.model import nodeset
 from understudy.model.states import NodeFlag, NodeState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
     from understudy.controller.job import Allocation
+
+_DEPARTURES: Final = 4096  # of which a list is kept until somebody asks; most overwrite each other
+# Nodes with fewer cores than this have their cores in use in a machine integer, larger ones in Python's.
+_INT_BITS: Final = 63
 
 
 @dataclass(slots=True, eq=False)
@@ -83,16 +88,19 @@ class NodeTable:
     memory: NDArray[np.int64] = field(init=False)  # MB
     weight: NDArray[np.int64] = field(init=False)
     tmp_disk: NDArray[np.int64] = field(init=False)  # MB
-    free_cpus: NDArray[np.int64] = field(init=False)
-    free_memory: NDArray[np.int64] = field(init=False)
-    job_count: NDArray[np.int64] = field(init=False)
-    used_cores: list[int] = field(init=False)  # bit masks of cores in use
     up_nodes: int = 0  # registered, neither down nor draining nor failing: new jobs may go there
     idle_nodes: int = 0  # no job holds anything there (up or not)
     completing_nodes: int = 0  # jobs are being cleaned up there; NodeFlag.COMPLETING is shown for them
     exclusive_nodes: int = 0  # held whole by one job
     full_nodes: int = 0  # no free CPU
     generation: int = 0  # raised with every allocation and release
+    _free_cpus: NDArray[np.int64] = field(init=False)
+    _free_memory: NDArray[np.int64] = field(init=False)
+    _job_count: NDArray[np.int64] = field(init=False)
+    _used_cores: NDArray[np.int64] | NDArray[np.object_] = field(init=False)
+    _last_busy: NDArray[np.int64] = field(init=False)
+    _departures: list[tuple[int, int]] = field(default_factory=list)  # (nodes, when) that are not in `_last_busy` yet, in order
+    _late: dict[int, Allocation] = field(default_factory=dict)  # by id(): each alone on its nodes, and not in the vectors yet
     _kinds: list[NodeKind] | None = None
     _features: dict[str, int] | None = None
 
@@ -110,64 +118,157 @@ class NodeTable:
         self.memory = vector([n.memory_mb for n in nodes])
         self.weight = vector([n.weight for n in nodes])
         self.tmp_disk = vector([n.tmp_disk_mb for n in nodes])
-        self.free_cpus = self.cpus.copy()
-        self.free_memory = self.memory.copy()
-        self.job_count = np.zeros(len(nodes), dtype=np.int64)
-        self.used_cores = [0] * len(nodes)
+        self._free_cpus = self.cpus.copy()
+        self._free_memory = self.memory.copy()
+        self._job_count = np.zeros(len(nodes), dtype=np.int64)
+        self._last_busy = np.zeros(len(nodes), dtype=np.int64)
+        most = max((n.sockets * n.cores_per_socket for n in nodes), default=0)
+        self._used_cores = np.zeros(len(nodes), dtype=np.int64) if most < _INT_BITS else np.full(len(nodes), 0, dtype=np.object_)
         self.idle_nodes = (1 << len(nodes)) - 1
+
+    @property
+    def free_cpus(self) -> NDArray[np.int64]:
+        """Free CPUs. Not to be changed, nor kept: a later allocation may be missing in it."""
+        if self._late:
+            self._catch_up()
+        return self._free_cpus
+
+    @property
+    def free_memory(self) -> NDArray[np.int64]:
+        """Free memory in MB, as `free_cpus`."""
+        if self._late:
+            self._catch_up()
+        return self._free_memory
+
+    @property
+    def job_count(self) -> NDArray[np.int64]:
+        """How many jobs hold something on each node, as `free_cpus`."""
+        if self._late:
+            self._catch_up()
+        return self._job_count
+
+    @property
+    def used_cores(self) -> list[int]:
+        """Bit masks of the cores in use, one a node."""
+        if self._late:
+            self._catch_up()
+        listed: list[int] = self._used_cores.tolist()
+        return listed
+
+    @property
+    def last_busy(self) -> NDArray[np.int64]:
+        """When a job was last on each node (seconds of the cluster's clock, 0: never)."""
+        seen = 0
+        for nodes, when in reversed(self._departures):
+            if fresh := nodes & ~seen:
+                self._last_busy[_places(fresh)] = when
+                seen |= fresh
+        self._departures.clear()
+        return self._last_busy
+
+    def note_departure(self, nodes: int, when: int) -> None:
+        """A job has left the nodes (a bitmap)."""
+        self._departures.append((nodes, when))
+        if len(self._departures) > _DEPARTURES:
+            _ = self.last_busy
+
+    def used_cores_of(self, nodes: NDArray[np.intp]) -> list[int]:
+        """Bit masks of the cores in use on these nodes (indices)."""
+        if self._late:
+            self._catch_up()
+        listed: list[int] = self._used_cores[nodes].tolist()
+        return listed
 
     def allocate(self, allocation: Allocation, *, whole: bool = False) -> None:
         """Take the shares. `whole` (also the allocation's own): no other job may use the nodes meanwhile."""
-        used = self.used_cores
+        nodes = allocation.nodes
+        if nodes & ~self.idle_nodes or not self._take_later(allocation):
+            if self._late:
+                self._catch_up()
+            self._take(allocation)
+        self.idle_nodes &= ~nodes
+        if whole or allocation.whole:
+            self.exclusive_nodes |= nodes
+        self.generation += 1
+
+    def _take_later(self, allocation: Allocation) -> bool:
+        """On idle nodes the sizes of the nodes say all. False if that is not so simple."""
+        full = 0
+        for group in allocation.groups:
+            kind = self.kind_of(group.nodes)
+            if kind is None:
+                return False
+            assert group.cpus <= kind.cpus, "nodes over-committed"
+            if group.cpus == kind.cpus:
+                full |= group.nodes
+        self.full_nodes |= full
+        self._late[id(allocation)] = allocation
+        return True
+
+    def _catch_up(self) -> None:
+        """Write into the vectors what has been taken."""
+        late, self._late = self._late, {}
+        for allocation in late.values():
+            self._take(allocation)
+
+    def _take(self, allocation: Allocation) -> None:
         for group in allocation.groups:
             nodes, cores = group.nodes, group.cores
             at = _places(nodes)
-            left = self.free_cpus[at] - group.cpus
+            left = self._free_cpus[at] - group.cpus
             lowest = left.min()
             assert lowest >= 0, "nodes over-committed"
-            self.free_cpus[at] = left
+            used = self._used_cores[at]
+            assert not (used & cores).any(), f"cores of {self._first_with(nodes, cores)} given twice"
+            self._used_cores[at] = used | cores
+            self._free_cpus[at] = left
             if group.memory_mb:
-                self.free_memory[at] -= group.memory_mb
-            self.job_count[at] += 1
-            for i in _listed(at, nodes):
-                assert not used[i] & cores, f"cores of {self.nodes[i].name} given twice"
-                used[i] |= cores
+                self._free_memory[at] -= group.memory_mb
+            self._job_count[at] += 1
             if not lowest:
                 self.full_nodes |= nodes if not left.any() else nodes & ~self._with_free_cpus(nodes)
-        self.idle_nodes &= ~allocation.nodes
-        if whole or allocation.whole:
-            self.exclusive_nodes |= allocation.nodes
-        self.generation += 1
+
+    def _first_with(self, nodes: int, cores: int) -> str:
+        return next(self.nodes[i].name for i in nodeset.indices(nodes) if self._used_cores[i] & cores)
 
     def release(self, allocation: Allocation, nodes: int) -> None:
         """Give back the shares on those of the allocation's nodes that are in `nodes` (a bitmap)."""
-        used = self.used_cores
-        freed = idle = 0
-        for group in allocation.groups:
-            part = group.nodes & nodes
-            if not part:
-                continue
-            at, keep = _places(part), ~group.cores
-            self.free_cpus[at] += group.cpus
-            if group.memory_mb:
-                self.free_memory[at] += group.memory_mb
-            for i in _listed(at, part):
-                used[i] &= keep
-            left = self.job_count[at] - 1
-            self.job_count[at] = left
-            freed |= part
-            if not left.any():
-                idle |= part
-            elif left.size > 1:
-                idle |= part & ~nodeset.from_array(nodeset.positions_array(part)[left > 0])
+        if id(allocation) in self._late and not allocation.nodes & ~nodes:
+            del self._late[id(allocation)]
+            freed = idle = allocation.nodes
+        else:
+            if self._late:
+                self._catch_up()
+            freed, idle = self._give_back(allocation, nodes)
         self.full_nodes &= ~freed
         self.idle_nodes |= idle
         self.exclusive_nodes &= ~idle
         self.generation += 1
 
+    def _give_back(self, allocation: Allocation, nodes: int) -> tuple[int, int]:
+        """(nodes on which something has come free, those of them on which now nobody is)."""
+        freed = idle = 0
+        for group in allocation.groups:
+            part = group.nodes & nodes
+            if not part:
+                continue
+            at = _places(part)
+            self._free_cpus[at] += group.cpus
+            if group.memory_mb:
+                self._free_memory[at] += group.memory_mb
+            self._used_cores[at] &= ~group.cores
+            left = self._job_count[at] - 1
+            self._job_count[at] = left
+            freed |= part
+            if not left.any():
+                idle |= part
+            elif left.size > 1:
+                idle |= part & ~nodeset.from_array(nodeset.positions_array(part)[left > 0])
+        return freed, idle
+
     def _with_free_cpus(self, nodes: int) -> int:
         at = nodeset.positions_array(nodes)
-        return nodeset.from_array(at[self.free_cpus[at] > 0])
+        return nodeset.from_array(at[self._free_cpus[at] > 0])
 
     @property
     def kinds(self) -> list[NodeKind]:
@@ -199,6 +300,8 @@ class NodeTable:
 
     def reconfigured(self) -> None:
         """Look again at what is said of the nodes: to be called after a change of weight, features or sizes."""
+        if self._late:
+            self._catch_up()
         self._kinds = self._features = None
         self.weight[:] = [n.weight for n in self.nodes]
         self.tmp_disk[:] = [n.tmp_disk_mb for n in self.nodes]
@@ -232,10 +335,3 @@ def _places(nodes: int) -> slice | NDArray[np.intp]:
     if run & (run + 1) == 0:
         return slice(start, start + run.bit_length())
     return nodeset.positions_array(nodes)
-
-
-def _listed(at: slice | NDArray[np.intp], nodes: int) -> Iterable[int]:
-    if isinstance(at, slice):
-        return range(at.start, at.start + nodes.bit_count())
-    listed: list[int] = at.tolist()
-    return listed

@@ -160,15 +160,18 @@ class SelectConsTres(ChoosingSelector):
                     idle ^= part
                     if not idle:
                         break
-            shares += [self._share_on(request, table.nodes[i], table, tasks) for i in nodeset.indices(nodes & ~table.idle_nodes)]
+            if busy := nodes & ~table.idle_nodes:
+                at = nodeset.positions_array(busy)
+                on_each = zip(at.tolist(), table.used_cores_of(at), table.free_memory[at].tolist(), strict=True)
+                shares += [self._share_on(request, table.nodes[i], table, used, memory, tasks) for i, used, memory in on_each]
         if not shares:
             return Allocation.of_groups(tuple(groups), whole=request.exclusive)
         return Allocation.of_groups((*groups, *Allocation.of_shares(shares).groups), whole=request.exclusive)
 
-    def _share_on(self, request: Request, node: Node, table: NodeTable, tasks: int) -> NodeShare:
+    def _share_on(self, request: Request, node: Node, table: NodeTable, used: int, free_memory: int, tasks: int) -> NodeShare:
         kind = table.kind_of(1 << node.index)
         assert kind is not None
-        return NodeShare(node.index, *self._share(request, kind, table.used_cores[node.index], int(table.free_memory[node.index]), tasks))
+        return NodeShare(node.index, *self._share(request, kind, used, free_memory, tasks))
 
     def _share(self, request: Request, kind: NodeKind, used: int, free_memory: int, tasks: int) -> tuple[int, int, int, int]:
         """(CPUs, cores, memory, tasks) of a node of the kind on which the cores `used` belong to others."""
