@@ -12,6 +12,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from understudy.model.associations import AccountingUser, Association, Tres, Wckey
+from understudy.model.qos import Qos
+
 
 class Message(msgspec.Struct, frozen=True, array_like=True):
     """Base of all messages."""
@@ -354,6 +357,195 @@ class ClockStatus(Message, frozen=True, tag=81):
     windows: int = 0
 
 
+# --- accounting ----------------------------------------------------------------------------------------------------------------
+
+
+class AccountingChange(Message, frozen=True, tag=100):
+    """sacctmgr add | modify | delete. Answered by `AccountingChanged`, or `Failure` where it is not allowed.
+
+    `names` are those to add; `where` chooses what to modify or delete, values by condition (clusters, accounts, users, partitions, parents, names).
+    `set` has field names of the record (understudy.model.associations, .qos) and values of their types; None or, by resource, -1 takes one away. Lists
+    of qualities of service may have "+name" and "-name". Without `commit` nothing is changed, and the answer says what would be.
+    """
+
+    action: str
+    entity: str  # cluster, account, user, qos, coordinator
+    names: list[str] = []
+    set: dict[str, Any] = {}
+    where: dict[str, list[str]] = {}
+    commit: bool = True
+
+
+class AccountingChanged(Message, frozen=True, tag=101):
+    """What was changed, or would be: names of the records themselves, and associations (cluster, account, parent's account, user, partition) and
+    WCKeys (user, key, cluster) along with them. `problems`: what could not be done, a word and the names that go with it.
+    """
+
+    names: list[str] = []
+    associations: list[tuple[str, str, str, str, str]] = []
+    wckeys: list[tuple[str, str, str]] = []
+    problems: list[tuple[str, list[str]]] = []
+
+
+class AccountingQuery(Message, frozen=True, tag=102):
+    """sacctmgr show, sacct, sshare. Answered by `Rows`: the columns of the table in the order that was asked for; [] for all, in the table's own.
+
+    Tables: clusters, accounts, users, associations, qos, tres, wckeys, transactions, events, reservations, problems, jobs, steps, usage, config.
+    """
+
+    table: str
+    columns: list[str]
+    where: dict[str, list[Any]] = {}
+    flags: list[str] = []
+
+
+class GetAssociations(Message, frozen=True, tag=103):
+    """The controller of a cluster announces itself, and asks for all that concerns it. Answered by `Associations`."""
+
+    cluster: str
+    host: str
+    port: int
+    nodes: str = ""  # host list expression
+    tres: dict[str, int] = {}  # what the cluster has, by name
+
+
+class Associations(Message, frozen=True, tag=104):
+    """The whole state of accounting as far as it concerns one cluster."""
+
+    bulk: ClassVar[bool] = True
+
+    cluster: str
+    number: int
+    associations: list[Association]
+    qos: list[Qos]
+    users: list[AccountingUser]
+    wckeys: list[Wckey]
+    tres: list[Tres]
+
+
+class AssociationsChanged(Message, frozen=True, tag=105):
+    """What has changed since `number` - 1, told to the cluster's controller; answered by `Ok` when it has been taken over."""
+
+    bulk: ClassVar[bool] = True
+
+    cluster: str
+    number: int
+    associations: list[Association] = []
+    removed_associations: list[int] = []
+    qos: list[Qos] = []
+    removed_qos: list[str] = []
+    users: list[AccountingUser] = []
+    removed_users: list[str] = []
+    wckeys: list[Wckey] | None = None  # all of them, if any has changed
+    tres: list[Tres] = []
+
+
+class JobRecord(Message, frozen=True, tag=106):
+    """A job as accounting keeps it: told when it was submitted, started, ended, and each replaces what was told of the same run before."""
+
+    job_id: int
+    submit_time: int
+    restarts: int
+    user: str
+    user_id: int
+    group_id: int
+    group: str = ""
+    name: str = ""
+    account: str = ""
+    association_id: int = 0
+    partition: str = ""
+    qos: str = ""
+    wckey: str = ""
+    state: int = 0  # model.states.JobState
+    reason: str = "None"
+    eligible_time: int | None = None
+    start_time: int | None = None
+    end_time: int | None = None
+    suspended_s: int = 0
+    exit_code: int = 0
+    exit_signal: int = 0
+    derived_exit_code: int = 0
+    derived_exit_signal: int = 0
+    nodes: str = ""
+    node_count: int = 0
+    tres_requested: dict[str, int] = {}
+    tres_allocated: dict[str, int] = {}
+    time_limit_min: int | None = None
+    priority: int = 0
+    constraints: str = ""
+    work_dir: str = ""
+    submit_line: str = ""
+    comment: str = ""
+    admin_comment: str = ""
+    system_comment: str = ""
+    reservation: str = ""
+    flags: str = ""
+    killed_by: int | None = None  # user id
+    array_job_id: int = 0
+    array_task_id: int | None = None
+    array_tasks: str = ""  # of what is left of an array: `[1-20%3]` without the brackets
+    container: str = ""
+
+
+class StepRecord(Message, frozen=True, tag=107):
+    """A step of a job, as `JobRecord`. `step`: "batch", "extern", "interactive" or its number."""
+
+    job_id: int
+    submit_time: int
+    restarts: int
+    step: str
+    name: str = ""
+    state: int = 0
+    start_time: int | None = None
+    end_time: int | None = None
+    suspended_s: int = 0
+    exit_code: int = 0
+    exit_signal: int = 0
+    nodes: str = ""
+    node_count: int = 0
+    tasks: int = 0
+    cpus: int = 0
+    tres_allocated: dict[str, int] = {}
+    layout: str = ""
+    submit_line: str = ""
+    killed_by: int | None = None
+
+
+class EventRecord(Message, frozen=True, tag=108):
+    """A time for which a node, or with `node` "" the cluster itself, was in a state worth a record."""
+
+    node: str
+    start_time: int
+    end_time: int | None = None
+    state: int = 0
+    reason: str = ""
+    user_id: int | None = None
+    tres: dict[str, int] = {}
+    nodes: str = ""  # of a cluster's event
+
+
+class ReservationRecord(Message, frozen=True, tag=109):
+    """A reservation from a time on at which it was made or changed."""
+
+    id: int
+    name: str
+    start_time: int
+    end_time: int
+    nodes: str = ""
+    tres: dict[str, int] = {}
+    flags: str = ""
+    associations: list[int] = []
+
+
+class AccountingRecords(Message, frozen=True, tag=110):
+    """What has happened on a cluster, in order. Answered by `Ok` when it is in the database; may come twice."""
+
+    bulk: ClassVar[bool] = True
+
+    cluster: str
+    records: list[JobRecord | StepRecord | EventRecord | ReservationRecord]
+
+
 AnyMessage = (
     Ok
     | Failure
@@ -388,4 +580,15 @@ AnyMessage = (
     | NodeReplies
     | ClockControl
     | ClockStatus
+    | AccountingChange
+    | AccountingChanged
+    | AccountingQuery
+    | GetAssociations
+    | Associations
+    | AssociationsChanged
+    | JobRecord
+    | StepRecord
+    | EventRecord
+    | ReservationRecord
+    | AccountingRecords
 )
