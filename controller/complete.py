@@ -59,6 +59,7 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
     job.completing_nodes = allocation.nodes
     tables = core.tables
     del tables.running[job.job_id]
+    core.priorities.ended(job, now)
     core.completing[job.job_id] = job
     tables.nodes.completing_nodes |= allocation.nodes
     core.last_job_update = core.last_node_update = now

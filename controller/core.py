@@ -11,8 +11,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from understudy.controller.priority import BasicPriority
+from understudy.controller.priority.basic import BasicPriority
 from understudy.model import nodeset
+from understudy.model.associations import AssociationState
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import Ok
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from understudy.controller.agents import Agents
     from understudy.controller.job import Job
     from understudy.controller.ports import Clock, Journal, Sender, Signer, TimerHandle, Users
+    from understudy.controller.priority.api import PriorityPlugin
     from understudy.controller.scheduling.api import SchedulingPolicy, Selector, Tables
     from understudy.controller.settings import Settings
     from understudy.model.hostlist import NodeNames
@@ -90,7 +92,9 @@ class Core:
     daemons: dict[str, DaemonRecord] = field(default_factory=dict)
     daemon_of_node: list[DaemonRecord | None] = field(init=False)
     next_job_id: int = 1
-    priorities: BasicPriority = field(default_factory=BasicPriority)
+    priorities: PriorityPlugin = field(default_factory=BasicPriority)
+    priority_timer: tuple[float, TimerHandle] | None = None  # for the end of the period in which priorities are calculated again
+    associations: AssociationState = field(default_factory=AssociationState)  # the controller's copy of accounting; empty without
     dependents: dict[int, dict[int, None]] = field(default_factory=dict)  # job id -> ids of jobs that depend on it
     singletons: dict[tuple[int, str], dict[int, None]] = field(default_factory=dict)  # (user, name) -> ids of jobs that wait for their turn
     feasible: dict[tuple[object, ...], bool] = field(default_factory=dict)  # answers of selector.could_ever_run

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.eligibility import review
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
+from understudy.controller.prioritise import prioritise
 from understudy.controller.requeue import requeue
 from understudy.controller.views import select_jobs
 from understudy.model.errors import SlurmError
@@ -69,17 +70,18 @@ def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
     """Let a held job be started. It gets the priority of a new one."""
     if not job.is_pending:
         raise SlurmError(2073)
-    if job.priority:
+    if job.priority and job.admin_priority is None:
         return
     if job.held_by == HELD_BY_ADMIN and not by_admin:
         raise SlurmError(2002)
-    job.priority, job.held_by = core.priorities.assign(job.nice), ""
+    job.priority, job.held_by, job.admin_priority = 1, "", None
     _reviewed(core, job, now)
 
 
 def _reviewed(core: Core, job: Job, now: float) -> None:
     if not job.is_completing:
         review(core, job, now)
+    prioritise(core, job, now)
     core.last_job_update = now
     core.journal.job(job.job_id)
     core.changed("change", now)

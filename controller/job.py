@@ -202,6 +202,7 @@ class Job:
     submit_time: int
     partitions: tuple[str, ...]  # candidates in order; [0] is shown while pending
     priority: int = 1  # 0: held
+    partition_priorities: dict[str, int] | None = None  # where its partitions give it different ones
     admin_priority: int | None = None  # set by an administrator, and then not recalculated; textbook policies order by this one alone
     state: JobState = JobState.PENDING
     flags: JobFlag = JobFlag.NONE

@@ -23,6 +23,9 @@ from understudy.controller.locks import Locks
 from understudy.controller.node_events import heard_of, start_pinging
 from understudy.controller.passes import Passes
 from understudy.controller.ports import Journal, NoJournal, Wire
+from understudy.controller.priority import registry as priority_registry
+from understudy.controller.priority.accounts import AccountsOf
+from understudy.controller.priority.options import read_options
 from understudy.controller.recover import recover
 from understudy.controller.scheduling import registry
 from understudy.controller.server import Server
@@ -71,6 +74,9 @@ class Controller:
             signer=None if settings.emulates_jobs else Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s),
             selector=registry.selector(config.text("SelectType"), frozenset(config.words("SelectTypeParameters"))),
         )
+        accounts = AccountsOf(lambda: core.associations, core.users.user_name)
+        priorities = priority_registry.priority(config.text("PriorityType"))
+        core.priorities = priorities(tables, read_options(config), accounts, core.start_time)
         parameters = registry.policy_parameters(config.text("SchedulerParameters"))
         core.policy = registry.scheduler(config.text("SchedulerType"))(tables, core.selector, Planning(core), parameters)
         agents.on_response = lambda name, responds: heard_of(core, name, responds=responds)

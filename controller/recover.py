@@ -13,6 +13,7 @@ from understudy.controller.core import log
 from understudy.controller.eligibility import review, wait_until, watch_dependency
 from understudy.controller.job import JobEvent, advance
 from understudy.controller.limits import watch_deadline, watch_limits
+from understudy.controller.prioritise import arm as arm_priorities
 from understudy.controller.purge import schedule_purge
 from understudy.model.states import JobFlag
 
@@ -55,6 +56,7 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
         watch_deadline(core, job)
     if count:
         log.info("recovered %d jobs: %d pending, %d running, %d completing", count, len(tables.pending), len(tables.running), len(core.completing))
+    arm_priorities(core, now)
     core.changed("change", now)
 
 
@@ -93,6 +95,7 @@ def _take_back(core: Core, job: Job) -> None:
     if job.is_running:
         core.tables.running[job.job_id] = job
         watch_limits(core, job, core.tables.partitions.get(job.partition))
+        core.priorities.started(job, core.time.now())
         return
     given_back = allocation.nodes & ~job.completing_nodes
     if given_back:

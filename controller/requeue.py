@@ -58,7 +58,7 @@ def requeue_job(
     if held_by:
         job.priority, job.held_by = 0, held_by
     elif job.priority == 0:
-        job.priority, job.held_by = core.priorities.assign(job.nice), ""
+        job.priority, job.held_by = core.priorities.assign(job, now), ""
     if was_running:
         job.reason, job.reason_detail = (held_by or "BeginTime"), hold_reason
         core.last_job_update = now

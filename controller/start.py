@@ -60,6 +60,7 @@ class Planning:
         tables.running[job.job_id] = job
         core.last_job_update = core.last_node_update = now
         watch_limits(core, job, partition)
+        core.priorities.started(job, now)
         core.journal.job(job.job_id)
         if job.job_id in core.breakpoints:
             core.breakpoints.discard(job.job_id)

@@ -14,6 +14,7 @@ from understudy.controller.eligibility import limit_broken, note_end, review, wa
 from understudy.controller.feasibility import could_ever_run
 from understudy.controller.job import HELD_BY_USER, Job, JobEvent, advance
 from understudy.controller.limits import watch_deadline
+from understudy.controller.prioritise import prioritise
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import Submitted
 
@@ -72,9 +73,10 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
         note_end(core, job, now)
         core.journal.job(job_id)
         raise SlurmError(2014)
-    job.priority = _first_priority(core, job, core.is_admin(sender.user_id))
+    job.priority = _held_or_fixed(job, is_admin=core.is_admin(sender.user_id))
     tables.pending[job_id] = job
     review(core, job, now)
+    prioritise(core, job, now)
     if spec.deadline is not None:
         watch_deadline(core, job)
     core.last_job_update = now
@@ -298,7 +300,8 @@ def _is_feasible(core: Core, job: Job) -> bool:
     return False
 
 
-def _first_priority(core: Core, job: Job, is_admin: bool) -> int:
+def _held_or_fixed(job: Job, *, is_admin: bool) -> int:
+    """0 for a held job, what an administrator fixes, or 1 until `prioritise` knows better."""
     spec = job.spec
     if spec.hold or (spec.priority == 0):
         job.held_by = HELD_BY_USER
@@ -306,7 +309,7 @@ def _first_priority(core: Core, job: Job, is_admin: bool) -> int:
     if spec.priority is not None and is_admin:
         job.admin_priority = spec.priority
         return spec.priority
-    return core.priorities.assign(job.nice)
+    return 1
 
 
 def _next_id(core: Core) -> int:

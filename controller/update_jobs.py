@@ -33,6 +33,7 @@ ACCESS_DENIED: Final = 2002
 HELD: Final = 2042
 NOT_SUPPORTED: Final = 2036
 MINUTE: Final = 60
+_REPRIORITISED: Final = frozenset({"account", "partition", "qos"})  # keys whose change gives another priority at once
 
 
 class _Change:
@@ -86,6 +87,7 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
         job.spec = msgspec.structs.replace(job.spec, **change.spec)
     if job.job_id in core.tables.pending:
         review(core, job, now)
+        core.priorities.changed(job, now, at_once=not _REPRIORITISED.isdisjoint(key.lower() for key in changes))
     core.last_job_update = now
     core.journal.job(job.job_id)
     core.changed("change", now)

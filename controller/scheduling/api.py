@@ -42,8 +42,11 @@ class Selector(Protocol):
     def could_ever_run(self, job: Job, partition: Partition, tables: Tables) -> bool:
         """Whether the partition's configured nodes could hold the job if all were up and empty."""
 
-    def will_run(self, job: Job, partition: Partition, usable: int, tables: Tables, now: int) -> tuple[int, int] | None:
-        """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or None."""
+    def will_run(self, job: Job, partition: Partition, usable: int, tables: Tables, now: int, until: int | None = None) -> tuple[int, int] | None:
+        """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or None.
+
+        A start after `until` is of no use to who asks; None will do.
+        """
 
 
 class Planner(Protocol):
@@ -76,6 +79,7 @@ class SchedulingPolicy(Protocol):
         "free"    resources came back: the last epilog of a job is done
         "change"  anything else that matters to a pending job: an update, a hold or release, a requeue, a pending job cancelled, a dependency met, a
                   node or partition changed, a time limit changed
+        "priority" priorities of pending jobs were calculated again; no job could start for that reason alone
         """
 
     def next_run(self) -> float | None:

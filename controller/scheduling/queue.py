@@ -36,7 +36,10 @@ class Record(NamedTuple):
 
 def slurm_order(job: Job, partition: Partition) -> Key:
     """Higher partition tier, higher priority, earlier submission, lower job id; a job's partitions by tier, then by name."""
-    return (-partition.priority_tier, -job.priority, job.submit_time, job.job_id, partition.name)
+    priority = job.priority
+    if job.partition_priorities is not None and priority and job.admin_priority is None:
+        priority = job.partition_priorities.get(partition.name, priority)
+    return (-partition.priority_tier, -priority, job.submit_time, job.job_id, partition.name)
 
 
 def first_come_order(job: Job, partition: Partition) -> Key:

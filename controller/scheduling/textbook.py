@@ -44,6 +44,8 @@ class TextbookPolicy(ABC):
 
     def note(self, what: str, now: float) -> None:
         """As in `SchedulingPolicy`."""
+        if what == "priority":
+            return  # the order is that of submission
         self.queue.note(what)
         self.must_review |= what != "submit"
         due = floor(now) + PASS_OFFSET_S

@@ -48,13 +48,13 @@ class MainTrigger:
         self._is_fresh_beyond = True  # ... since the last run over the full queue
         self._looks_a_full_run = max(1, ceil(self.interval_s / LOOK_S))
 
-    def note(self, what: str, now: float) -> None:  # noqa: ARG002  whatever happened
+    def note(self, what: str, now: float) -> None:
         """As `SchedulingPolicy.note`."""
         if self.start is None:
             self.start = now
         self._clock = max(self._clock, now)
         self._is_fresh = self._is_fresh_beyond = True
-        if self._asked is None:
+        if self._asked is None and what != "priority":  # new priorities wait for a run that somebody else asks for
             self._asked = now
 
     def next_run(self, next_eligible: float | None) -> float:

@@ -163,7 +163,7 @@ def test_default_memory_comes_from_the_partition_then_from_the_cluster() -> None
 
 def test_priorities_fall_by_one_from_job_to_job(h: Harness) -> None:
     first, held, second, nice = h.submit(), h.submit(hold=True), h.submit(), h.submit(nice=100)
-    assert (first.priority, held.priority, second.priority, nice.priority) == (4294901760, 0, 4294901759, 4294901658)
+    assert (first.priority, held.priority, second.priority, nice.priority) == (4294901759, 0, 4294901758, 4294901657)
     assert h.submit(ROOT, priority=77).priority == 77
     assert h.submit(USER, priority=77).priority != 77
     assert h.submit(USER, nice=-5).nice == 0

@@ -1,0 +1,137 @@
+"""What a priority plug-in is given and what it must do: the contract for `PriorityType`.
+
+Entry point group `understudy.priorities`: a class called with (tables, options, accounts, start time). A plug-in does no I/O and gets the time handed
+to it.
+
+A site factor (`PrioritySiteFactorPlugin=site_factor/NAME`) is an entry point of the group `understudy.site_factors`: a class called with
+PrioritySiteFactorParameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from understudy.controller.job import Job
+
+
+class Share(NamedTuple):
+    """An association as fair share sees it. `shares` None: fairshare=parent. `parent_id` 0: the root."""
+
+    association_id: int
+    parent_id: int
+    account: str
+    user: str  # "" for an account's own association
+    shares: int | None = 1
+    priority: int = 0
+    partition: str = ""
+
+
+class QosFacts(NamedTuple):
+    """What a QOS says on priorities."""
+
+    priority: int = 0
+    usage_factor: float = 1.0
+
+
+class Accounts(Protocol):
+    """The associations and QOS that the controller knows."""
+
+    @property
+    def version(self) -> int:
+        """Raised with every change."""
+
+    def shares(self) -> Sequence[Share]:
+        """All associations, parents before their children."""
+
+    def association_of(self, job: Job) -> int:
+        """The id of the job's association, 0 if it has none."""
+
+    def qos_of(self, job: Job) -> QosFacts | None:
+        """The job's QOS, None if it has none."""
+
+    def highest_qos_priority(self) -> int:
+        """The largest priority of any QOS."""
+
+
+class NoAccounts:
+    """A cluster without accounting."""
+
+    version = 0
+
+    def shares(self) -> Sequence[Share]:
+        return ()
+
+    def association_of(self, job: Job) -> int:
+        del job
+        return 0
+
+    def qos_of(self, job: Job) -> QosFacts | None:
+        del job
+        return None
+
+    def highest_qos_priority(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """What a job's priority is made of: each factor between 0 and 1 (unless PriorityFlags say otherwise) and what it contributes, weighted.
+
+    `time`: when they were calculated. `tres`: contributions by TRES name.
+    """
+
+    time: int
+    age: float
+    association: float
+    fair_share: float
+    job_size: float
+    partition: float
+    qos: float
+    weighted_age: float
+    weighted_association: float
+    weighted_fair_share: float
+    weighted_job_size: float
+    weighted_partition: float
+    weighted_qos: float
+    tres: dict[str, float] = field(default_factory=dict)
+    site: int = 0
+    nice: int = 0
+
+
+class SiteFactor(Protocol):
+    """A site's own share of the priorities."""
+
+    def factor(self, job: Job, now: float) -> int:
+        """What is added to the job's priority; asked at submission and in every period."""
+
+
+class PriorityPlugin(Protocol):
+    """A `PriorityType`."""
+
+    name: str
+    last: int  # saved and given back after a restart; 0 if there is nothing to save
+
+    def assign(self, job: Job, now: float) -> int:
+        """The priority of a job that becomes ready for the queue now: never 0. Sets `job.partition_priorities`, too, where they differ."""
+
+    def changed(self, job: Job, now: float, *, at_once: bool = True) -> None:
+        """Something of a pending job was changed; `at_once`: its priority is calculated now, else with all others'."""
+
+    def started(self, job: Job, now: float) -> None:
+        """The job uses its allocation from now on."""
+
+    def ended(self, job: Job, now: float) -> None:
+        """The job uses nothing any more."""
+
+    def next_calculation(self, now: float) -> float | None:
+        """When `calculate` is to be called next, None for never."""
+
+    def calculate(self, now: float) -> bool:
+        """Calculate the priorities of all pending jobs again. Whether one has changed."""
+
+    def factors(self, job: Job) -> Factors | None:
+        """What the job's priority is made of, None where that has no meaning."""

@@ -1,0 +1,56 @@
+"""priority/basic: first come, first served by falling numbers.
+
+Place: the controller's core, no I/O. Each job gets one less than the one before it, less its nice value, and keeps it. 0 means held.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from understudy.controller.job import Job
+    from understudy.controller.priority.api import Factors
+
+FIRST: Final = 4294901759  # what Slurm 22.05 gives to the first job
+MOST: Final = 0xFFFFFFFE
+
+
+class BasicPriority:
+    """Hands out priorities."""
+
+    __slots__ = ("last",)
+
+    name = "basic"
+
+    def __init__(self, *_surroundings: Any) -> None:
+        self.last = FIRST + 1
+
+    def assign(self, job: Job, now: float) -> int:
+        """The priority of a job that becomes ready for the queue now: never 0, which would mean held."""
+        del now
+        self.last -= 1
+        return min(max(self.last - job.nice, 1), MOST)
+
+    def changed(self, job: Job, now: float, *, at_once: bool = True) -> None:
+        """A job keeps the number that it was given."""
+
+    def started(self, job: Job, now: float) -> None:
+        """Use of the cluster does not count."""
+
+    def ended(self, job: Job, now: float) -> None:
+        """Use of the cluster does not count."""
+
+    def next_calculation(self, now: float) -> float | None:
+        """Never."""
+        del now
+        return None
+
+    def calculate(self, now: float) -> bool:
+        """There is nothing to calculate."""
+        del now
+        return False
+
+    def factors(self, job: Job) -> Factors | None:
+        """There are none."""
+        del job
+        return None

@@ -1,0 +1,374 @@
+"""priority/multifactor: age, association, fair share, job size, partition, QOS and TRES, weighted and summed.
+
+Place: the controller's core, pure: time, tables and associations are handed in. Follows: slurm.conf(5) Priority*; the documentation of the plug-in.
+
+Each factor is a number between 0 and 1 that its weight multiplies; only the sum is cut to a whole number, at least 1. A job gets its priority when it
+is submitted, and all pending jobs get theirs again at the end of each PriorityCalcPeriod; in between nothing changes, not even with age. What does
+not change with time is remembered for each job, so that a period costs a few vector operations whatever the number of jobs.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from understudy.controller.priority import fair_share
+from understudy.controller.priority.api import Factors, NoAccounts
+from understudy.controller.priority.options import PriorityOptions
+from understudy.controller.priority.registry import site_factor
+from understudy.controller.priority.resets import next_reset
+from understudy.controller.priority.tree import ShareTree
+from understudy.controller.priority.tres import PartitionTotals, billing, tres_of
+from understudy.controller.priority.usage import Ledger
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from understudy.controller.job import Job
+    from understudy.controller.partitions import Partition
+    from understudy.controller.priority.api import Accounts
+    from understudy.controller.scheduling.api import Tables
+
+MOST: Final = 0xFFFFFFFF - 1
+PHASE_S: Final = 1  # Slurm's thread is at work about a second after the controller's start; the periods count from there
+
+
+class _Steady(NamedTuple):
+    """What of a job's priority does not change with time: contributions, weighted."""
+
+    place: int  # of its association in the tree, -1 without one
+    association: float
+    job_size: float
+    partition: float
+    qos: float
+    tres: float
+    site: float
+    nice: float
+    since: int  # from when its age counts; NEVER if it does not yet
+    time: int  # when its priority was calculated
+
+
+_NEVER: Final = 1 << 62
+
+
+class MultifactorPriority:
+    """`PriorityType=priority/multifactor`. `start`: when the controller started, seconds since the epoch."""
+
+    name = "multifactor"
+    last = 0
+
+    def __init__(self, tables: Tables, options: PriorityOptions | None = None, accounts: Accounts | None = None, start: float = 0.0) -> None:
+        self.tables = tables
+        self.options = options or PriorityOptions()
+        self.accounts: Accounts = accounts or NoAccounts()
+        self.origin = int(start + PHASE_S)
+        self._start = start
+        self._totals = PartitionTotals(tables.nodes)
+        self._cluster = (float(tables.nodes.cpus.sum()), float(len(tables.nodes.nodes)))
+        self._site = site_factor(self.options.site_factor, self.options.site_factor_parameters)
+        self._steady: dict[int, _Steady] = {}
+        self._calculated = 0  # periods whose calculation has been done
+        self._reset_at = next_reset(self.options.reset_period, start)
+        self.tree = ShareTree(())
+        self.ledger = Ledger(0, origin=self.origin, period_s=self.options.calc_period_s, half_life_s=self.options.half_life_s)
+        self.fair_share: NDArray[np.float64] = np.zeros(0)  # each association's factor as of the last period
+        self._ranked_at = -1
+        self._version = -1
+        self._look_at_accounts()
+
+    # --- what the controller calls ---------------------------------------------------------------------------------------------
+
+    def assign(self, job: Job, now: float) -> int:
+        """The priority of a job that becomes ready for the queue, calculated with the time of now."""
+        self._bring_up_to_date(now)
+        self._steady[job.job_id] = steady = self._steady_of(job, now)
+        return self._single(job, steady, self._age(steady.since, now))
+
+    def changed(self, job: Job, now: float, *, at_once: bool = True) -> None:
+        """Something of the job was changed: what is remembered of it is worthless. Held and fixed priorities stay."""
+        self._steady.pop(job.job_id, None)
+        if at_once and job.is_pending and job.priority and job.admin_priority is None:
+            job.priority = self.assign(job, now)
+
+    def started(self, job: Job, now: float) -> None:
+        """The job uses what it holds from now on."""
+        self._advance(int(now))
+        if "CALCULATE_RUNNING" not in self.options:
+            self._steady.pop(job.job_id, None)
+        place = self.tree.place_of.get(self.accounts.association_of(job))
+        partition = self.tables.partitions.get(job.partition)
+        if place is None or partition is None:
+            return
+        rate = self.billing_of(job, partition)
+        qos = self.accounts.qos_of(job)
+        if qos is not None:
+            rate *= qos.usage_factor
+        self.ledger.begin(job.job_id, place, rate, int(now))
+
+    def ended(self, job: Job, now: float) -> None:
+        """The job uses nothing any more."""
+        self._advance(int(now))
+        self._steady.pop(job.job_id, None)
+        self.ledger.end(job.job_id, int(now))
+
+    def next_calculation(self, now: float) -> float | None:
+        """The end of the period; None while there is nobody whose priority could change."""
+        if not self.tables.pending and not ("CALCULATE_RUNNING" in self.options and self.tables.running):
+            return None
+        period = self.options.calc_period_s
+        done = self._start + PHASE_S + self._calculated * period
+        passed = max(ceil((now - self._start - PHASE_S) / period), 1)
+        return max(done + period, self._start + PHASE_S + passed * period)
+
+    def calculate(self, now: float) -> bool:
+        """Calculate all pending jobs' priorities, as at the end of a period."""
+        self._calculated = max(self._calculated, int((now - self._start - PHASE_S + 1e-6) / self.options.calc_period_s))
+        self._bring_up_to_date(now)
+        jobs = [job for job in self.tables.pending.values() if job.priority and job.admin_priority is None]
+        if "CALCULATE_RUNNING" in self.options:
+            jobs += [job for job in self.tables.running.values() if job.admin_priority is None]
+        if len(self._steady) > 2 * len(jobs) + 1000:
+            alive = {job.job_id for job in jobs}
+            self._steady = {job_id: steady for job_id, steady in self._steady.items() if job_id in alive}
+        return bool(jobs) and self._calculate(jobs, now)
+
+    def factors(self, job: Job) -> Factors | None:
+        """What a pending job's priority is made of, as of when it was calculated."""
+        steady = self._steady.get(job.job_id)
+        partition = self._partition_of(job)
+        if steady is None or partition is None:
+            return None
+        options = self.options
+        share = float(self.fair_share[steady.place]) if steady.place >= 0 else 0.0
+        age = self._age(steady.since, steady.time)
+        return Factors(
+            time=steady.time,
+            age=age,
+            association=self._association_factor(job),
+            fair_share=share,
+            job_size=self._size_factor(job),
+            partition=self._partition_factor(partition),
+            qos=self._qos_factor(job),
+            weighted_age=age * options.weight_age,
+            weighted_association=steady.association,
+            weighted_fair_share=share * options.weight_fair_share,
+            weighted_job_size=steady.job_size,
+            weighted_partition=steady.partition,
+            weighted_qos=steady.qos,
+            tres=self._tres(job, partition),
+            site=int(steady.site),
+            nice=int(steady.nice),
+        )
+
+    def billing_of(self, job: Job, partition: Partition) -> float:
+        """What the job's resources bill in the partition."""
+        _, weights = self._totals.of(partition)
+        return billing(tres_of(job), weights, takes_largest="MAX_TRES" in self.options)
+
+    # --- time ------------------------------------------------------------------------------------------------------------------
+
+    def _advance(self, now: int) -> None:
+        """Count the use of the periods that are over, with resets in between."""
+        self._look_at_accounts()
+        while self._reset_at is not None and self._reset_at <= now:
+            self.ledger.advance(self._reset_at)
+            period = self.options.calc_period_s
+            seen = self.origin + -(-(self._reset_at - self.origin) // period) * period  # the end of the period in which it falls
+            if seen > now:
+                break
+            self.ledger.advance(seen)
+            self.ledger.reset()
+            self._reset_at = next_reset(self.options.reset_period, seen)
+        self.ledger.advance(now)
+
+    def _bring_up_to_date(self, now: float) -> None:
+        """Use and fair share factors as of the end of the last period."""
+        self._advance(int(now))
+        if self._ranked_at == self.ledger.last:
+            return
+        self._ranked_at = self.ledger.last
+        self.fair_share = self._fair_share()
+
+    def _fair_share(self) -> NDArray[np.float64]:
+        use = self.tree.summed(self.ledger.use)
+        if "DEPTH_OBLIVIOUS" in self.options:
+            return fair_share.depth_oblivious(self.tree, use)
+        if not self.options.uses_fair_tree:
+            return fair_share.classic(self.tree, use, self.options.dampening)
+        return fair_share.fair_tree(self.tree, use)
+
+    def _look_at_accounts(self) -> None:
+        version = self.accounts.version
+        if version == self._version:
+            return
+        self._version = version
+        before = self.tree
+        self.tree = ShareTree(self.accounts.shares())
+        moved = {old: self.tree.place_of[own] for own, old in before.place_of.items() if own in self.tree.place_of}
+        self.ledger.resize(len(self.tree.shares), moved)
+        self._highest_association = max((share.priority for share in self.tree.shares), default=0)
+        self._ranked_at = -1
+        self._steady.clear()
+        self.fair_share = self._fair_share()
+
+    # --- factors ---------------------------------------------------------------------------------------------------------------
+
+    def _age(self, since: int, now: float) -> float:
+        waited = int(now) - since
+        if waited <= 0 or self.options.max_age_s <= 0:
+            return 0.0
+        return min(waited / self.options.max_age_s, 1.0)
+
+    def _accrues_since(self, job: Job) -> int:
+        if "ACCRUE_ALWAYS" in self.options:
+            return job.submit_time
+        since = job.accrue_time if job.accrue_time is not None else job.eligible_time
+        return _NEVER if since is None else since
+
+    def _size_factor(self, job: Job) -> float:
+        cpus, nodes = self._cluster
+        held = job.allocation
+        wanted = float(job.min_cpus if held is None else held.cpus)
+        count = job.min_nodes if held is None else held.node_count
+        if not nodes or not cpus:
+            return 0.0
+        if "SMALL_RELATIVE_TO_TIME" in self.options:
+            minutes = (job.time_limit_s or 365 * 86400) / 60
+            factor = max(count * cpus / nodes, wanted) / minutes / cpus
+            factor = 1.0 - factor if self.options.favors_small else factor
+        elif self.options.favors_small:
+            factor = ((nodes - count) / nodes + (cpus - wanted) / cpus) * 0.5
+        else:
+            factor = (count / nodes + wanted / cpus) * 0.5
+        return min(max(factor, 0.0), 1.0)
+
+    def _partition_factor(self, partition: Partition) -> float:
+        if "NO_NORMAL_PART" in self.options:
+            return float(partition.priority_job_factor)
+        highest = max((each.priority_job_factor for each in self.tables.partitions.values()), default=0)
+        return partition.priority_job_factor / highest if highest else 0.0
+
+    def _qos_factor(self, job: Job) -> float:
+        qos = self.accounts.qos_of(job)
+        if qos is None:
+            return 0.0
+        if "NO_NORMAL_QOS" in self.options:
+            return float(qos.priority)
+        highest = self.accounts.highest_qos_priority()
+        return qos.priority / highest if highest else 0.0
+
+    def _association_factor(self, job: Job) -> float:
+        place = self.tree.place_of.get(self.accounts.association_of(job))
+        if place is None:
+            return 0.0
+        priority = self.tree.shares[place].priority
+        if "NO_NORMAL_ASSOC" in self.options:
+            return float(priority)
+        return priority / self._highest_association if self._highest_association else 0.0
+
+    def _tres(self, job: Job, partition: Partition) -> dict[str, float]:
+        """Weighted contributions by TRES."""
+        weights = self.options.tres_weights
+        if not weights:
+            return {}
+        totals, billing_weights = self._totals.of(partition)
+        wanted = tres_of(job)
+        if "billing" in weights:
+            wanted["billing"] = billing(wanted, billing_weights, takes_largest="MAX_TRES" in self.options)
+        is_plain = "NO_NORMAL_TRES" in self.options
+        found: dict[str, float] = {}
+        for name, weight in weights.items():
+            count = wanted.get(name, 0.0)
+            if not is_plain:
+                there = totals.get(name, 0.0)
+                count = min(count / there, 1.0) if there else 0.0
+            found[name] = count * weight
+        return found
+
+    def _partition_of(self, job: Job) -> Partition | None:
+        return self.tables.partitions.get(job.partition or job.partitions[0])
+
+    # --- sums ------------------------------------------------------------------------------------------------------------------
+
+    def _steady_of(self, job: Job, now: float) -> _Steady:
+        options = self.options
+        partition = self._partition_of(job)
+        return _Steady(
+            place=self.tree.place_of.get(self.accounts.association_of(job), -1),
+            association=self._association_factor(job) * options.weight_association if options.weight_association else 0.0,
+            job_size=self._size_factor(job) * options.weight_job_size if options.weight_job_size else 0.0,
+            partition=self._partition_factor(partition) * options.weight_partition if partition is not None and options.weight_partition else 0.0,
+            qos=self._qos_factor(job) * options.weight_qos if options.weight_qos else 0.0,
+            tres=sum(self._tres(job, partition).values()) if partition is not None else 0.0,
+            site=float(0 if self._site is None else self._site.factor(job, now)),
+            nice=float(job.nice),
+            since=self._accrues_since(job),
+            time=int(now),
+        )
+
+    def _single(self, job: Job, steady: _Steady, age: float) -> int:
+        options = self.options
+        share = float(self.fair_share[steady.place]) if steady.place >= 0 else 0.0
+        total = age * options.weight_age + steady.association + share * options.weight_fair_share + steady.job_size
+        total = total + steady.partition + steady.qos + steady.tres + steady.site - steady.nice
+        if len(job.partitions) > 1:
+            self._by_partition(job, steady, total)
+        return _cut(total)
+
+    def _by_partition(self, job: Job, steady: _Steady, total: float) -> None:
+        """A job of several partitions has a priority in each."""
+        found: dict[str, int] = {}
+        rest = total - steady.partition - steady.tres
+        for name in job.partitions:
+            partition = self.tables.partitions.get(name)
+            if partition is None:
+                continue
+            own = self._partition_factor(partition) * self.options.weight_partition + sum(self._tres(job, partition).values())
+            found[name] = _cut(rest + own)
+            if "INCR_ONLY" in self.options and job.partition_priorities is not None:
+                found[name] = max(found[name], job.partition_priorities.get(name, 1))
+        job.partition_priorities = found
+
+    def _calculate(self, jobs: list[Job], now: float) -> bool:
+        options, steady = self.options, self._steady
+        second = int(now)
+        rows: list[_Steady] = []
+        for job in jobs:
+            row = steady.get(job.job_id)
+            if row is None or row.since != self._accrues_since(job):
+                row = self._steady_of(job, now)
+            elif self._site is not None:
+                row = row._replace(site=float(self._site.factor(job, now)))
+            if row.time != second:
+                row = row._replace(time=second)
+            steady[job.job_id] = row
+            rows.append(row)
+        place = np.array([row.place for row in rows], dtype=np.intp)
+        table = np.array([row[1:8] for row in rows], dtype=np.float64)
+        since = np.array([row.since for row in rows], dtype=np.float64)
+        waited = np.clip(second - since, 0.0, None)
+        age = np.minimum(waited / options.max_age_s, 1.0) if options.max_age_s > 0 else np.zeros(len(rows))
+        share = np.zeros(len(rows))
+        if len(self.fair_share):
+            share = np.where(place >= 0, self.fair_share[place], 0.0)
+        association, size, partition, qos, tres, site, nice = table.T
+        total = age * options.weight_age + association + share * options.weight_fair_share + size + partition + qos + tres + site - nice
+        new = np.clip(np.trunc(total), 1, MOST).astype(np.int64).tolist()
+        only_up = "INCR_ONLY" in options
+        has_changed = False
+        for index, (job, priority) in enumerate(zip(jobs, new, strict=True)):
+            if len(job.partitions) > 1:
+                before = job.partition_priorities
+                self._by_partition(job, rows[index], float(total[index]))
+                has_changed |= before != job.partition_priorities
+            if priority != job.priority and not (only_up and priority < job.priority):
+                job.priority = priority
+                has_changed = True
+        return has_changed
+
+
+def _cut(total: float) -> int:
+    """Cut to a whole number, at least 1 (0 would mean held)."""
+    return min(max(int(total), 1), MOST)

@@ -1,0 +1,118 @@
+"""Trackable resources as priorities and fair share count them: what a job asks for or holds, what a partition has, what it bills.
+
+Place: the controller's core, pure. Memory is counted in MB. Follows: slurm.conf(5) TRESBillingWeights, PriorityWeightTRES, PriorityFlags=MAX_TRES.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.model import nodeset
+
+if TYPE_CHECKING:
+    from understudy.controller.job import Job
+    from understudy.controller.nodes import NodeTable
+    from understudy.controller.partitions import Partition
+
+_UNITS: Final = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}  # in MB, the unit of memory
+_PLAIN: Final = {"": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4, "P": 1024.0**5}
+_GLOBAL: Final = ("license/", "bb/")  # not of a node
+
+
+def billing_weights(text: str) -> dict[str, float]:
+    """`CPU=1.0,Mem=0.25G,GRES/gpu=2.0` as billing by one of each TRES (one MB of memory)."""
+    found: dict[str, float] = {}
+    for word in text.split(","):
+        name, _, value = word.strip().partition("=")
+        name = name.lower()
+        unit = value[-1:].upper()
+        number = value[:-1] if unit in _UNITS and unit else value
+        try:
+            weight = float(number)
+        except ValueError:
+            continue
+        found[name] = weight / ((_UNITS if name in ("mem", "fs/disk", "vmem") else _PLAIN).get(unit, 1.0))
+    return found
+
+
+def billing(tres: dict[str, float], weights: dict[str, float], *, takes_largest: bool = False) -> float:
+    """What the resources cost: their weighted sum, or (`takes_largest`) the largest of a node's plus the sum of global ones. CPUs without weights."""
+    if not weights:
+        return tres.get("cpu", 0.0)
+    parts = [(name, tres.get(name, 0.0) * weight) for name, weight in weights.items()]
+    if not takes_largest:
+        return sum(cost for _, cost in parts)
+    of_nodes = max((cost for name, cost in parts if not name.startswith(_GLOBAL)), default=0.0)
+    return of_nodes + sum(cost for name, cost in parts if name.startswith(_GLOBAL))
+
+
+def tres_of(job: Job) -> dict[str, float]:
+    """What the job holds, or asks for while it has nothing."""
+    held = job.allocation
+    if held is not None:
+        cpus, nodes = held.cpus, held.node_count
+        memory = sum(group.memory_mb * group.nodes.bit_count() for group in held.groups)
+    else:
+        cpus, nodes = job.min_cpus, job.min_nodes
+        memory = job.memory_per_cpu_mb * cpus if job.memory_per_cpu_mb is not None else (job.memory_per_node_mb or 0) * nodes
+    found = {"cpu": float(cpus), "mem": float(memory), "node": float(nodes)}
+    spec = job.spec
+    if spec.gres:
+        for name, count in gres_counts(spec.gres).items():
+            found[name] = float(count * nodes)
+    if spec.licenses:
+        for part in spec.licenses.replace(";", ",").split(","):
+            name, _, number = part.partition(":")
+            found[f"license/{name}"] = float(number) if number.isdecimal() else 1.0
+    return found
+
+
+def gres_counts(text: str) -> dict[str, int]:
+    """`gpu:2,gpu:a100:1,fs` as counts by TRES name; a typed one counts under both names."""
+    found: dict[str, int] = {}
+    for word in text.split(","):
+        parts = word.strip().partition("(")[0].removeprefix("gres:").removeprefix("gres/").replace("=", ":").split(":")
+        if not parts[0] or parts[0].lower() == "none":
+            continue
+        count = int(parts.pop()) if len(parts) > 1 and parts[-1].isdecimal() else 1
+        names = [f"gres/{parts[0].lower()}"]
+        if len(parts) > 1:
+            names.append(f"{names[0]}:{parts[1].lower()}")
+        for name in names:
+            found[name] = found.get(name, 0) + count
+    return found
+
+
+def totals(nodes: int, table: NodeTable) -> dict[str, float]:
+    """What the nodes (a bitmap) have in all."""
+    if not nodes:
+        return {}
+    at = nodeset.positions_array(nodes)
+    found = {"cpu": float(table.cpus[at].sum()), "mem": float(table.memory[at].sum()), "node": float(len(at))}
+    by_text: dict[str, int] = {}
+    for index in at.tolist():
+        text = table.nodes[index].gres
+        if text:
+            by_text[text] = by_text.get(text, 0) + 1
+    for text, count in by_text.items():
+        for name, each in gres_counts(text).items():
+            found[name] = found.get(name, 0.0) + each * count
+    return found
+
+
+class PartitionTotals:
+    """What each partition has, remembered until its nodes or weights change."""
+
+    def __init__(self, table: NodeTable) -> None:
+        self._table = table
+        self._known: dict[str, tuple[int, str, dict[str, float], dict[str, float]]] = {}
+
+    def of(self, partition: Partition) -> tuple[dict[str, float], dict[str, float]]:
+        """(totals by TRES, billing weights)."""
+        known = self._known.get(partition.name)
+        if known is None or known[0] != partition.nodes or known[1] != partition.tres_billing_weights:
+            weights = billing_weights(partition.tres_billing_weights)
+            counted = totals(partition.nodes, self._table)
+            counted["billing"] = billing(counted, weights)
+            known = self._known[partition.name] = (partition.nodes, partition.tres_billing_weights, counted, weights)
+        return known[2], known[3]
