@@ -52,8 +52,9 @@ def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender,
         cancel(core, job, now)
     elif job.is_pending:
         raise SlurmError(JOB_PENDING)
-    else:
-        signal_job(core, job, message.signal, batch_only=message.batch_only)
+    elif message.batch_only or message.full:
+        signal_job(core, job, message.signal, batch_only=message.batch_only and not message.full)
+    # Else only its steps are meant (scancel(1) --batch), and it has none.
 
 
 def cancel(core: Core, job: Job, now: float) -> None:

@@ -106,7 +106,10 @@ def _warn(core: Core, job: Job, now: float) -> None:
     if job.end_time - job.spec.kill_signal_before_s - PERIOD_S > now:
         return
     job.kill_sent = True
-    signal_job(core, job, job.spec.kill_signal, batch_only=job.spec.kill_signal_batch)
+    core.journal.job(job.job_id)
+    if job.spec.kill_signal_batch:
+        signal_job(core, job, job.spec.kill_signal, batch_only=True)
+    # Else only its steps are meant (sbatch(1) --signal), and it has none.
 
 
 def _deadline(core: Core, job: Job, now: float) -> None:

@@ -140,11 +140,20 @@ def test_only_the_owner_and_administrators_cancel(h: Harness) -> None:
 
 def test_a_signal_goes_to_running_jobs_only(h: Harness) -> None:
     job, held = h.submit(), h.submit(hold=True)
-    assert h.cancel(job, signal=10) == 0
+    assert h.result(h.ask(CancelJobs([str(job.job_id)], 10, full=True), USER)) == 0
     (sent,) = h.sent(SignalJob)
     assert sent.message == SignalJob(job.job_id, 0, 10, False)
     assert h.cancel(held, signal=10) == 2024
     assert job.is_running
+
+
+def test_a_signal_reaches_the_script_only_if_it_is_meant_for_it(h: Harness) -> None:
+    job = h.submit()
+    assert h.cancel(job, signal=10) == 0
+    assert not h.sent(SignalJob)
+    assert h.result(h.ask(CancelJobs([str(job.job_id)], 10, batch_only=True), USER)) == 0
+    (sent,) = h.sent(SignalJob)
+    assert sent.message == SignalJob(job.job_id, 0, 10, True)
 
 
 def test_jobs_are_cancelled_by_what_they_match(h: Harness) -> None:
@@ -293,6 +302,15 @@ def test_a_job_is_warned_before_its_limit(h: Harness) -> None:
     h.run(40)
     (sent,) = h.sent(SignalJob)
     assert sent.message == SignalJob(job.job_id, 0, 10, True)
+    assert job.kill_sent
+
+
+def test_a_warning_that_is_not_for_the_script_does_not_reach_it(h: Harness) -> None:
+    job = h.submit(time_limit_s=600, kill_signal=10, kill_signal_before_s=60)
+    h.acknowledge()
+    h.run(560)
+    assert job.is_running
+    assert not h.sent(SignalJob)
 
 
 def test_a_pending_job_ends_at_its_deadline(h: Harness) -> None:

@@ -14,7 +14,7 @@ from understudy.controller.recover import recover
 from understudy.controller.store import Commits, Dirty, HeldWire, Store
 from understudy.controller.validate import validate
 from understudy.model.states import JobState, NodeFlag
-from understudy.protocol.messages import LaunchBatch, Ok, RegisterNodes, TerminateJob, UpdatePartition
+from understudy.protocol.messages import LaunchBatch, Ok, RegisterNodes, SignalJob, TerminateJob, UpdatePartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,6 +143,18 @@ def test_time_limits_hold_after_coming_back(disk: Disk) -> None:
     h = disk.crash(running=[job.job_id])
     h.run(100)
     assert h.core.tables.jobs[job.job_id].state is JobState.TIMEOUT
+
+
+def test_a_job_that_was_warned_before_a_crash_is_not_warned_again(disk: Disk) -> None:
+    job = disk.h.submit(time_limit_s=600, kill_signal=10, kill_signal_before_s=60, kill_signal_batch=True)
+    disk.h.acknowledge()
+    disk.save()
+    disk.h.run(540)
+    disk.save()
+    h = disk.crash(running=[job.job_id])
+    h.run(40)
+    assert h.core.tables.jobs[job.job_id].is_running
+    assert not h.sent(SignalJob)
 
 
 def test_a_launch_that_may_not_have_arrived_is_sent_again(disk: Disk) -> None:
