@@ -91,13 +91,14 @@ class BackfillPass:
         table = self.tables.nodes
         length = min(job.time_limit_s or YEAR_S, partition.max_time_s or YEAR_S)
         length = max(-(-length // 60) * 60, 60)
-        eligible = partition.nodes & table.up_nodes & ~job.excluded_nodes
+        window = slots.window(length, partition.nodes & table.up_nodes & ~job.excluded_nodes)
         start = second
         while True:
-            usable, later = slots.usable(start, start + length, eligible)
+            usable, later = window.at(start)
             found = None
             if usable.bit_count() >= job.min_nodes and not job.required_nodes & ~usable:
-                found = self.selector.will_run(job, partition, usable, self.tables, second)
+                until = second + self.window_s if later is None else later
+                found = self.selector.will_run(job, partition, usable, self.tables, second, until)
             if found is None:
                 if later is None:
                     return None

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 KILL_WAIT_S: Final = 30  # slurm.conf's default: how long a job that ought to have ended may still take
 FIRST_WINDOW_S: Final = 30  # of the search for a start in the future
 JOBS_IN_A_GROUP: Final = 200
+MOST_STATES: Final = 64  # of which vectors are kept
 
 
 class Free(Protocol):
@@ -79,9 +80,12 @@ class _Held:
 
 
 class Timeline:
-    """The running jobs in the order of their expected ends, and what is free after each group of them.
+    """The running jobs in the order of their expected ends, and what is free after each of them.
 
     Kept from one question to the next as long as no job has started or ended and no table has changed.
+
+    What is free on a node after the first n jobs have ended is the same whatever nodes a question is about. So there is one state a job, made when
+    somebody asks, and of it only what he looks at: the bitmaps by comparing two vectors, free CPUs and memory by going on from an earlier state.
     """
 
     def __init__(self, tables: Tables, *, linear_window_s: int = 0, kill_wait_s: int = KILL_WAIT_S) -> None:
@@ -90,7 +94,8 @@ class Timeline:
         self.kill_wait_s = kill_wait_s
         self._stamp: tuple[int, int] | None = None
         self._held: dict[int, _Held] = {}
-        self._series: dict[tuple[int, bool, bytes], tuple[list[tuple[int, FreeState]], Iterator[tuple[int, FreeState]]]] = {}
+        self._states: dict[int, StateAfter] = {}
+        self._resources: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
 
     def _refresh(self) -> None:
         table, running = self.tables.nodes, self.tables.running
@@ -98,7 +103,8 @@ class Timeline:
         if stamp == self._stamp:
             return
         self._stamp = stamp
-        self._series.clear()
+        self._states.clear()
+        self._resources.clear()
         held: dict[int, _Held] = {}
         known = self._held
         jobs = [job for job in running.values() if job.allocation is not None and job.start_time is not None]
@@ -116,86 +122,110 @@ class Timeline:
 
         order = sorted((expected_end(job.job_id), job.job_id) for job in jobs)
         pieces = [held[job_id] for _, job_id in order]
-        self._ends = np.array([end for end, _ in order], dtype=np.float64)
-        self._sizes = np.array([len(piece.at) for piece in pieces], dtype=np.intp)
-        self._bounds = np.concatenate((np.zeros(1, dtype=np.intp), np.cumsum(self._sizes)))
+        self._ends = np.array([end for end, _ in order if end < forever], dtype=np.float64)  # of those that will end, first in `order`
+        self._bounds = np.zeros(len(pieces) + 1, dtype=np.intp)
+        np.cumsum([len(piece.at) for piece in pieces], out=self._bounds[1:])
         self._at = np.concatenate([piece.at for piece in pieces]) if pieces else np.zeros(0, dtype=np.intp)
         self._cpus = np.concatenate([piece.cpus for piece in pieces]) if pieces else np.zeros(0, dtype=np.int64)
         self._memory = np.concatenate([piece.memory for piece in pieces]) if pieces else np.zeros(0, dtype=np.int64)
-        # What neither is free nor belongs to a running job is held by jobs that are completing.
         size = len(table.nodes)
-        count = np.bincount(self._at, minlength=size)
-        self._left_jobs = table.job_count - count
-        self._left_cpus = table.cpus - table.free_cpus
-        np.subtract.at(self._left_cpus, self._at, self._cpus)
-        self._left_memory = table.memory - table.free_memory
-        np.subtract.at(self._left_memory, self._at, self._memory)
+        # What neither is free nor belongs to a running job is held by jobs that are completing.
+        self._left_jobs = table.job_count - np.bincount(self._at, minlength=size)
         self._completing = nodeset.from_flags(self._left_jobs > 0)
+        # The first and the last job on each node, as places in the order. Of several values for one place the one that comes last stays.
+        ranks = np.repeat(np.arange(len(pieces)), np.diff(self._bounds))
+        self._last = np.full(size, -1, dtype=np.intp)
+        self._last[self._at] = ranks
+        self._first = np.full(size, len(pieces), dtype=np.intp)
+        self._first[self._at[::-1]] = ranks[::-1]
+        self._first[self._left_jobs > 0] = -1
 
-    def states(self, usable: int, now: int) -> Iterator[tuple[int, FreeState]]:
+    def by(self, until: int | None) -> StateAfter:
+        """The state in which no job is left that is expected to end by then (None: ever), nor one that is completing."""
+        self._refresh()
+        ended = len(self._ends) if until is None else int(self._ends.searchsorted(until, side="right"))
+        return self._state(ended - 1)
+
+    def states(self, usable: int, now: int, until: int | None = None) -> Iterator[tuple[int, StateAfter]]:
         """(start, what is free then), later and later: after the completing jobs, then after each group of running jobs that hold usable nodes.
 
         A group begins with the next job to end and takes those that end within a window behind it, counted from that end rounded up to 30 s. Each
         further window is twice as long (or longer by a fixed time), so that thousands of running jobs need few tests; the price is that a start is
-        that of the group's last job. A job without a time limit never ends.
-
-        Questions about the same running jobs share one series of states, worked out as far as somebody has looked.
+        that of the group's last job. A job without a time limit never ends. Starts after `until` are left out. Only the usable nodes are what is
+        said of them.
         """
         self._refresh()
-        if len(self._ends):
-            here = nodeset.to_flags(usable, len(self.tables.nodes.nodes))
-            holding = np.logical_or.reduceat(here[self._at], self._bounds[:-1]) & np.isfinite(self._ends)
-        else:
-            holding = np.zeros(0, dtype=np.bool_)
-        with_completing = bool(self._completing & usable)
-        if len(self._series) > 64:  # each may hold a dozen vectors over all nodes
-            self._series.clear()
-        key = (now, with_completing, holding.tobytes())
-        series = self._series.get(key)
-        if series is None:
-            series = self._series[key] = ([], self._work_out(np.flatnonzero(holding), now, with_completing=with_completing))
-        known, further = series
-        at = 0
-        while True:
-            if at == len(known):
-                state = next(further, None)
-                if state is None:
-                    return
-                known.append(state)
-            yield known[at]
-            at += 1
-
-    def _work_out(self, order: NDArray[np.intp], now: int, *, with_completing: bool) -> Iterator[tuple[int, FreeState]]:
-        """The states as the running jobs at these places end."""
-        table = self.tables.nodes
-        cpus, memory, jobs = table.free_cpus.copy(), table.free_memory.copy(), table.job_count.copy()
-
-        def state() -> FreeState:
-            idle = nodeset.from_flags(jobs == 0)
-            return FreeState(cpus.copy(), memory.copy(), idle, nodeset.from_flags(cpus <= 0), table.exclusive_nodes & ~idle)
-
-        if with_completing:
-            cpus += self._left_cpus
-            memory += self._left_memory
-            jobs -= self._left_jobs
-            yield now + 1, state()
+        if self._completing & usable and (until is None or now < until):
+            yield now + 1, self._state(-1)
+        if not len(self._ends):
+            return
+        here = nodeset.to_flags(usable, len(self.tables.nodes.nodes))
+        order = np.flatnonzero(np.logical_or.reduceat(here[self._at], self._bounds[:-1])[: len(self._ends)])
         ends = self._ends[order]
         first, window = 0, FIRST_WINDOW_S
         while first < len(ends):
             boundary = int(ends[first]) + FIRST_WINDOW_S - int(ends[first]) % FIRST_WINDOW_S
             after = min(int(ends.searchsorted(boundary + window, side="right")), first + JOBS_IN_A_GROUP)
-            group = order[first:after]
-            if group[-1] - group[0] + 1 == len(group):
-                part: slice | NDArray[np.intp] = slice(self._bounds[group[0]], self._bounds[group[-1] + 1])
-            else:
-                part = np.concatenate([np.arange(self._bounds[j], self._bounds[j + 1]) for j in group])
-            at = self._at[part]
-            np.add.at(cpus, at, self._cpus[part])
-            np.add.at(memory, at, self._memory[part])
-            np.subtract.at(jobs, at, 1)
             start = int(ends[after - 1])
             if start <= now:
                 start = max(start + self.kill_wait_s, now + 1)
-            yield start, state()
+            elif until is not None and start > until:
+                return
+            if until is None or start <= until:
+                yield start, self._state(int(order[after - 1]))
             first = after
             window = window + self.linear_window_s if self.linear_window_s else window * 2
+
+    def _state(self, rank: int) -> StateAfter:
+        state = self._states.get(rank)
+        if state is None:
+            idle = nodeset.from_flags(self._last <= rank)
+            table = self.tables.nodes
+            full = table.full_nodes & nodeset.from_flags(self._first > rank)
+            state = self._states[rank] = StateAfter(self, rank, idle, full, table.exclusive_nodes & ~idle)
+        return state
+
+    def resources(self, rank: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Free CPUs and memory after the job at that place in the order has ended, and all before it."""
+        found = self._resources.get(rank)
+        if found is not None:
+            return found
+        table = self.tables.nodes
+        if not self._resources:
+            cpus, memory = table.free_cpus.copy(), table.free_memory.copy()
+            if self._completing:
+                ours = np.bincount(self._at, self._cpus, len(cpus)).astype(np.int64)
+                np.copyto(cpus, table.cpus - ours, where=self._left_jobs > 0)
+                ours = np.bincount(self._at, self._memory, len(cpus)).astype(np.int64)
+                np.copyto(memory, table.memory - ours, where=self._left_jobs > 0)
+            self._resources[-1] = (cpus, memory)
+            if rank < 0:
+                return cpus, memory
+        if len(self._resources) > MOST_STATES:
+            self._resources = {-1: self._resources[-1]}
+        base = max(known for known in self._resources if known < rank)
+        cpus, memory = (vector.copy() for vector in self._resources[base])
+        part = slice(self._bounds[base + 1], self._bounds[rank + 1])
+        np.add.at(cpus, self._at[part], self._cpus[part])
+        np.add.at(memory, self._at[part], self._memory[part])
+        self._resources[rank] = (cpus, memory)
+        return cpus, memory
+
+
+@dataclass(slots=True, eq=False)
+class StateAfter:
+    """What is free after the first running jobs, up to the one at place `rank` in the order of their ends, have ended."""
+
+    timeline: Timeline
+    rank: int
+    idle_nodes: int
+    full_nodes: int
+    exclusive_nodes: int
+
+    @property
+    def free_cpus(self) -> NDArray[np.int64]:
+        return self.timeline.resources(self.rank)[0]
+
+    @property
+    def free_memory(self) -> NDArray[np.int64]:
+        return self.timeline.resources(self.rank)[1]

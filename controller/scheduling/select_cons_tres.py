@@ -96,6 +96,18 @@ class SelectConsTres(ChoosingSelector):
                 return self._choose_alike(request, usable, kind, asks_only=asks_only)
         return self._choose_any_kind(request, usable, table, free, by_load=by_load)
 
+    def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
+        if request.exclusive:
+            nodes &= free.idle_nodes
+            if nodes.bit_count() < request.min_nodes:
+                return False
+        if not nodes & ~free.idle_nodes and not request.required and not request.contiguous:
+            kind = table.kind_of(nodes)
+            if kind is not None:
+                return self._choose_alike(request, nodes, kind, asks_only=True) is not None
+        cpus = self._could_give(request, nodes, table, free)[1]
+        return int(np.count_nonzero(cpus)) >= request.min_nodes and int(cpus.sum()) >= request.cpus
+
     def _choose_alike(self, request: Request, usable: int, kind: NodeKind, *, asks_only: bool) -> Choice | None:
         unit, usable_of_unit = self._per_unit(request, kind.cpus, kind.cores, kind.sockets)
         each = int(self._capacity(request, unit, usable_of_unit, kind.cpus, kind.memory_mb, kind.memory_mb, kind.tmp_disk_mb))
@@ -113,11 +125,18 @@ class SelectConsTres(ChoosingSelector):
         least = min(max(int(usable_of_unit) // request.cpus_per_task, 1), room)
         return spread(chosen, max(request.tasks, count), room, least, evenly=request.exclusive and not self.packs)
 
-    def _choose_any_kind(self, request: Request, usable: int, table: NodeTable, free: Free, *, by_load: bool) -> Choice | None:
+    def _could_give(
+        self, request: Request, usable: int, table: NodeTable, free: Free
+    ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The nodes as positions, and of each: CPUs for the job's tasks, CPUs of a unit that tasks may use, free CPUs."""
         at = nodeset.positions_array(usable)
         unit, usable_of_unit = self._per_unit(request, table.cpus[at], table.cores[at], table.sockets[at])
-        memory, free_cpus = table.memory[at], free.free_cpus[at]
-        cpus = self._capacity(request, unit, usable_of_unit, free_cpus, free.free_memory[at], memory, table.tmp_disk[at])
+        free_cpus = free.free_cpus[at]
+        cpus = self._capacity(request, unit, usable_of_unit, free_cpus, free.free_memory[at], table.memory[at], table.tmp_disk[at])
+        return at, cpus, usable_of_unit, free_cpus
+
+    def _choose_any_kind(self, request: Request, usable: int, table: NodeTable, free: Free, *, by_load: bool) -> Choice | None:
+        at, cpus, usable_of_unit, free_cpus = self._could_give(request, usable, table, free)
         some = cpus > 0
         if not some.all():
             at, cpus, usable_of_unit, free_cpus = at[some], cpus[some], usable_of_unit[some], free_cpus[some]

@@ -43,6 +43,11 @@ class SelectLinear(ChoosingSelector):
                 return choice
         return None
 
+    def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
+        nodes &= free.idle_nodes
+        rooms = [(part.bit_count(), _room(request, kind)) for kind in table.kinds if (part := nodes & kind.nodes)]
+        return sum(count for count, room in rooms if room) >= request.min_nodes and sum(count * room for count, room in rooms) >= request.tasks
+
     def _choose_alike(self, request: Request, usable: int, kind: NodeKind, *, asks_only: bool) -> Choice | None:
         room = _room(request, kind)
         have = usable.bit_count()

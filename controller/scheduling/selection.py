@@ -13,6 +13,8 @@ from understudy.controller.scheduling.request import Request
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from understudy.controller.job import Allocation, Job
     from understudy.controller.nodes import NodeTable
     from understudy.controller.partitions import Partition
@@ -57,34 +59,45 @@ class ChoosingSelector(ABC):
         request = Request.of(job, partition, table)
         return request is not None and self._choose_any(request, partition.nodes, table, FreeState.empty(table), asks_only=True) is not None
 
-    def will_run(self, job: Job, partition: Partition, usable: int, tables: Tables, now: int) -> tuple[int, int] | None:
-        """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or None."""
+    @abstractmethod
+    def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
+        """A quick look before many thorough ones. False: there is no choice in this state, nor in any in which less is free."""
+
+    def will_run(self, job: Job, partition: Partition, usable: int, tables: Tables, now: int, until: int | None = None) -> tuple[int, int] | None:
+        """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or None, also if it is after `until`."""
         table = tables.nodes
         request = Request.of(job, partition, table)
         if request is None:
             return None
+        timeline = self._timeline
+        if timeline is None or timeline.tables is not tables:
+            timeline = self._timeline = Timeline(tables)
+        last = timeline.by(until)
+        if not any(self.might(request, nodes, table, last) for nodes in _offered(request, usable, last)):
+            return None
         choice = self._choose_any(request, usable, table, table)
         if choice is not None:
             return now, _nodes(choice)
-        if usable.bit_count() < request.min_nodes or self._choose_any(request, usable, table, FreeState.empty(table), asks_only=True) is None:
-            return None
-        if self._timeline is None or self._timeline.tables is not tables:
-            self._timeline = Timeline(tables)
-        for start, state in self._timeline.states(usable, now):
+        for start, state in timeline.states(usable, now, until):
             choice = self._choose_any(request, usable, table, state)
             if choice is not None:
                 return start, _nodes(choice)
         return None
 
     def _choose_any(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:
-        for allowed in request.choices:
-            nodes = usable & allowed & ~free.full_nodes & ~free.exclusive_nodes
-            if request.required & ~nodes or nodes.bit_count() < request.min_nodes:
-                continue
+        for nodes in _offered(request, usable, free):
             choice = self.choose(request, nodes, table, free, asks_only=asks_only)
             if choice is not None:
                 return choice
         return None
+
+
+def _offered(request: Request, usable: int, free: Free) -> Iterator[int]:
+    """The sets of nodes to try, one after the other."""
+    for allowed in request.choices:
+        nodes = usable & allowed & ~free.full_nodes & ~free.exclusive_nodes
+        if not request.required & ~nodes and nodes.bit_count() >= request.min_nodes:
+            yield nodes
 
 
 def _nodes(choice: Choice) -> int:

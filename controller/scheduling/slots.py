@@ -6,7 +6,7 @@ end on rounded times; they are of whole nodes.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 
 class Slots:
@@ -17,6 +17,7 @@ class Slots:
         self.end = self.rounded(now + window_s)
         self.begins = [self.rounded(now)]
         self.free = [nodes]
+        self._grows: list[int | None] = [None]  # nodes that are free in the next slot but not in this one; None: not known
 
     def __len__(self) -> int:
         return len(self.begins)
@@ -52,8 +53,21 @@ class Slots:
         start, end = self._span(start, end)
         first = self._cut(start)
         behind = self._cut(end) if end < self.end else len(self.begins)
+        others = ~nodes
         for i in range(first, behind):
-            self.free[i] &= ~nodes
+            self.free[i] &= others
+        self._grows[max(first - 1, 0) : behind] = [None] * (behind - max(first - 1, 0))
+
+    def grows(self, i: int) -> int:
+        """The nodes that are free in slot i + 1 but not in slot i."""
+        found = self._grows[i]
+        if found is None:
+            found = self._grows[i] = self.free[i + 1] & ~self.free[i]
+        return found
+
+    def window(self, length: int, nodes: int) -> Window:
+        """For a look at one start after the other. Valid until the next promise."""
+        return Window(self, length, nodes)
 
     def _span(self, start: int, end: int) -> tuple[int, int]:
         start = self.rounded(start)
@@ -70,4 +84,55 @@ class Slots:
             return i
         self.begins.insert(i + 1, when)
         self.free.insert(i + 1, self.free[i])
+        self._grows[i] = 0
+        self._grows.insert(i + 1, None)
         return i + 1
+
+
+class Window:
+    """A stretch of time of fixed length that moves on over the slots: answers as `Slots.usable`, each slot looked at about twice in all.
+
+    The slots from `_front` to `_middle` are there as what is common to each of them and all behind it, so that dropping one in front costs nothing;
+    those from there to `_behind` as what is common to all.
+    """
+
+    def __init__(self, slots: Slots, length: int, nodes: int) -> None:
+        self.slots, self.length, self.nodes = slots, length, nodes
+        self._front = self._middle = self._behind = self._growth = 0
+        self._suffixes: list[int] = []
+        self._rest = nodes
+
+    def at(self, start: int) -> tuple[int, int | None]:
+        """The nodes that are promised to nobody, and the end of the first slot behind which more are free. Starts must not go back."""
+        slots, nodes = self.slots, self.nodes
+        if start >= slots.end:
+            return nodes, None
+        free = slots.free
+        i = max(bisect_right(slots.begins, start) - 1, 0)
+        behind = max(bisect_left(slots.begins, start + self.length), i + 1)
+        if i >= self._middle:
+            common, suffixes = nodes, []
+            for k in range(behind - 1, i - 1, -1):
+                common &= free[k]
+                suffixes.append(common)
+            self._front, self._middle, self._suffixes, self._rest = i, behind, suffixes, nodes
+        else:
+            rest = self._rest
+            for k in range(self._behind, behind):
+                rest &= free[k]
+            self._rest = rest
+        self._behind = behind
+        # The suffixes are there from the last slot to the first.
+        return self._suffixes[self._middle - 1 - i] & self._rest, self._later(i, behind)
+
+    def _later(self, i: int, behind: int) -> int | None:
+        slots, nodes = self.slots, self.nodes
+        growth = max(self._growth, i)
+        last = len(slots.begins) - 1
+        while growth < behind and growth < last:
+            if slots.grows(growth) & nodes:
+                self._growth = growth
+                return slots.begins[growth + 1]
+            growth += 1
+        self._growth = growth
+        return None

@@ -202,3 +202,36 @@ def test_slots_know_at_every_second_which_nodes_are_promised(promises, start, le
     assert slots.begins == sorted(set(slots.begins))
     if start >= slots.end or (start % 60 == 0 and length % 60 == 0):
         assert slots.usable(start, start + length, 255)[0] == free
+
+
+promise_lists = st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 3000), st.integers(1, 255)), max_size=20)
+
+
+@given(promise_lists, st.integers(1, 4000), st.integers(1, 255), st.lists(st.integers(0, 900), min_size=1, max_size=12))
+def test_a_window_that_moves_on_sees_what_a_look_at_all_slots_sees(promises, length, nodes, steps):
+    slots = Slots(1000, 3600, 60, 255)
+    for begin, lasting, promised in promises:
+        slots.promise(1000 + begin, 1000 + begin + lasting, promised)
+        window, start = slots.window(length, nodes), 1000
+        for step in steps:
+            start += step
+            assert window.at(start) == slots.usable(start, start + length, nodes)
+
+
+@given(clusters, st.lists(requests, min_size=2, max_size=12), st.sampled_from(["CR_CORE", "CR_CORE_MEMORY", "linear"]), st.data())
+def test_a_start_is_found_before_any_time_after_it_and_not_before_one_ahead_of_it(cluster, asked, word, data):
+    made = table_of([node(i, sockets=s, cores=c, threads=t, weight=w) for i, (s, c, t, w) in enumerate(cluster)])
+    tables = tables_of(made)
+    selector = SelectLinear() if word == "linear" else SelectConsTres(frozenset({word}))
+    main = tables.partitions["main"]
+    for job_id, fields in enumerate(asked, 1):
+        job = make_job(job_id, limit_s=data.draw(st.none() | st.integers(1, 9000)), **fields)
+        usable = main.nodes & ~data.draw(st.integers(0, 15))
+        found = selector.will_run(job, main, usable, tables, 100)
+        until = data.draw(st.integers(100, 9100))
+        assert selector.will_run(job, main, usable, tables, 100, until) == (found if found is not None and found[0] <= until else None)
+        allocation = selector.select(job, main, main.nodes, tables)
+        if allocation is not None:
+            made.allocate(allocation)
+            job.allocation, job.start_time, job.state = allocation, data.draw(st.integers(0, 100)), job.state.RUNNING
+            tables.jobs[job_id] = tables.running[job_id] = job
