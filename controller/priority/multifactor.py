@@ -94,7 +94,7 @@ class MultifactorPriority:
 
     def started(self, job: Job, now: float) -> None:
         """The job uses what it holds from now on."""
-        self._advance(int(now))
+        self._advance(now)
         if "CALCULATE_RUNNING" not in self.options:
             self._steady.pop(job.job_id, None)
         place = self.tree.place_of.get(self.accounts.association_of(job))
@@ -109,9 +109,9 @@ class MultifactorPriority:
 
     def ended(self, job: Job, now: float) -> None:
         """The job uses nothing any more."""
-        self._advance(int(now))
+        self._advance(now)
         self._steady.pop(job.job_id, None)
-        self.ledger.end(job.job_id, int(now))
+        self.ledger.end(job.job_id)
 
     def next_calculation(self, now: float) -> float | None:
         """The end of the period; None while there is nobody whose priority could change."""
@@ -124,7 +124,7 @@ class MultifactorPriority:
 
     def calculate(self, now: float) -> bool:
         """Calculate all pending jobs' priorities, as at the end of a period."""
-        self._calculated = max(self._calculated, int((now - self._start - PHASE_S + 1e-6) / self.options.calc_period_s))
+        self._calculated = max(self._calculated, self._periods_until(now))
         self._bring_up_to_date(now)
         jobs = [job for job in self.tables.pending.values() if job.priority and job.admin_priority is None]
         if "CALCULATE_RUNNING" in self.options:
@@ -167,14 +167,20 @@ class MultifactorPriority:
         _, weights = self._totals.of(partition)
         return billing(tres_of(job), weights, takes_largest="MAX_TRES" in self.options)
 
+    def _periods_until(self, now: float) -> int:
+        """How many periods are over."""
+        return max(int((now - self._start - PHASE_S + 1e-6) / self.options.calc_period_s), 0)
+
     # --- time ------------------------------------------------------------------------------------------------------------------
 
-    def _advance(self, now: int) -> None:
+    def _advance(self, time: float) -> None:
         """Count the use of the periods that are over, with resets in between."""
         self._look_at_accounts()
+        period = self.options.calc_period_s
+        # Use is counted in whole seconds, but a period ends at an instant within one.
+        now = self.origin + self._periods_until(time) * period
         while self._reset_at is not None and self._reset_at <= now:
             self.ledger.advance(self._reset_at)
-            period = self.options.calc_period_s
             seen = self.origin + -(-(self._reset_at - self.origin) // period) * period  # the end of the period in which it falls
             if seen > now:
                 break
@@ -185,7 +191,7 @@ class MultifactorPriority:
 
     def _bring_up_to_date(self, now: float) -> None:
         """Use and fair share factors as of the end of the last period."""
-        self._advance(int(now))
+        self._advance(now)
         if self._ranked_at == self.ledger.last:
             return
         self._ranked_at = self.ledger.last

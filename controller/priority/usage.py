@@ -1,10 +1,13 @@
 """What associations have used, decaying: the record on which fair share looks.
 
 Place: the controller's core, pure. Once every period all use is multiplied by d^period, d = 1 - 0.693/half-life, and each running job adds what it
-used in the period, times d to the power of these seconds. Nothing need be done in periods in which nobody looks: running jobs that use the same
+used in the period, times d to the power of these seconds. What a job uses between the end of the last period and its own end counts for nothing:
+recordings of 22.05.8 show no other way to get their ranks. Nothing need be done in periods in which nobody looks: running jobs that use the same
 in each of them form a geometric series, so any number of periods is brought up to date in one step.
 
-    begin(...)   a job runs from now on        end(...)   it runs no more        advance(now)   count the periods that are over
+    advance(now)   count the periods that are over; to be called before each of
+    begin(...)     a job runs from now on
+    end(...)       it runs no more
 """
 
 from __future__ import annotations
@@ -50,24 +53,18 @@ class Ledger:
 
     def begin(self, job_id: int, place: int, rate: float, now: int) -> None:
         """The job uses `rate` a second from now on."""
-        self.advance(now)
         assert job_id not in self._running, "a job begins once"
         self._fresh[job_id] = _Running(place, rate, now)
 
-    def end(self, job_id: int, now: int) -> None:
-        """The job uses nothing any more; what it used since the last period counts at once."""
-        self.advance(now)
-        job = self._fresh.pop(job_id, None)
-        if job is None:
-            job = self._running.pop(job_id, None)
-            if job is None:
-                return
+    def end(self, job_id: int) -> None:
+        """The job uses nothing any more."""
+        if self._fresh.pop(job_id, None) is not None:
+            return
+        job = self._running.pop(job_id, None)
+        if job is not None:
             self._rates[job.place] -= job.rate
             if not self._running:
                 self._rates[:] = 0.0  # nothing is left of differences by rounding
-        seconds = now - max(job.start, self.last)
-        if seconds > 0:
-            self.use[job.place] += job.rate * seconds * self.decay**seconds
 
     def advance(self, now: int) -> None:
         """Count all periods that have ended by now."""
