@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.commands import launch
 from understudy.commands.cluster_run import Participant, in_one_process, in_processes
-from understudy.experiments.answers import compare, read_answers
+from understudy.commands.understudy_clock import instant
+from understudy.experiments.answers import Answer, compare, read_answers
 from understudy.experiments.metrics import summarize
 from understudy.experiments.progress import Progress
 from understudy.experiments.replay import Replayer, ReplayOptions, ReplayOutcome
@@ -67,14 +68,15 @@ def replay(request: ReplayRequest) -> int:
     if not jobs:
         raise ReplayError(f"{request.trace}: no job that can be replayed")
     nodes = request.nodes or trace.max_nodes or -(-(trace.max_procs or max(job.procs for job in jobs)) // request.cpus)
+    epoch = float(trace.unix_start_time or DEFAULT_EPOCH)
+    answers = _look_ahead(request, zero=epoch + 1.0)
     text = (
-        request.conf.read_text()
+        request.conf.read_text(errors="replace")
         if request.conf
         else replay_conf(nodes, request.cpus, request.scheduler, jobs=len(jobs), parameters=request.parameters)
     )
     total_cpus, nodes = _machine_size(request, nodes)
     is_textbook = request.conf is None and request.scheduler in ("easy", "fcfs")
-    epoch = float(trace.unix_start_time or DEFAULT_EPOCH)
     run_dir = Path(tempfile.mkdtemp(prefix="understudy-replay-"))
     conf = request.conf or run_dir / "replay.conf"
     if request.conf is None:
@@ -125,7 +127,7 @@ def replay(request: ReplayRequest) -> int:
         request.out, outcome.records, summary, cpus=total_cpus, config=config, slurm_conf=text, title=f"Replay of {request.trace.name}"
     )
     _print_table(summary.as_dict(), outcome, real_time.perf_counter() - began)
-    agrees = _print_answers(request, outcome)
+    agrees = answers is None or _print_answers(request, outcome, answers)
     print(f"report       {report}")
     return 0 if agrees else 1
 
@@ -133,8 +135,10 @@ def replay(request: ReplayRequest) -> int:
 def _read(request: ReplayRequest) -> Trace:
     try:
         trace = read_swf(request.trace, strict=request.strict)
-    except (OSError, ValueError, EOFError) as error:
-        raise ReplayError(f"{request.trace}: {error}") from error
+    except (OSError, EOFError) as error:
+        raise ReplayError(f"{request.trace}: {getattr(error, 'strerror', None) or error}") from error
+    except ValueError as error:
+        raise ReplayError(str(error)) from error
     for bad in trace.bad_lines[:5]:
         print(f"{request.trace} line {bad.number}: {bad.why}", file=sys.stderr)
     if trace.bad_line_count > 5:
@@ -142,6 +146,35 @@ def _read(request: ReplayRequest) -> Trace:
     for reason, count in trace.dropped.items():
         print(f"{request.trace}: {count:,} jobs left out: {reason}", file=sys.stderr)
     return trace
+
+
+def _look_ahead(request: ReplayRequest, zero: float) -> dict[int, Answer] | None:
+    """Find out now what would otherwise be found out when the run is over; returns the answers, if there are any.
+
+    Raises:
+        ReplayError: the answers cannot be read, the folder cannot be written, or the clock cannot be stopped there.
+    """
+    try:
+        request.out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=request.out):
+            pass
+    except OSError as error:
+        raise ReplayError(f"--out {request.out}: {error.strerror}") from error
+    if request.pause_at:
+        if request.one_process:
+            raise ReplayError("--break needs daemons that others can ask: leave out --one-process")
+        try:
+            instant(request.pause_at, zero)
+        except ValueError as error:
+            raise ReplayError(f"--break {error}") from error
+    if request.answers is None:
+        return None
+    try:
+        return read_answers(request.answers)
+    except OSError as error:
+        raise ReplayError(f"{request.answers}: {error.strerror}") from error
+    except ValueError as error:
+        raise ReplayError(str(error)) from error
 
 
 def _machine_size(request: ReplayRequest, nodes: int) -> tuple[int, int]:
@@ -216,16 +249,10 @@ def print_summary(summary: dict[str, Any]) -> None:
     print(f"{'schedule_sha256':22} {summary['schedule_sha256']}")
 
 
-def _print_answers(request: ReplayRequest, outcome: ReplayOutcome) -> bool:
-    if request.answers is None:
-        return True
-    try:
-        expected = read_answers(request.answers)
-        if request.limit:
-            replayed = {record.job for record in outcome.records}
-            expected = {job: answer for job, answer in expected.items() if job in replayed}
-        comparison = compare(outcome.records, expected)
-    except (OSError, ValueError) as error:
-        raise ReplayError(f"{request.answers}: {error}") from error
+def _print_answers(request: ReplayRequest, outcome: ReplayOutcome, expected: dict[int, Answer]) -> bool:
+    if request.limit:
+        replayed = {record.job for record in outcome.records}
+        expected = {job: answer for job, answer in expected.items() if job in replayed}
+    comparison = compare(outcome.records, expected)
     print(comparison.text())
     return comparison.agrees

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 import time as clock_time
 from enum import StrEnum
@@ -81,6 +82,8 @@ def down(run_dir: RunDir = None) -> None:
 
     try:
         run_dir = _choose_run_dir("down", run_dir)
+        if not run_dir.is_dir():
+            _fail("down", f"there is no run directory {run_dir}")
         with exclusive(run_dir):
             if not running(run_dir):
                 stale = clear_stale(run_dir)
@@ -212,8 +215,9 @@ def _announce(cluster: Cluster, run_dir: Path, seconds: float) -> None:
     typer.echo(f"  controller     {cluster.controller}")
     typer.echo(f"  run directory  {run_dir}")
     typer.echo("sbatch, squeue, sinfo and the others find it as the last cluster that you started; from elsewhere, or beside other clusters:")
-    typer.echo(f"  export SLURM_CONF={run_dir}/slurm.conf")
-    typer.echo(f"To end it: understudy down --run-dir {run_dir}")
+    quoted = shlex.quote(str(run_dir))
+    typer.echo(f"  export SLURM_CONF={quoted}/slurm.conf")
+    typer.echo(f"To end it: understudy down --run-dir {quoted}")
 
 
 def _daemon_row(cluster: Cluster, name: str, process: Process | None) -> tuple[str, str, str, str]:

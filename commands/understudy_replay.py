@@ -58,7 +58,7 @@ def replay(
             code = replay_scenario(request)
         else:
             code = replay_trace(request)
-    except (ReplayError, ScenarioError, LaunchError, ConfigError) as error:
+    except (ReplayError, ScenarioError, LaunchError, ConfigError, OSError) as error:
         typer.echo(f"understudy replay: error: {error}", err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:

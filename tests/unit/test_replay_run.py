@@ -1,0 +1,55 @@
+"""What can be found out before a replay runs is found out then."""
+
+from pathlib import Path
+
+import pytest
+
+from understudy.commands import launch
+from understudy.commands.replay_run import ReplayError, ReplayRequest, replay
+
+
+@pytest.fixture
+def trace(tmp_path, monkeypatch):
+    def start(*_arguments, **_options):
+        raise AssertionError("a cluster was prepared")
+
+    monkeypatch.setattr(launch, "prepare", start)
+    path = tmp_path / "one.swf"
+    path.write_text("1 0 -1 10 1 -1 -1 1 20 -1 1 1 1 -1 1 -1 -1 -1\n")
+    return path
+
+
+def test_a_folder_that_cannot_be_written_is_named(trace):
+    with pytest.raises(ReplayError, match=r"--out .*/one.swf/run: Not a directory"):
+        replay(ReplayRequest(trace, trace / "run"))
+
+
+def test_answers_that_are_not_there_are_named(trace, tmp_path):
+    with pytest.raises(ReplayError, match=r"none.csv: No such file or directory$"):
+        replay(ReplayRequest(trace, tmp_path / "run", answers=tmp_path / "none.csv"))
+
+
+def test_answers_of_another_kind_are_named_once(trace, tmp_path):
+    with pytest.raises(ReplayError, match=r"^[^ ]*one.swf line 1: expected the header"):
+        replay(ReplayRequest(trace, tmp_path / "run", answers=trace))
+
+
+def test_a_break_that_is_no_time_is_refused(trace, tmp_path):
+    with pytest.raises(ReplayError, match="--break 'soon' is neither a time after the start"):
+        replay(ReplayRequest(trace, tmp_path / "run", pause_at="soon"))
+
+
+def test_a_break_that_nobody_could_end_is_refused(trace, tmp_path):
+    with pytest.raises(ReplayError, match="leave out --one-process"):
+        replay(ReplayRequest(trace, tmp_path / "run", pause_at="1d", one_process=True))
+
+
+def test_a_trace_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ReplayError, match=r"none.swf: No such file or directory$"):
+        replay(ReplayRequest(Path("none.swf"), tmp_path / "run"))
+
+
+def test_a_bad_line_is_named_with_the_file_once(trace, tmp_path):
+    trace.write_text("1 0\n")
+    with pytest.raises(ReplayError, match=r"^[^ ]*one.swf line 1: 2 columns where 18 are expected$"):
+        replay(ReplayRequest(trace, tmp_path / "run", strict=True))
