@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # 16,384), unless so many runs have to be used up one by one.
 _NARROW = 8192
 _MANY_RUNS = 20
+_HUGE = np.iinfo(np.int64).max
 
 
 def alike(nodes: int, count: int) -> int:
@@ -94,11 +95,11 @@ class Demand:
 
 @dataclass(slots=True, eq=False)
 class Candidates:
-    """Usable nodes in index order: their indices, the CPUs that each could give (all > 0), their weights, and which ones are required."""
+    """Usable nodes in index order: their indices, the CPUs that each could give (all > 0), their weights (None: all the same), which are required."""
 
     index: NDArray[np.intp]
     cpus: NDArray[np.int64]
-    weight: NDArray[np.int64]
+    weight: NDArray[np.int64] | None = None
     required: NDArray[np.bool_] | None = None
 
     def choose(self, demand: Demand, *, contiguous: bool = False) -> NDArray[np.intp] | None:
@@ -108,76 +109,80 @@ class Candidates:
         """
         if len(self.index) < demand.min_nodes or int(self.cpus.sum()) < demand.cpus:
             return None
-        keep: NDArray[np.bool_] | None = None
-        for smallest in [0, *np.unique(self.cpus).tolist()[1:]]:
-            if smallest:
-                if demand.max_nodes >= len(self.index):
-                    return None
-                keep = self.cpus >= smallest
-                if self.required is not None:
-                    keep |= self.required
-                if np.count_nonzero(keep) < demand.min_nodes or int(self.cpus[keep].sum()) < demand.cpus:
-                    return None
-            found = self._attempt(demand, keep, contiguous=contiguous)
+        found = self._attempt(demand, contiguous=contiguous)
+        if found is not None or demand.max_nodes >= len(self.index):
+            return found
+        for smallest in np.unique(self.cpus)[1:].tolist():
+            keep = self.cpus >= smallest
+            if self.required is not None:
+                keep |= self.required
+            if np.count_nonzero(keep) < demand.min_nodes or int(self.cpus[keep].sum()) < demand.cpus:
+                return None
+            where = np.flatnonzero(keep)
+            weight = None if self.weight is None else self.weight[where]
+            fewer = Candidates(self.index[where], self.cpus[where], weight, None if self.required is None else self.required[where])
+            found = fewer._attempt(demand, contiguous=contiguous)
             if found is not None:
-                return found
+                chosen: NDArray[np.intp] = where[found]
+                return chosen
         return None
 
-    def _attempt(self, demand: Demand, keep: NDArray[np.bool_] | None, *, contiguous: bool) -> NDArray[np.intp] | None:
-        where = np.arange(len(self.index)) if keep is None else np.flatnonzero(keep)
-        index, cpus, weight = self.index[where], self.cpus[where], self.weight[where]
-        breaks = np.diff(index) != 1
-        if not contiguous:
-            breaks |= np.diff(weight) != 0
-        starts = np.concatenate((np.zeros(1, dtype=np.intp), np.flatnonzero(breaks) + 1))
-        ends = np.append(starts[1:], len(index))
-        taken = np.zeros(len(index), dtype=np.bool_)
+    def _attempt(self, demand: Demand, *, contiguous: bool) -> NDArray[np.intp] | None:
+        index, cpus, required = self.index, self.cpus, self.required
+        breaks = index[1:] - index[:-1] != 1
+        if self.weight is not None and not contiguous:
+            breaks |= self.weight[1:] != self.weight[:-1]
+        behind = np.flatnonzero(breaks) + 1
+        starts, ends = np.zeros(len(behind) + 1, dtype=np.intp), np.empty(len(behind) + 1, dtype=np.intp)
+        starts[1:], ends[:-1], ends[-1] = behind, behind, len(index)
         picks: list[NDArray[np.intp]] = []
         need_cpus, need_nodes, nodes_left = demand.cpus, demand.wanted_nodes, demand.max_nodes
-        required = None
-        if self.required is not None:
-            required = self.required[where]
+        taken: NDArray[np.bool_] | None = None
+        if required is None:
+            runs = _Runs(np.add.reduceat(cpus, starts), ends - starts)
+        else:
             first = np.flatnonzero(required)
             if len(first) > nodes_left:
                 return None
             picks.append(first)
-            taken[first] = True
+            taken = required.copy()
             given = min(int(cpus[first].sum()), need_cpus - demand.reserve * max(need_nodes - len(first), 0))
             need_cpus, need_nodes, nodes_left = need_cpus - given, need_nodes - len(first), nodes_left - len(first)
-        run_cpus = np.add.reduceat(np.where(taken, 0, cpus), starts)
-        run_nodes = np.add.reduceat((~taken).astype(np.int64), starts)
-        run_weight = weight[starts]
-        run_required = np.zeros(len(starts), dtype=np.bool_) if required is None else np.logical_or.reduceat(required, starts)
-        open_runs = run_nodes > 0
-        while (need_cpus > 0 or need_nodes > 0) and nodes_left > 0 and open_runs.any():
-            r = _best_run(open_runs, run_cpus, run_nodes, run_weight, run_required, need_cpus, need_nodes, contiguous=contiguous)
+            in_runs = np.add.reduceat(np.where(taken, 0, cpus), starts)
+            runs = _Runs(in_runs, np.add.reduceat((~taken).astype(np.int64), starts), required=np.logical_or.reduceat(required, starts))
+        if self.weight is not None:
+            runs.weight = self.weight[starts]
+        while (need_cpus > 0 or need_nodes > 0) and nodes_left > 0:
+            r = runs.take_best(need_cpus, need_nodes, contiguous=contiguous)
+            if r is None:
+                break
             if r < 0:
                 return None
-            open_runs[r] = False
             order = np.arange(starts[r], ends[r])
-            if required is not None and run_required[r]:
-                pivot = starts[r] + int(np.argmax(required[order]))
-                order = np.concatenate((np.arange(pivot, ends[r]), np.arange(pivot - 1, starts[r] - 1, -1)))
-            order = order[~taken[order]]
+            if required is not None and taken is not None:
+                if runs.required is not None and runs.required[r]:
+                    pivot = starts[r] + int(np.argmax(required[order]))
+                    order = np.concatenate((np.arange(pivot, ends[r]), np.arange(pivot - 1, starts[r] - 1, -1)))
+                order = order[~taken[order]]
             in_run = cpus[order]
             if need_nodes <= 1 or nodes_left == 1:
                 big = in_run >= need_cpus
-                if big.any() and need_nodes <= 1:
-                    picks.append(order[[int(np.argmin(np.where(big, in_run, np.iinfo(np.int64).max)))]])
-                    need_cpus, need_nodes = 0, 0
+                if need_nodes <= 1 and big.any():
+                    picks.append(order[[int(np.argmin(np.where(big, in_run, _HUGE)))]])
                     break
                 if nodes_left == 1:
                     continue
-            enough = int(np.searchsorted(np.cumsum(in_run), need_cpus)) + 1
-            count = min(max(enough, need_nodes), len(order), nodes_left)
+            sums = in_run.cumsum()
+            count = min(max(int(sums.searchsorted(need_cpus)) + 1, need_nodes), len(order), nodes_left)
             picks.append(order[:count])
-            given = min(int(in_run[:count].sum()), need_cpus - demand.reserve * max(need_nodes - count, 0))
+            given = min(int(sums[count - 1]), need_cpus - demand.reserve * max(need_nodes - count, 0))
             need_cpus, need_nodes, nodes_left = need_cpus - given, need_nodes - count, nodes_left - count
-        found = np.concatenate(picks) if picks else np.zeros(0, dtype=np.intp)
+        if not picks:
+            return None
+        found = picks[0] if len(picks) == 1 else np.concatenate(picks)
         if len(found) < demand.min_nodes or int(cpus[found].sum()) < demand.cpus:
             return None
-        chosen: NDArray[np.intp] = where[found]
-        return chosen
+        return found
 
     def choose_in_order(self, order: NDArray[np.intp], demand: Demand) -> NDArray[np.intp] | None:
         """The first nodes in the given order of positions that satisfy the demand (least loaded first, biggest first)."""
@@ -191,29 +196,36 @@ class Candidates:
         return order[:count]
 
 
-def _best_run(
-    open_runs: NDArray[np.bool_],
-    cpus: NDArray[np.int64],
-    nodes: NDArray[np.int64],
-    weight: NDArray[np.int64],
-    required: NDArray[np.bool_],
-    need_cpus: int,
-    need_nodes: int,
-    *,
-    contiguous: bool,
-) -> int:
-    """The run to take from: one with required nodes, then of the lowest weight, then the tightest that suffices, then the largest."""
-    among = open_runs & required
-    if not among.any():
-        among = open_runs
-    if not contiguous:
-        among = among & (weight == weight[among].min())
-    enough = among & (cpus >= need_cpus) & (nodes >= need_nodes)
-    if enough.any():
-        return int(np.argmin(np.where(enough, cpus, np.iinfo(np.int64).max)))
-    if contiguous:
-        return -1
-    return int(np.argmax(np.where(among, cpus, -1)))
+@dataclass(slots=True, eq=False)
+class _Runs:
+    """What is left in each run of consecutive nodes; a run that has been taken has no nodes left."""
+
+    cpus: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    weight: NDArray[np.int64] | None = None
+    required: NDArray[np.bool_] | None = None
+
+    def take_best(self, need_cpus: int, need_nodes: int, *, contiguous: bool) -> int | None:
+        """One with required nodes, else of the lowest weight; of those the tightest that suffices, else the largest.
+
+        -1 if only one that suffices would do and none does, None if there are no nodes left.
+        """
+        among = self.nodes > 0
+        if not among.any():
+            return None
+        if self.required is not None and (wanted := among & self.required).any():
+            among = wanted
+        if self.weight is not None and not contiguous:
+            among &= self.weight == self.weight[among].min()
+        enough = among & (self.cpus >= need_cpus) & (self.nodes >= need_nodes)
+        if enough.any():
+            best = int(np.where(enough, self.cpus, _HUGE).argmin())
+        elif contiguous:
+            return -1
+        else:
+            best = int(np.where(among, self.cpus, -1).argmax())
+        self.nodes[best] = 0
+        return best
 
 
 def packed_tasks(tasks: int, room: NDArray[np.int64], least: int = 1) -> NDArray[np.int64]:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.selection import Choice
 
 
+_FEW = 16  # nodes up to which a loop is quicker than vectors
+
+
 class SelectConsTres(ChoosingSelector):
     """`parameters`: SelectTypeParameters in upper case, e.g. CR_CORE_MEMORY, CR_LLN. None of CR_*: as CR_CORE_MEMORY."""
 
@@ -38,6 +41,7 @@ class SelectConsTres(ChoosingSelector):
         self.least_loaded = "CR_LLN" in parameters
         self.one_task_per_core = "CR_ONE_TASK_PER_CORE" in parameters
         self.packs = "CR_PACK_NODES" in parameters
+        self._positions: tuple[int, NDArray[np.intp]] = (0, np.zeros(0, dtype=np.intp))  # of the last bitmap: many questions are about the same nodes
 
     # --- how much a node can give ----------------------------------------------------------------------------------------------
 
@@ -57,12 +61,12 @@ class SelectConsTres(ChoosingSelector):
 
     def _capacity(self, request: Request, unit: Any, usable_of_unit: Any, free_cpus: Any, free_memory: Any, memory: Any, tmp_disk: Any) -> Any:
         """CPUs for the job's tasks on a node, 0 if none: a multiple of CPUs per task. For numbers and for vectors."""
-        units = free_cpus // unit
+        units = free_cpus if isinstance(unit, int) and unit == 1 else free_cpus // unit
         have = free_memory if self.consumes_memory else memory
         per_cpu, per_node = request.memory_per_cpu_mb, request.memory_per_node_mb
         if per_cpu:
             units = np.minimum(units, have // per_cpu // unit)
-        usable = units * usable_of_unit
+        usable = units if isinstance(usable_of_unit, int) and usable_of_unit == 1 else units * usable_of_unit
         if request.cpus_per_task > 1:
             usable = usable // request.cpus_per_task * request.cpus_per_task
         if request.min_cpus_per_node:
@@ -90,22 +94,20 @@ class SelectConsTres(ChoosingSelector):
             if request.required & ~usable or usable.bit_count() < request.min_nodes:
                 return None
         by_load = self.least_loaded or request.least_loaded
-        if not usable & ~free.idle_nodes and not request.required and not request.contiguous and not by_load:
-            kind = table.kind_of(usable)
-            if kind is not None:
-                return self._choose_alike(request, usable, kind, asks_only=asks_only)
-        return self._choose_any_kind(request, usable, table, free, by_load=by_load)
+        kind = table.kind_of(usable)
+        if kind is not None and not usable & ~free.idle_nodes and not request.required and not request.contiguous and not by_load:
+            return self._choose_alike(request, usable, kind, asks_only=asks_only)
+        return self._choose_any_kind(request, usable, table, free, kind, by_load=by_load)
 
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
         if request.exclusive:
             nodes &= free.idle_nodes
             if nodes.bit_count() < request.min_nodes:
                 return False
-        if not nodes & ~free.idle_nodes and not request.required and not request.contiguous:
-            kind = table.kind_of(nodes)
-            if kind is not None:
-                return self._choose_alike(request, nodes, kind, asks_only=True) is not None
-        cpus = self._could_give(request, nodes, table, free)[1]
+        kind = table.kind_of(nodes)
+        if kind is not None and not nodes & ~free.idle_nodes and not request.required and not request.contiguous:
+            return self._choose_alike(request, nodes, kind, asks_only=True) is not None
+        cpus = self._could_give(request, nodes, table, free, kind)[1]
         return int(np.count_nonzero(cpus)) >= request.min_nodes and int(cpus.sum()) >= request.cpus
 
     def _choose_alike(self, request: Request, usable: int, kind: NodeKind, *, asks_only: bool) -> Choice | None:
@@ -126,38 +128,54 @@ class SelectConsTres(ChoosingSelector):
         return spread(chosen, max(request.tasks, count), room, least, evenly=request.exclusive and not self.packs)
 
     def _could_give(
-        self, request: Request, usable: int, table: NodeTable, free: Free
-    ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """The nodes as positions, and of each: CPUs for the job's tasks, CPUs of a unit that tasks may use, free CPUs."""
-        at = nodeset.positions_array(usable)
-        unit, usable_of_unit = self._per_unit(request, table.cpus[at], table.cores[at], table.sockets[at])
-        free_cpus = free.free_cpus[at]
-        cpus = self._capacity(request, unit, usable_of_unit, free_cpus, free.free_memory[at], table.memory[at], table.tmp_disk[at])
-        return at, cpus, usable_of_unit, free_cpus
+        self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind | None
+    ) -> tuple[NDArray[np.intp], NDArray[np.int64], Any]:
+        """The nodes as positions, the CPUs that each has for the job's tasks, and those of a unit of allocation (one number if all are of a kind)."""
+        if usable == self._positions[0]:
+            at = self._positions[1]
+        else:
+            at = nodeset.positions_array(usable)
+            self._positions = (usable, at)
+        if kind is not None:
+            unit, usable_of_unit = self._per_unit(request, kind.cpus, kind.cores, kind.sockets)
+        else:
+            unit, usable_of_unit = self._per_unit(request, table.cpus[at], table.cores[at], table.sockets[at])
+        free_memory = memory = tmp_disk = None
+        if request.memory_per_cpu_mb or request.memory_per_node_mb or self.consumes_memory:
+            free_memory, memory = free.free_memory[at], table.memory[at]
+        if request.tmp_disk_mb:
+            tmp_disk = table.tmp_disk[at]
+        return at, self._capacity(request, unit, usable_of_unit, free.free_cpus[at], free_memory, memory, tmp_disk), usable_of_unit
 
-    def _choose_any_kind(self, request: Request, usable: int, table: NodeTable, free: Free, *, by_load: bool) -> Choice | None:
-        at, cpus, usable_of_unit, free_cpus = self._could_give(request, usable, table, free)
-        some = cpus > 0
-        if not some.all():
-            at, cpus, usable_of_unit, free_cpus = at[some], cpus[some], usable_of_unit[some], free_cpus[some]
-        if len(at) < request.min_nodes:
+    def _choose_any_kind(self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind | None, *, by_load: bool) -> Choice | None:
+        at, cpus, usable_of_unit = self._could_give(request, usable, table, free, kind)
+        having = np.flatnonzero(cpus)
+        if len(having) < request.min_nodes:
+            return None
+        if len(having) < len(at):
+            at, cpus = at[having], cpus[having]
+            if kind is None:
+                usable_of_unit = usable_of_unit[having]
+        if int(cpus.sum()) < request.cpus:
             return None
         required = None
         if request.required:
             required = nodeset.to_flags(request.required, len(table.nodes))[at]
             if np.count_nonzero(required) < request.required.bit_count():
                 return None
-        reserve = max(int(usable_of_unit.min()), request.cpus_per_task)
+        reserve = max(int(usable_of_unit if kind is not None else usable_of_unit.min()), request.cpus_per_task)
         wanted = request.min_nodes if request.contiguous else request.wanted_nodes
         demand = Demand(request.cpus, request.min_nodes, wanted, request.max_nodes, reserve)
-        candidates = Candidates(at, cpus, table.weight[at], required)
         if by_load:
-            chosen = candidates.choose_in_order(np.lexsort((at, -free_cpus, candidates.weight)), demand)
+            candidates = Candidates(at, cpus, table.weight[at], required)
+            chosen = candidates.choose_in_order(np.lexsort((at, -free.free_cpus[at], table.weight[at])), demand)
         else:
-            chosen = candidates.choose(demand, contiguous=request.contiguous)
+            chosen = Candidates(at, cpus, None if kind is not None else table.weight[at], required).choose(demand, contiguous=request.contiguous)
         if chosen is None:
             return None
         tasks = max(request.tasks, len(chosen))
+        if len(chosen) == 1:
+            return [(1 << int(at[chosen[0]]), min(tasks, int(cpus[chosen[0]]) // request.cpus_per_task))]
         room = cpus[chosen] // request.cpus_per_task
         if request.exclusive and not self.packs:
             on_each = even_tasks(tasks, room)
@@ -213,4 +231,9 @@ class SelectConsTres(ChoosingSelector):
 
 def _grouped(at: NDArray[np.intp], tasks: NDArray[np.int64]) -> Choice:
     """Nodes with the same number of tasks as one entry."""
+    if len(at) <= _FEW:
+        alike: dict[int, int] = {}
+        for node, each in zip(at.tolist(), tasks.tolist(), strict=True):
+            alike[each] = alike.get(each, 0) | 1 << node
+        return [(alike[each], each) for each in sorted(alike, reverse=True)]
     return [(nodeset.from_array(at[tasks == each]), each) for each in sorted(set(tasks.tolist()), reverse=True)]
