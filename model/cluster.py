@@ -45,6 +45,9 @@ class Cluster:
     controller_unix: str = ""  # second listener of the controller, for daemons and commands on the same host
     agent: str = ""
     clock: str = ""
+    accounting: str = ""  # of the accounting daemon; "": there is none
+    accounting_unix: str = ""
+    accounting_url: str = ""  # SQLAlchemy's, of its database; "": SQLite in the run directory
     key_file: str = ""
     nodeds: list[NodeDaemon] = field(default_factory=list)
     participants: list[str] = field(default_factory=list)  # for whom virtual time waits before it begins

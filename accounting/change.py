@@ -1,0 +1,105 @@
+"""The door of all changes: who may make which, and the function that makes it.
+
+Place: the core of the accounting daemon, pure. `change` gives back a new ledger, the answer, and the transactions; the ledger given stays as it is.
+Follows: sacctmgr(1).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from understudy.accounting import change_accounts, change_clusters, change_coordinators, change_qos, change_users
+from understudy.accounting.ledger import Draft
+from understudy.model.associations import NO_ADMIN
+from understudy.model.errors import SlurmError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.accounting.ledger import Ledger, Transaction
+    from understudy.protocol.messages import AccountingChange, AccountingChanged
+
+ACCESS_DENIED: Final = 2002
+
+
+class Actor(NamedTuple):
+    """Who asks. `is_superuser`: root, or the user who runs the cluster."""
+
+    name: str
+    is_superuser: bool
+
+
+class Changed(NamedTuple):
+    """The ledger after the change, what to answer, and what goes on record."""
+
+    ledger: Ledger
+    answer: AccountingChanged
+    transactions: list[Transaction]
+
+
+_CHANGES: Final[dict[tuple[str, str], Callable[[Draft, AccountingChange], AccountingChanged]]] = {
+    ("add", "cluster"): change_clusters.add,
+    ("modify", "cluster"): change_clusters.modify,
+    ("delete", "cluster"): change_clusters.delete,
+    ("add", "account"): change_accounts.add,
+    ("modify", "account"): change_accounts.modify,
+    ("delete", "account"): change_accounts.delete,
+    ("add", "user"): change_users.add,
+    ("modify", "user"): change_users.modify,
+    ("delete", "user"): change_users.delete,
+    ("add", "qos"): change_qos.add,
+    ("modify", "qos"): change_qos.modify,
+    ("delete", "qos"): change_qos.delete,
+    ("add", "coordinator"): change_coordinators.add,
+    ("delete", "coordinator"): change_coordinators.delete,
+}
+
+
+def change(ledger: Ledger, message: AccountingChange, actor: Actor, now: int) -> Changed:
+    """Carry out a request on a copy of the ledger.
+
+    Raises:
+        SlurmError: not allowed, or not understood.
+    """
+    function = _CHANGES.get((message.action, message.entity))
+    if function is None:
+        raise SlurmError(-1, f"accounting cannot {message.action} {message.entity}")
+    if not is_admin(ledger, actor) and not _may_coordinate(ledger, message, actor):
+        raise SlurmError(ACCESS_DENIED)
+    draft = Draft(ledger, actor.name, now)
+    answer = function(draft, message)
+    return Changed(draft.ledger, answer, draft.transactions)
+
+
+def is_admin(ledger: Ledger, actor: Actor) -> bool:
+    """Administrators and operators of accounting, and the superuser."""
+    user = ledger.users.get(actor.name)
+    return actor.is_superuser or (user is not None and user.admin_level != NO_ADMIN)
+
+
+def _may_coordinate(ledger: Ledger, message: AccountingChange, actor: Actor) -> bool:
+    """Whether all accounts of the request are the actor's to coordinate: users' associations with them, and accounts below them."""
+    user = ledger.users.get(actor.name)
+    if user is None or not user.coordinates or message.entity not in {"user", "account"}:
+        return False
+    concerned = [*message.where.get("accounts", []), *message.set.get("accounts", [])]
+    if message.entity == "account":
+        concerned += [message.set["parent"]] if "parent" in message.set else []
+        concerned += message.where.get("names", []) if message.action != "add" else []
+    if "admin_level" in message.set or not concerned:
+        return False
+    return all(_is_below(ledger, account, user.coordinates) for account in concerned)
+
+
+def _is_below(ledger: Ledger, account: str, tops: tuple[str, ...]) -> bool:
+    for each in ledger.associations.values():
+        if each.account != account or each.user:
+            continue
+        place = each
+        while place.account not in tops:
+            above = ledger.associations.get(place.parent_id)
+            if above is None:
+                return False
+            place = above
+        return True
+    return False

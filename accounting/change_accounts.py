@@ -1,0 +1,162 @@
+"""Accounts: added to the clusters' trees, changed, moved, deleted with all below them.
+
+Place: the core of the accounting daemon, pure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from understudy.accounting import conditions
+from understudy.accounting.answers import name_of
+from understudy.accounting.fields import association_changes
+from understudy.accounting.ledger import Account, info_text
+from understudy.accounting.limits import change_limits
+from understudy.accounting.tree import Tree, place_in_front
+from understudy.model.associations import ROOT, Association
+from understudy.model.errors import SlurmError
+from understudy.protocol.messages import AccountingChanged
+
+if TYPE_CHECKING:
+    from understudy.accounting.ledger import Draft, Ledger
+    from understudy.protocol.messages import AccountingChange
+
+_OWN = frozenset(("description", "organization", "parent"))
+_OF_ASSOCIATIONS = ("clusters", "parents", "qos", "default_qos")
+
+
+def clusters_meant(ledger: Ledger, message: AccountingChange) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """The clusters on which to add something, all if none is named; and the names that are none."""
+    wanted = message.where.get("clusters") or sorted(ledger.clusters)
+    return [name for name in wanted if name in ledger.clusters], [("no_cluster", [name]) for name in wanted if name not in ledger.clusters]
+
+
+def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
+    """New accounts, and places for them in the clusters' trees."""
+    ledger, now = draft.ledger, draft.now
+    values = dict(message.set)
+    parent = values.pop("parent", ROOT)
+    description, organization = values.pop("description", ""), values.pop("organization", "")
+    clusters, problems = clusters_meant(ledger, message)
+    if problems:
+        return AccountingChanged(problems=problems)
+    parents = {}
+    for cluster in clusters:
+        above = ledger.association(cluster, parent)
+        if above is None:
+            problems.append(("no_parent", [parent, cluster]))
+        else:
+            parents[cluster] = above
+    if not parents:
+        return AccountingChanged(problems=problems)
+    added, placed = [], []
+    for name in message.names:
+        if name not in ledger.accounts:
+            ledger.accounts[name] = Account(name, description or name, organization or (name if parent == ROOT else parent), now, now)
+            draft.note("Add Accounts", name, info_text({"description": description or name}))
+            added.append(name)
+        for cluster, above in parents.items():
+            if ledger.association(cluster, name) is None:
+                new = Association(draft.number("associations"), cluster, name, parent_id=above.id, creation_time=now)
+                placed.append(draft.change_association(new, association_changes(ledger, values, new)))
+                draft.note("Add Associations", f"id_assoc={new.id}", info_text({"acct": name, "parent_acct": parent, **values}), cluster)
+    place_in_front(draft, placed)
+    tree = Tree(ledger)
+    return AccountingChanged(added, [name_of(tree, each) for each in placed], problems=problems)
+
+
+def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
+    """Change accounts' descriptions, limits and places."""
+    ledger = draft.ledger
+    tree = Tree(ledger)
+    where = message.where
+    own: dict[str, Any] = {name: message.set[name] for name in ("description", "organization") if name in message.set}
+    limits = {name: value for name, value in message.set.items() if name not in _OWN}
+    names = []
+    if own:
+        for account in conditions.accounts(ledger, tree, where):
+            ledger.accounts[account.name] = msgspec.structs.replace(account, mod_time=draft.now, **own)
+            names.append(account.name)
+        if names:
+            draft.note("Modify Accounts", " || ".join(f"(name='{name}')" for name in names), info_text(own))
+    if not limits and "parent" not in message.set:
+        return AccountingChanged(names)
+    chosen = _associations(ledger, tree, where)
+    answer = change_limits(draft, tree, chosen, limits)
+    if answer.problems or "parent" not in message.set:
+        return AccountingChanged(names, answer.associations, problems=answer.problems)
+    listed = {name_of(tree, each): None for each in chosen} | dict.fromkeys(answer.associations)
+    for association in chosen:
+        _move(draft, ledger.associations[association.id], message.set["parent"])
+    return AccountingChanged(names, list(listed), problems=answer.problems)
+
+
+def _associations(ledger: Ledger, tree: Tree, where: dict[str, list[str]]) -> list[Association]:
+    """The places in the trees of the accounts that are meant."""
+    named = dict(where)
+    if where.get("names"):
+        named["accounts"] = where["names"]
+    found = [each for each in conditions.associations(tree, named) if not each.user]
+    if where.get("descriptions") or where.get("organizations"):
+        accounts = {each.name for each in conditions.accounts(ledger, tree, where)}
+        found = [each for each in found if each.account in accounts]
+    return found
+
+
+def _move(draft: Draft, association: Association, parent: str) -> None:
+    """Put an account, and all below it, below another one. If that one is below it now, that one first takes its place."""
+    ledger = draft.ledger
+    above = ledger.association(association.cluster, parent)
+    if above is None or above.id == association.id or not association.parent_id:
+        raise SlurmError(2046)
+    if above.id == association.parent_id:
+        return
+    if Tree(ledger).is_below(above, association):
+        above = draft.change_association(above, {"parent_id": association.parent_id})
+        place_in_front(draft, [above])
+    moved = draft.change_association(association, {"parent_id": above.id})
+    place_in_front(draft, [moved])
+    draft.note("Modify Associations", f"(id_assoc={association.id})", info_text({"parent_acct": parent}), association.cluster)
+
+
+def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
+    """Take accounts away, with all associations below them; on some clusters only, or everywhere."""
+    ledger = draft.ledger
+    tree = Tree(ledger)
+    where = message.where
+    only_places = any(where.get(name) for name in _OF_ASSOCIATIONS)
+    names = [each.name for each in conditions.accounts(ledger, tree, where)]
+    if ROOT in names:
+        return AccountingChanged(problems=[("root", [])])
+    tops = [each for each in _associations(ledger, tree, {**where, "names": names}) if names]
+    gone: dict[int, Association] = {}
+    for top in tops:
+        gone[top.id] = top
+        gone.update({each.id: each for each in tree.below(top)})
+    problems = [("default_account", [each.cluster, each.account, each.user]) for each in gone.values() if _is_needed(ledger, each, gone)]
+    if problems:
+        return AccountingChanged(problems=problems)
+    for number in gone:
+        del ledger.associations[number]
+    if only_places:
+        if tops:
+            draft.note("Remove Associations", " || ".join(f"id_assoc={each.id}" for each in tops))
+        return AccountingChanged([], [name_of(tree, each) for each in tops])
+    for name in names:
+        del ledger.accounts[name]
+        for user in list(ledger.users.values()):
+            if name in user.coordinates:
+                ledger.users[user.name] = msgspec.structs.replace(user, coordinates=tuple(each for each in user.coordinates if each != name))
+    if names:
+        draft.note("Remove Account Coords", " || ".join(f"(acct='{name}')" for name in names))
+        draft.note("Remove Accounts", " || ".join(f"name='{name}'" for name in names))
+    return AccountingChanged(names)
+
+
+def _is_needed(ledger: Ledger, association: Association, gone: dict[int, Any]) -> bool:
+    """Whether it is the default of a user who would keep others on the cluster."""
+    if not association.user or not association.is_default:
+        return False
+    return any(each.user == association.user and each.cluster == association.cluster and each.id not in gone for each in ledger.associations.values())

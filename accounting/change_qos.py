@@ -1,0 +1,71 @@
+"""Qualities of service: added, changed, deleted.
+
+Place: the core of the accounting daemon, pure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from understudy.accounting import conditions
+from understudy.accounting.fields import qos_changes
+from understudy.accounting.ledger import info_text
+from understudy.model.qos import Qos
+from understudy.protocol.messages import AccountingChanged
+
+if TYPE_CHECKING:
+    from understudy.accounting.ledger import Draft
+    from understudy.protocol.messages import AccountingChange
+
+
+def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
+    """New ones. A description that is not given is the (last) name."""
+    ledger, now = draft.ledger, draft.now
+    added: list[str] = []
+    values = {"description": message.names[-1] if message.names else "", **message.set}
+    for name in message.names:
+        if ledger.qos_named(name) is None:
+            new = Qos(0, name, creation_time=now, mod_time=now)
+            new = msgspec.structs.replace(new, id=draft.number("qos"), **qos_changes(ledger, values, new))
+            ledger.qos[new.id] = new
+            draft.note("Add QOS", name, info_text(values))
+            added.append(name)
+    return AccountingChanged(added)
+
+
+def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
+    """Change all that meet the conditions."""
+    ledger = draft.ledger
+    chosen = conditions.qualities(ledger, message.where)
+    for qos in chosen:
+        ledger.qos[qos.id] = msgspec.structs.replace(qos, mod_time=draft.now, **qos_changes(ledger, message.set, qos))
+    if chosen:
+        draft.note("Modify QOS", " || ".join(f"name='{each.name}'" for each in chosen), info_text(message.set))
+    return AccountingChanged([each.name for each in chosen])
+
+
+def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
+    """Forget some; nobody may use or preempt them from here on."""
+    ledger = draft.ledger
+    chosen = conditions.qualities(ledger, message.where)
+    names = {each.name for each in chosen}
+    for qos in chosen:
+        del ledger.qos[qos.id]
+    for other in list(ledger.qos.values()):
+        if names.intersection(other.preempt):
+            ledger.qos[other.id] = msgspec.structs.replace(other, preempt=tuple(name for name in other.preempt if name not in names))
+    for association in list(ledger.associations.values()):
+        changes: dict[str, object] = {}
+        if association.qos is not None and names.intersection(association.qos):
+            changes["qos"] = tuple(name for name in association.qos if name not in names)
+        if any(each[1:] in names for each in association.delta_qos):
+            changes["delta_qos"] = tuple(each for each in association.delta_qos if each[1:] not in names)
+        if association.default_qos in names:
+            changes["default_qos"] = None
+        if changes:
+            draft.change_association(association, changes)
+    if chosen:
+        draft.note("Remove QOS", " || ".join(f"name='{each.name}'" for each in chosen))
+    return AccountingChanged([each.name for each in chosen])

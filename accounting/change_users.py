@@ -1,0 +1,213 @@
+"""Users: added to accounts, changed, taken away from accounts or altogether.
+
+Place: the core of the accounting daemon, pure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from understudy.accounting import conditions
+from understudy.accounting.answers import name_of
+from understudy.accounting.change_accounts import clusters_meant
+from understudy.accounting.fields import association_changes
+from understudy.accounting.ledger import info_text
+from understudy.accounting.limits import change_limits
+from understudy.accounting.tree import Tree, place_in_front
+from understudy.model.associations import ADMINISTRATOR, NO_ADMIN, OPERATOR, AccountingUser, Association, Wckey
+from understudy.model.errors import SlurmError
+from understudy.protocol.messages import AccountingChanged
+
+if TYPE_CHECKING:
+    from understudy.accounting.ledger import Draft, Ledger
+    from understudy.protocol.messages import AccountingChange
+
+_OWN = frozenset(["accounts", "partitions", "wckeys", "default_account", "default_wckey", "admin_level", "new_name"])
+_OF_ASSOCIATIONS = ("clusters", "accounts", "partitions")
+ADMIN_LEVELS = (NO_ADMIN, OPERATOR, ADMINISTRATOR)
+
+
+def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
+    """New users, and associations of users with accounts. A user's first account on a cluster is the default unless another is named."""
+    ledger, now = draft.ledger, draft.now
+    values = message.set
+    limits = {name: value for name, value in values.items() if name not in _OWN}
+    default = values.get("default_account", "")
+    accounts = list(dict.fromkeys([*values.get("accounts", []), *([default] if default else [])]))
+    clusters, problems = clusters_meant(ledger, message)
+    if problems:
+        return AccountingChanged(problems=problems)
+    known = [name for name in accounts if name in ledger.accounts]
+    problems = [("no_account", [name]) for name in accounts if name not in ledger.accounts]
+    missing = {(account, cluster): None for account in known for cluster in clusters if ledger.association(cluster, account) is None}
+    problems += [("no_account_on_cluster", list(each)) for each in missing]
+    placed: list[Association] = []
+    for user in message.names:
+        for account in known:
+            for cluster in clusters:
+                above = ledger.association(cluster, account)
+                if above is None:
+                    continue
+                for partition in values.get("partitions") or [""]:
+                    if ledger.association(cluster, account, user, partition) is not None:
+                        continue
+                    new = Association(draft.number("associations"), cluster, account, user, partition, above.id, creation_time=now)
+                    placed.append(draft.change_association(new, association_changes(ledger, limits, new)))
+    keys = _add_keys(draft, message, clusters)
+    if not placed and not keys:
+        return AccountingChanged(problems=problems)
+    level = values.get("admin_level", NO_ADMIN)
+    if level not in ADMIN_LEVELS:
+        raise SlurmError(-1, f"Invalid value for AdminLevel ({level})")
+    added = []
+    for user in message.names:
+        if user not in ledger.users:
+            ledger.users[user] = AccountingUser(user, level, creation_time=now, mod_time=now)
+            draft.note("Add Users", user, f"admin_level={ADMIN_LEVELS.index(level) + 1}")
+            added.append(user)
+        if values.get("default_wckey"):
+            ledger.users[user] = msgspec.structs.replace(ledger.users[user], default_wckey=values["default_wckey"])
+        elif keys and not ledger.users[user].default_wckey:
+            ledger.users[user] = msgspec.structs.replace(ledger.users[user], default_wckey=values["wckeys"][0])
+    place_in_front(draft, placed)
+    for association in placed:
+        draft.note("Add Associations", f"id_assoc={association.id}", info_text({"acct": association.account, "user": association.user, **limits}))
+    for key in keys:
+        draft.note("Add WCKeys", f"id_wckey={key.id}", info_text({"user": key.user, "wckey_name": key.name}), key.cluster)
+    for user in message.names:
+        for cluster in clusters:
+            _settle_default(draft, user, cluster, default)
+    tree = Tree(ledger)
+    return AccountingChanged(
+        added, [name_of(tree, ledger.associations[each.id]) for each in placed], [(each.user, each.name, each.cluster) for each in keys], problems
+    )
+
+
+def _add_keys(draft: Draft, message: AccountingChange, clusters: list[str]) -> list[Wckey]:
+    """WCKeys that the request names and the users do not have yet."""
+    ledger = draft.ledger
+    default = message.set.get("default_wckey", "")
+    names = list(dict.fromkeys([*message.set.get("wckeys", []), *([default] if default else [])]))
+    known = {(each.user, each.name, each.cluster) for each in ledger.wckeys.values()}
+    new = []
+    for user in message.names:
+        for name in names:
+            for cluster in clusters:
+                if (user, name, cluster) not in known:
+                    key = Wckey(draft.number("wckeys"), name, cluster, user, is_default=name == (default or names[0]), creation_time=draft.now)
+                    ledger.wckeys[key.id] = key
+                    new.append(key)
+    return new
+
+
+def _settle_default(draft: Draft, user: str, cluster: str, wanted: str) -> None:
+    """Mark the wanted account, or if the user has no default yet, the first one."""
+    own = sorted((each for each in draft.ledger.associations.values() if each.user == user and each.cluster == cluster), key=lambda each: each.id)
+    marked = [each for each in own if each.is_default]
+    target = wanted or (marked[0].account if marked else own[0].account if own else "")
+    for each in own:
+        is_default = each.account == target
+        if each.is_default != is_default:
+            draft.change_association(each, {"is_default": is_default})
+
+
+def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
+    """Change users: their levels, default accounts and names; and their associations' limits."""
+    ledger = draft.ledger
+    tree = Tree(ledger)
+    where = message.where
+    own = {name: value for name, value in message.set.items() if name in _OWN}
+    limits = {name: value for name, value in message.set.items() if name not in _OWN}
+    chosen = conditions.users(ledger, tree, where)
+    answer = AccountingChanged()
+    if limits:
+        users = {each.name for each in chosen}
+        theirs = [each for each in conditions.associations(tree, where) if each.user in users]
+        answer = change_limits(draft, tree, theirs, limits)
+        if answer.problems:
+            return answer
+    names, problems = _modify_users(draft, chosen, own, where) if own else ([], [])
+    return AccountingChanged(names, answer.associations, problems=problems)
+
+
+def _modify_users(
+    draft: Draft, chosen: list[AccountingUser], own: dict[str, str], where: dict[str, list[str]]
+) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    ledger = draft.ledger
+    changes: dict[str, str] = {}
+    if "admin_level" in own:
+        if own["admin_level"] not in ADMIN_LEVELS:
+            raise SlurmError(-1, f"Invalid value for AdminLevel ({own['admin_level']})")
+        changes["admin_level"] = own["admin_level"]
+    if "default_wckey" in own:
+        changes["default_wckey"] = own["default_wckey"]
+    changed: dict[str, None] = {}
+    problems: list[tuple[str, list[str]]] = []
+    account = own.get("default_account", "")
+    for user in chosen:
+        if changes:
+            ledger.users[user.name] = msgspec.structs.replace(ledger.users[user.name], mod_time=draft.now, **changes)
+            changed[user.name] = None
+        if account:
+            clusters = sorted(
+                {each.cluster for each in ledger.associations.values() if each.user == user.name} & set(where.get("clusters") or ledger.clusters)
+            )
+            for cluster in clusters:
+                if ledger.association(cluster, account, user.name) is None and not _has_partition(ledger, cluster, account, user.name):
+                    problems.append(("not_in_account", [user.name, cluster, account]))
+                else:
+                    _settle_default(draft, user.name, cluster, account)
+                    changed[user.name] = None
+        if own.get("new_name"):
+            _rename(draft, user.name, own["new_name"])
+            changed[user.name] = None
+    if changed and (changes or "new_name" in own):
+        draft.note(
+            "Modify Users", " || ".join(f"(name='{name}')" for name in changed), info_text({k: v for k, v in own.items() if k != "default_account"})
+        )
+    if changed and account:
+        draft.note("Modify Associations", " || ".join(f"(user='{name}')" for name in changed), info_text({"acct": account, "is_def": 1}))
+    return list(changed), problems
+
+
+def _has_partition(ledger: Ledger, cluster: str, account: str, user: str) -> bool:
+    return any((each.cluster, each.account, each.user) == (cluster, account, user) for each in ledger.associations.values())
+
+
+def _rename(draft: Draft, old: str, new: str) -> None:
+    ledger = draft.ledger
+    if new in ledger.users:
+        raise SlurmError(-1, f"user {new} exists already")
+    ledger.users[new] = msgspec.structs.replace(ledger.users.pop(old), name=new, mod_time=draft.now)
+    for association in [each for each in ledger.associations.values() if each.user == old]:
+        draft.change_association(association, {"user": new})
+    for key in [each for each in ledger.wckeys.values() if each.user == old]:
+        ledger.wckeys[key.id] = msgspec.structs.replace(key, user=new)
+
+
+def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
+    """Take users away from accounts where these, clusters or partitions are named; else altogether."""
+    ledger = draft.ledger
+    tree = Tree(ledger)
+    where = message.where
+    chosen = conditions.users(ledger, tree, where)
+    names = {each.name for each in chosen}
+    if any(where.get(name) for name in _OF_ASSOCIATIONS):
+        gone = [each for each in conditions.associations(tree, where) if each.user in names]
+        for each in gone:
+            del ledger.associations[each.id]
+        if gone:
+            draft.note("Remove Associations", " || ".join(f"id_assoc={each.id}" for each in gone))
+        return AccountingChanged([], [name_of(tree, each) for each in gone])
+    for user in chosen:
+        del ledger.users[user.name]
+    for number in [each.id for each in ledger.associations.values() if each.user in names]:
+        del ledger.associations[number]
+    for number in [each.id for each in ledger.wckeys.values() if each.user in names]:
+        del ledger.wckeys[number]
+    if chosen:
+        draft.note("Remove Account Coords", " || ".join(f"(user='{each.name}')" for each in chosen))
+        draft.note("Remove Users", " || ".join(f"name='{each.name}'" for each in chosen))
+    return AccountingChanged([each.name for each in chosen])

@@ -1,0 +1,181 @@
+"""The accounting daemon's core: requests in, answers and news for controllers out.
+
+Place: between the edge (main.py) and the ledger and store. It knows no messenger. `number` counts the states of the ledger: controllers are told what
+has changed from one to the next, and ask for the whole if they have missed one.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from understudy.accounting.change import ACCESS_DENIED, Actor, change
+from understudy.accounting.change_clusters import register
+from understudy.accounting.ledger import Draft, Ledger, first_ledger
+from understudy.accounting.queries import run_query
+from understudy.accounting.rollup import hour_of
+from understudy.accounting.usage import roll_up
+from understudy.model.errors import SlurmError
+from understudy.protocol.messages import (
+    AccountingChange,
+    AccountingQuery,
+    AccountingRecords,
+    Associations,
+    AssociationsChanged,
+    GetAssociations,
+    Message,
+    Ok,
+    Ping,
+    Rows,
+    Shutdown,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.accounting.ledger import Transaction
+    from understudy.accounting.store import Store
+
+log = logging.getLogger("understudy.accounting")
+UNEXPECTED_MESSAGE: Final = 1000
+
+
+class Sender(NamedTuple):
+    """Who asks, authenticated."""
+
+    name: str
+    user_id: int
+    is_daemon: bool
+
+
+class Accounting:
+    """The state of the daemon."""
+
+    def __init__(
+        self, store: Store, *, now: Callable[[], float], superusers: frozenset[int], user_name: Callable[[int], str], stop: Callable[[], None]
+    ) -> None:
+        """Load what is in the store.
+
+        Args:
+            store: the open database.
+            now: tells the cluster's time.
+            superusers: user ids who may do everything: root's, and that of who runs the cluster.
+            user_name: gives names to user ids.
+            stop: ends the daemon.
+        """
+        self.store, self._now, self._superusers, self._user_name, self._stop = store, now, superusers, user_name, stop
+        self.number = 1
+        self.controllers: dict[str, str] = {}  # cluster: the peer that is its controller
+        loaded = store.load()
+        self.ledger = loaded if loaded is not None else first_ledger(int(now()))
+        if loaded is None:
+            store.save(Ledger(), self.ledger, [])
+
+    def handle(self, message: Message, sender: Sender) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
+        """The answer, and what the controllers of clusters have to be told before it is given.
+
+        Raises:
+            SlurmError: refused.
+        """
+        match message:
+            case AccountingQuery():
+                return self._query(message), []
+            case AccountingChange():
+                return self._change(message, sender)
+            case AccountingRecords():
+                self._require_daemon(sender)
+                self._add_records(message)
+                return Ok(), []
+            case GetAssociations():
+                self._require_daemon(sender)
+                return self._register(message, sender), []
+            case Ping():
+                return Ok(), []
+            case Shutdown():
+                if sender.user_id not in self._superusers:
+                    raise SlurmError(ACCESS_DENIED)
+                self._stop()
+                return Ok(), []
+        raise SlurmError(UNEXPECTED_MESSAGE, f"accounting does not take {type(message).__name__}")
+
+    @staticmethod
+    def _require_daemon(sender: Sender) -> None:
+        if not sender.is_daemon:
+            raise SlurmError(ACCESS_DENIED)
+
+    def _query(self, query: AccountingQuery) -> Rows:
+        now = self._now()
+        if query.table == "usage":
+            for cluster in self.ledger.clusters:
+                roll_up(self.store, self.ledger, cluster, now)
+        return Rows(run_query(self.ledger, self.store, query), now)
+
+    def _change(self, message: AccountingChange, sender: Sender) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
+        actor = Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)
+        changed = change(self.ledger, message, actor, int(self._now()))
+        if not message.commit:
+            return changed.answer, []
+        return changed.answer, self._commit(changed.ledger, changed.transactions)
+
+    def _commit(self, after: Ledger, transactions: list[Transaction]) -> list[tuple[str, AssociationsChanged]]:
+        """Save and take over a changed ledger; what controllers have to be told."""
+        before = self.ledger
+        if before == after:
+            return []
+        self.store.save(before, after, transactions)
+        self.ledger = after
+        self.number += 1
+        return [(peer, news(before, after, cluster, self.number)) for cluster, peer in self.controllers.items() if cluster in after.clusters]
+
+    def _register(self, message: GetAssociations, sender: Sender) -> Associations:
+        draft = Draft(self.ledger, self._user_name(sender.user_id), int(self._now()))
+        register(draft, message)
+        self._commit(draft.ledger, draft.transactions)
+        self.controllers[message.cluster] = sender.name
+        log.info("cluster %s: controller at %s:%d", message.cluster, message.host, message.port)
+        ledger = self.ledger
+        return Associations(
+            message.cluster,
+            self.number,
+            [each for each in ledger.associations.values() if each.cluster == message.cluster],
+            list(ledger.qos.values()),
+            list(ledger.users.values()),
+            [each for each in ledger.wckeys.values() if each.cluster == message.cluster],
+            list(ledger.tres.values()),
+        )
+
+    def _add_records(self, message: AccountingRecords) -> None:
+        earliest = self.store.add_records(message.cluster, message.records)
+        if earliest is None:
+            return
+        rolled = self.store.rolled_until(message.cluster)
+        if rolled is not None and earliest < rolled:
+            self.store.set_rolled_until(message.cluster, hour_of(earliest))
+
+    def roll_up(self) -> None:
+        """Add up what has not been, for all clusters."""
+        for cluster in self.ledger.clusters:
+            roll_up(self.store, self.ledger, cluster, self._now())
+
+
+def news(before: Ledger, after: Ledger, cluster: str, number: int) -> AssociationsChanged:
+    """What one cluster's controller has to know of a change."""
+    old = {key: each for key, each in before.associations.items() if each.cluster == cluster}
+    new = {key: each for key, each in after.associations.items() if each.cluster == cluster}
+    names = {qos.name for qos in after.qos.values()}
+    return AssociationsChanged(
+        cluster,
+        number,
+        _changed(old, new),
+        [key for key in old if key not in new],
+        _changed(before.qos, after.qos),
+        [qos.name for qos in before.qos.values() if qos.name not in names],
+        _changed(before.users, after.users),
+        [name for name in before.users if name not in after.users],
+        None if before.wckeys == after.wckeys else [each for each in after.wckeys.values() if each.cluster == cluster],
+        _changed(before.tres, after.tres),
+    )
+
+
+def _changed(old: dict[Any, Any], new: dict[Any, Any]) -> list[Any]:
+    return [each for key, each in new.items() if old.get(key) is not each]

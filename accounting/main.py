@@ -1,0 +1,132 @@
+"""The accounting daemon: opens the database, answers requests, tells controllers what has changed, adds up usage every hour.
+
+Place: the top of accounting, its edge. The database is RUN_DIR/accounting/accounting.sqlite unless cluster.json names another by URL. Work on it holds
+virtual time. An answer to a change waits until the controllers concerned have taken it over, so that a job submitted after it is judged by it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pwd
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from understudy.accounting.core import Accounting, Sender
+from understudy.accounting.rollup import HOUR_S, hour_of
+from understudy.accounting.store import Store, StoreError
+from understudy.clock.daemon import Daemon, run_daemon
+from understudy.model.cluster import Cluster
+from understudy.model.errors import SlurmError
+from understudy.protocol.messages import AssociationsChanged, Failure, Message
+
+if TYPE_CHECKING:
+    from understudy.protocol.messenger import Request
+
+NAME: Final = "accounting"
+_TELL_S: Final = 10.0  # how long a controller may take to hear of a change
+_DATABASE_ERROR: Final = 1
+
+
+def database_url(cluster: Cluster, run_dir: Path) -> str:
+    """Where the database is."""
+    if cluster.accounting_url:
+        return cluster.accounting_url
+    folder = run_dir / "accounting"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return f"sqlite:///{folder / 'accounting.sqlite'}"
+
+
+def user_name(user_id: int) -> str:
+    """The name that this host knows; else the number."""
+    try:
+        return pwd.getpwuid(user_id).pw_name
+    except KeyError:
+        return str(user_id)
+
+
+class Server:
+    """The core at the messenger."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        cluster = daemon.cluster
+        self._daemon = daemon
+        self.store = Store(database_url(cluster, daemon.run_dir), durable=cluster.state == "disk")
+        self.core = Accounting(self.store, now=daemon.time.now, superusers=frozenset((0, cluster.user_id)), user_name=user_name, stop=daemon.stop)
+
+    def start(self) -> None:
+        """Serve."""
+        self._daemon.messenger.set_handler(self.handle)
+        self._daemon.messenger.add_peer("controller", self._daemon.cluster.controller_unix or self._daemon.cluster.controller)
+        self._daemon.at_exit.append(self.store.close)
+        self._daemon.time.call_at(hour_of(self._daemon.time.now()) + HOUR_S, self._every_hour)
+
+    def handle(self, request: Request) -> Message | None:
+        """The messenger's handler."""
+        sender = Sender(request.sender.name, request.sender.user_id, request.sender.is_daemon)
+        try:
+            with self._daemon.time.hold():
+                answer, tellings = self.core.handle(request.message, sender)
+        except SlurmError as error:
+            return Failure(error.code, error.text)
+        except SQLAlchemyError as error:
+            self._daemon.log.error("the database refuses %s: %s", type(request.message).__name__, error)  # noqa: TRY400  the text says all
+            return Failure(_DATABASE_ERROR, "The accounting database cannot be written or read")
+        waiting = len(tellings)
+        if not waiting:
+            return answer
+
+        def heard(peer: str, reply: Message) -> None:
+            nonlocal waiting
+            waiting -= 1
+            if isinstance(reply, Failure):
+                self._daemon.log.warning("%s has not heard of a change: %s", peer, reply.text)
+            if not waiting:
+                request.reply(answer)
+
+        for peer, telling in tellings:
+            self._tell(peer, telling, partial(heard, peer))
+        return None
+
+    def _tell(self, peer: str, telling: AssociationsChanged, heard: partial[None]) -> None:
+        self._daemon.messenger.send(peer, telling, heard, _TELL_S)
+
+    def _every_hour(self) -> None:
+        with self._daemon.time.hold():
+            try:
+                self.core.roll_up()
+            except SQLAlchemyError as error:
+                self._daemon.log.error("usage cannot be added up: %s", error)  # noqa: TRY400  the text says all
+        self._daemon.time.call_at(hour_of(self._daemon.time.now()) + HOUR_S, self._every_hour)
+
+
+async def start(daemon: Daemon) -> Server:
+    """Start accounting on a daemon.
+
+    Raises:
+        StoreError: the database cannot be used.
+    """
+    server = Server(daemon)
+    server.start()
+    return server
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the accounting daemon of a cluster until told to end. The exit code."""
+    parser = argparse.ArgumentParser(prog="understudy.accounting", description="The accounting of an emulated cluster.")
+    parser.add_argument("--run-dir", type=Path, required=True, help="the cluster's run directory, with cluster.json")
+    parser.add_argument("--verbose", action="store_true", help="log more")
+    options = parser.parse_args(arguments)
+    cluster = Cluster.load(options.run_dir)
+    listen = [address for address in (cluster.accounting, cluster.accounting_unix) if address]
+
+    async def start_and_forget(daemon: Daemon) -> None:
+        await start(daemon)
+
+    try:
+        return run_daemon(options.run_dir, NAME, listen, start_and_forget, verbose=options.verbose)
+    except StoreError as error:
+        print(f"understudy.accounting: {error}")
+        return 1
