@@ -33,6 +33,7 @@ except (ImportError, AttributeError):  # another version of the library
 VERSION = "understudy/1"
 KEY_BYTES = 32
 NONCE_BYTES = 32
+MAX_ID = (1 << 32) - 1
 MAX_HANDSHAKE = 4096
 MAX_FRAME = 64 << 20
 _TAG_BYTES = 16
@@ -63,8 +64,11 @@ def read_hello(body: bytes) -> tuple[str, int, int, bool]:
     if not (
         isinstance(name, str)
         and len(name) <= 255
+        and name.isprintable()  # it goes to the log before anybody has proven anything
         and type(user_id) is int
         and type(group_id) is int
+        and 0 <= user_id <= MAX_ID
+        and 0 <= group_id <= MAX_ID
         and type(is_daemon) is bool
         and isinstance(nonce, bytes)
         and len(nonce) == NONCE_BYTES

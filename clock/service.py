@@ -7,6 +7,7 @@ Place: the edge around `windows.py` (virtual time) and `rates.py` (scaled time).
 from __future__ import annotations
 
 import logging
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("understudy.clock")
 
 _WATCH_S = 1.0
+_HANDSHAKE_S = 10.0
 
 
 class ClockService:
@@ -75,17 +77,27 @@ class ClockService:
             sock, address = self._listener.accept()
         except OSError:
             return
-        connection = Connection(self._loop, sock, self._take_hello, self._closed, peer=str(address or "a local process"))
+        connection = Connection(self._loop, sock, self._take_hello, self._closed, peer=addresses.shown(address))
         self._connections[connection] = None
+        self._loop.call_later(_HANDSHAKE_S, self._close_unproven, connection)
+
+    def _close_unproven(self, connection: Connection) -> None:
+        if connection.on_body != self._take:
+            connection.close("did not authenticate in time")
 
     def _take_hello(self, connection: Connection, body: bytes) -> None:
         name, user_id, _, is_daemon = read_hello(body)
-        connection.peer = f"{name} (user {user_id})"
+        connection.peer = f"{name} (user {user_id}, {connection.peer})"
         challenge = server_challenge("clock")
         connection.send(challenge)
         connection.secure(SealedChannel(session_secret(self._key, body, challenge), is_client=False), 1 << 20)
-        connection.on_body = self._take
+        connection.on_body = self._take_first
         self._names[connection] = (name, user_id, is_daemon)
+
+    def _take_first(self, connection: Connection, body: bytes) -> None:
+        """The first frame that opens proves who the other end is."""
+        connection.on_body = self._take
+        self._take(connection, body)
 
     def _take(self, connection: Connection, body: bytes) -> None:
         try:
@@ -105,21 +117,21 @@ class ClockService:
                 self._join(connection, watches=bool(content[1]))
             elif kind == frames.LEAVE and isinstance(connection.tag, str):
                 self._leave(connection, died=False)
-            elif kind == frames.PAUSE:
+            elif kind == frames.PAUSE and isinstance(connection.tag, str):
                 self.windows.pause(str(content[1]))
             elif kind == frames.CONTROL:
                 self._control(connection, content[1], content[2])
             else:
                 raise ProtocolError(f"a frame of kind {kind!r} from {connection.tag or 'somebody who has not joined'}")
-        except (ValueError, TypeError, IndexError, KeyError, msgspec.ValidationError) as error:
+        except (ValueError, TypeError, IndexError, KeyError, OverflowError, msgspec.DecodeError) as error:
             raise ProtocolError(f"malformed frame: {error}") from error
 
     def _join(self, connection: Connection, *, watches: bool) -> None:
         name, _, is_daemon = self._names[connection]
         if not is_daemon:
             raise ProtocolError("only daemons take part in time")
-        connection.tag = name
         if not self._is_virtual:
+            connection.tag = name
             self._participants[name] = connection
             self._send(connection, [frames.RATE, *self.rates.segment])
             return
@@ -127,6 +139,7 @@ class ClockService:
             self.windows.join(name, watches=watches)
         except ValueError as error:
             raise ProtocolError(str(error)) from error
+        connection.tag = name
         self._participants[name] = connection
         log.info("%s takes part", name)
         self._decide()
@@ -228,6 +241,8 @@ class ClockService:
     def _obey(self, control: ClockControl) -> None:
         if control.action == "status":
             return
+        if not math.isfinite(control.value):
+            raise SlurmError(-1, f"{control.value} is no time and no rate")
         if self._is_virtual:
             self._obey_virtual(control)
         elif self._cluster.time == "scaled":

@@ -23,6 +23,11 @@ def parse(address: str) -> tuple[socket.AddressFamily, Any]:
     raise ValueError(f"not an address: {address!r} (tcp:HOST:PORT or unix:PATH)")
 
 
+def shown(peer: Any) -> str:
+    """What `socket.accept` says of the other end, for the log."""
+    return f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "a local process"
+
+
 def listen(address: str, backlog: int = 512) -> socket.socket:
     """A non-blocking listening socket. A Unix socket's stale file is replaced; a busy one raises OSError as a busy port does."""
     family, where = parse(address)

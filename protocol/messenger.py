@@ -440,7 +440,7 @@ class Messenger:
             except OSError as error:  # out of descriptors: say so, and let the others live
                 log.warning("cannot accept a connection: %s", error.strerror)
                 return
-            connection = Connection(self._loop, sock, self._take_hello, self._accepted_closed, peer=str(address or "a local process"))
+            connection = Connection(self._loop, sock, self._take_hello, self._accepted_closed, peer=addresses.shown(address))
             accepted = _Accepted()
             connection.tag = accepted
             self._connections[connection] = None
@@ -451,7 +451,7 @@ class Messenger:
         accepted = connection.tag
         assert isinstance(accepted, _Accepted)
         accepted.peer = Peer(name, user_id, group_id, is_daemon)
-        connection.peer = f"{name} (user {user_id})"
+        connection.peer = f"{name} (user {user_id}, {connection.peer})"
         challenge = server_challenge(self.name)
         connection.send(challenge)
         connection.secure(SealedChannel(session_secret(self._key, body, challenge), is_client=False), MAX_FRAME if is_daemon else _COMMAND_MAX_FRAME)

@@ -80,6 +80,9 @@ def test_another_connections_frames_are_refused():
         msgpack.packb(["understudy/1", "x", True, 1, False, b"n" * 32]),
         msgpack.packb(["understudy/1", "x" * 300, 1, 1, False, b"n" * 32]),
         msgpack.packb(["understudy/1", "x", 1, 1, False, b"short"]),
+        msgpack.packb(["understudy/1", "x\n2030-01-01 a line in the log", 1, 1, False, b"n" * 32]),
+        msgpack.packb(["understudy/1", "x", -1, 1, False, b"n" * 32]),
+        msgpack.packb(["understudy/1", "x", 1, 1 << 32, False, b"n" * 32]),
     ],
 )
 def test_what_is_no_hello_is_an_auth_error_and_nothing_else(body):
