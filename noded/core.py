@@ -190,8 +190,10 @@ class NodeCore:
     # --- messages -----------------------------------------------------------------------------------------------------------
 
     def launch(self, message: LaunchBatch, credential: Credential | None) -> Step:
-        """LaunchBatch, with what its credential says; None where nothing is run for anybody, and the word of the controller's connection is
-        enough."""
+        """LaunchBatch, with what its credential says.
+
+        None where nothing is run for anybody, and the word of the controller's connection is enough.
+        """
         key = message.job_id, message.restart
         if credential is not None and (credential.job_id, credential.restart, credential.user_id, credential.nodes) != (
             *key,
