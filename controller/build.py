@@ -125,6 +125,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         first_job_id=config.count("FirstJobId"),
         max_job_id=config.count("MaxJobId"),
         max_job_count=config.count("MaxJobCount"),
+        max_array_size=config.count("MaxArraySize"),
         min_job_age_s=config.seconds("MinJobAge") or 0,
         kill_wait_s=config.seconds("KillWait") or 0,
         over_time_limit_s=config.seconds("OverTimeLimit"),

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.arrays import for_each
 from understudy.controller.complete import end_job, signal_job
 from understudy.controller.eligibility import forget_dependency, note_end
 from understudy.controller.job import JobEvent, advance
-from understudy.controller.views import select_jobs
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import JobResults
 
@@ -30,17 +30,11 @@ SIGKILL: Final = 9
 def cancel_jobs(core: Core, message: CancelJobs, sender: Sender) -> JobResults:
     """Cancel or signal each job named, or all that match and are not finished."""
     now = core.time.now()
-    jobs: list[tuple[str, Job | None]] = [(text, None) for text in message.job_ids]
-    if not jobs:
-        jobs = [(str(job.job_id), job) for job in select_jobs(core, message.where) if not job.is_finished]
-    results: list[tuple[str, int, str]] = []
-    for text, given in jobs:
-        try:
-            _cancel_or_signal(core, given or core.job(text), message, sender, now)
-            results.append((text, 0, ""))
-        except SlurmError as error:
-            results.append((text, error.code, error.text))
-    return JobResults(results)
+
+    def act(job: Job) -> None:
+        _cancel_or_signal(core, job, message, sender, now)
+
+    return JobResults(for_each(core, message.job_ids, message.where, act))
 
 
 def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender, now: float) -> None:

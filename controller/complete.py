@@ -60,6 +60,8 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
     tables = core.tables
     del tables.running[job.job_id]
     core.priorities.ended(job, now)
+    if job.array is not None:
+        job.array.running -= 1
     core.completing[job.job_id] = job
     tables.nodes.completing_nodes |= allocation.nodes
     core.last_job_update = core.last_node_update = now
@@ -152,6 +154,8 @@ def _all_given_back(core: Core, job: Job, now: float) -> None:
     del core.completing[job.job_id]
     job.flags = JobFlag.NONE if job.flags == JobFlag.COMPLETING else job.flags & ~JobFlag.COMPLETING
     core.last_job_update = now
+    if job.array is not None and job.array.limit:
+        core.changed("change", now)  # another task may run now
     if job.is_pending:  # requeued: now it may wait for its next run
         job.allocation, job.node_list = None, ""
         job.restarts += 1  # only now: until here messages about the old run may come

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from understudy.controller.agents import Agents
-    from understudy.controller.job import Job
+    from understudy.controller.job import Job, JobArray
     from understudy.controller.ports import Clock, Journal, Sender, Signer, TimerHandle, Users
     from understudy.controller.priority.api import PriorityPlugin
     from understudy.controller.scheduling.api import SchedulingPolicy, Selector, Tables
@@ -92,6 +92,7 @@ class Core:
     daemons: dict[str, DaemonRecord] = field(default_factory=dict)
     daemon_of_node: list[DaemonRecord | None] = field(init=False)
     next_job_id: int = 1
+    arrays: dict[int, JobArray] = field(default_factory=dict)  # by the array's job id
     priorities: PriorityPlugin = field(default_factory=BasicPriority)
     priority_timer: tuple[float, TimerHandle] | None = None  # for the end of the period in which priorities are calculated again
     associations: AssociationState = field(default_factory=AssociationState)  # the controller's copy of accounting; empty without
@@ -138,15 +139,26 @@ class Core:
             raise SlurmError(code)
 
     def job(self, text: str) -> Job:
-        """The job that a user names.
+        """The job that a user names: by its id, or as a task of an array (`17_3`), which may have no record of its own yet.
 
         Raises:
             SlurmError: there is no such job.
         """
+        number, _, task = text.partition("_")
         job = self.tables.jobs.get(int(text)) if text.isdecimal() else None
+        if task.isdecimal() and number.isdecimal() and (array := self.arrays.get(int(number))) is not None:
+            job = next((each for each in array.records.values() if each.array_task_id == int(task) or each.array_tasks >> int(task) & 1), None)
         if job is None:
             raise SlurmError(INVALID_JOB)
         return job
+
+    def take_job_id(self) -> int:
+        """The next free job id; after MaxJobId it goes on from FirstJobId."""
+        job_id = self.next_job_id
+        while job_id in self.tables.jobs or job_id > self.settings.max_job_id:
+            job_id = job_id + 1 if job_id < self.settings.max_job_id else self.settings.first_job_id
+        self.next_job_id = job_id + 1
+        return job_id
 
     def changed(self, what: str, now: float) -> None:
         """Tell the policy that something happened that could let a job start."""

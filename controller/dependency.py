@@ -4,6 +4,8 @@ Place: the controller's core, no I/O. Follows: sbatch(1) --dependency; squeue(1)
 
     afterok:17:18,after:19+10     all must be met
     afterok:17?afterany:18        one must be met
+    aftercorr:20                  task 3 of this array after task 3 of that has ended well
+    afterok:20_3                  one task of an array; without a task all of them
     singleton                     no earlier job of the same name and user is pending or running
 """
 
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
 
 DEPENDENCY_PROBLEM: Final = 2038
 SINGLETON: Final = "singleton"
-_KINDS: Final = ("after", "afterany", "afterok", "afternotok")
-_JOB: Final = re.compile(r"(\d+)(?:\+(\d+))?\Z")
+CORRESPONDING: Final = "aftercorr"
+_KINDS: Final = ("after", "afterany", "afterok", "afternotok", CORRESPONDING)
+_JOB: Final = re.compile(r"(\d+)(?:_(\d+|\*))?(?:\+(\d+))?\Z")
 
 
 class Outlook(Enum):
@@ -44,12 +47,15 @@ class Term:
     job_id: int = 0
     delay_min: int = 0
     outlook: Outlook = Outlook.WAITING
+    task: int | None = None  # of the array `job_id`
+    is_array: bool = False  # all tasks of the array are meant
 
     def __str__(self) -> str:
         if self.kind == SINGLETON:
             return f"{SINGLETON}({self.outlook.value})"
         delay = f"+{self.delay_min}" if self.delay_min else ""
-        return f"{self.kind}:{self.job_id}{delay}({self.outlook.value})"
+        task = "_*" if self.is_array else "" if self.task is None else f"_{self.task}"
+        return f"{self.kind}:{self.job_id}{task}{delay}({self.outlook.value})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +109,10 @@ def parse(text: str, own_job_id: int = 0) -> Dependency | None:
             raise SlurmError(DEPENDENCY_PROBLEM)
         for job in jobs.split(":"):
             match = _JOB.match(job)
-            if match is None or int(match[1]) == own_job_id or (match[2] and kind != "after"):
+            if match is None or int(match[1]) == own_job_id or (match[3] and kind != "after"):
                 raise SlurmError(DEPENDENCY_PROBLEM)
-            terms.append(Term(kind, int(match[1]), int(match[2] or 0)))
+            task = int(match[2]) if match[2] and match[2] != "*" else None
+            terms.append(Term(kind, int(match[1]), int(match[3] or 0), task=task, is_array=match[2] == "*"))
     return Dependency(tuple(terms), any_suffices="?" in text)
 
 
@@ -114,10 +121,7 @@ def evaluate(job: Job, jobs: Mapping[int, Job], now: float) -> Dependency | None
     dependency = job.dependency
     if dependency is None:
         return None
-    terms = tuple(
-        Term(term.kind, term.job_id, term.delay_min, _look(term, job, jobs, now)) if term.outlook is Outlook.WAITING else term
-        for term in dependency.terms
-    )
+    terms = tuple(_seen(term, job, jobs, now) if term.outlook is Outlook.WAITING else term for term in dependency.terms)
     changed = Dependency(terms, dependency.any_suffices)
     if changed.outlook is Outlook.MET:
         return None
@@ -134,10 +138,53 @@ def next_test(dependency: Dependency, jobs: Mapping[int, Job]) -> int | None:
     return min(times, default=None)
 
 
-def _look(term: Term, job: Job, jobs: Mapping[int, Job], now: float) -> Outlook:
+def _seen(term: Term, job: Job, jobs: Mapping[int, Job], now: float) -> Term:
+    others = _meant(term, jobs)
+    is_array = term.task is None and any(other.array is not None and other.array.job_id == term.job_id for other in others)
+    return Term(term.kind, term.job_id, term.delay_min, _look(term, job, jobs, others, now), term.task, is_array)
+
+
+def _meant(term: Term, jobs: Mapping[int, Job]) -> list[Job]:
+    """The records of the job or array on which the term depends; empty if there are none (any more)."""
+    other = jobs.get(term.job_id)
+    if other is None or other.array is None or other.array.job_id != term.job_id:
+        if other is not None or term.kind == SINGLETON:
+            return [other] if other is not None else []
+        # The record that had the array's id may be forgotten while other tasks are left.
+        return [each for each in jobs.values() if each.array is not None and each.array.job_id == term.job_id and _is_meant(term, each)]
+    return [each for each in other.array.records.values() if _is_meant(term, each)]
+
+
+def _is_meant(term: Term, job: Job) -> bool:
+    return term.task is None or job.array_task_id == term.task or bool(job.array_tasks >> term.task & 1)
+
+
+def _look(term: Term, job: Job, jobs: Mapping[int, Job], others: list[Job], now: float) -> Outlook:
+    """What the term amounts to: for an array, what it amounts to for all its tasks together."""
     if term.kind == SINGLETON:
         return Outlook.WAITING if _has_earlier_namesake(job, jobs) else Outlook.MET
-    other = jobs.get(term.job_id)
+    if term.kind == CORRESPONDING:
+        if job.array is None or term.task is not None:
+            return _combined(Term("afterok", term.job_id), others, now)
+        if job.array_task_id is None:
+            return Outlook.WAITING  # its tasks are looked at one by one
+        term = Term("afterok", term.job_id, task=job.array_task_id)
+        others = [other for other in others if _is_meant(term, other)]
+    return _combined(term, others, now)
+
+
+def _combined(term: Term, others: list[Job], now: float) -> Outlook:
+    if not others:
+        return _look_at(term, None, now)
+    looks = [_look_at(term, other, now) for other in others]
+    if Outlook.WAITING in looks:
+        return Outlook.WAITING
+    if term.kind == "afternotok":  # one that failed suffices
+        return Outlook.MET if Outlook.MET in looks else Outlook.NEVER
+    return Outlook.NEVER if Outlook.NEVER in looks else Outlook.MET
+
+
+def _look_at(term: Term, other: Job | None, now: float) -> Outlook:
     if other is None:  # never there, or forgotten since: how it ended cannot be said any more
         return Outlook.MET if term.kind in ("after", "afterany") else Outlook.NEVER
     if term.kind == "after":

@@ -124,11 +124,17 @@ def watch_dependency(core: Core, job: Job) -> None:
 def notify_dependents(core: Core, job: Job, now: float) -> None:
     """The job has started or ended, or its resources are free: look at those that depend on it."""
     waiting = list(core.dependents.get(job.job_id, ()))
+    if job.array is not None and job.array.job_id != job.job_id:
+        waiting += core.dependents.get(job.array.job_id, ())
     if core.singletons:
         waiting += core.singletons.get((job.user_id, job.spec.name), ())
     for job_id in waiting:
         other = core.tables.jobs.get(job_id)
         if other is not None and other.is_pending and other is not job:
+            if other.array_tasks and job.array is not None and other.dependency is not None:
+                from understudy.controller.arrays import split_corresponding  # noqa: PLC0415 - arrays review what they split
+
+                split_corresponding(core, other, job, now)
             had = other.dependency
             review(core, other, now)
             core.journal.job(job_id)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.arrays import for_each
 from understudy.controller.eligibility import review
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.prioritise import prioritise
 from understudy.controller.requeue import requeue
-from understudy.controller.views import select_jobs
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import JobResults
 
@@ -30,17 +30,11 @@ def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults
     if message.action not in ACTIONS:
         raise SlurmError(NOT_SUPPORTED)
     now = core.time.now()
-    results: list[tuple[str, int, str]] = []
-    jobs: list[tuple[str, Job | None]] = [(text, None) for text in message.job_ids]
-    if not jobs:
-        jobs = [(str(job.job_id), job) for job in select_jobs(core, message.where) if not job.is_finished]
-    for text, given in jobs:
-        try:
-            _act(core, given or core.job(text), message.action, sender, now)
-            results.append((text, 0, ""))
-        except SlurmError as error:
-            results.append((text, error.code, error.text))
-    return JobResults(results)
+
+    def act(job: Job) -> None:
+        _act(core, job, message.action, sender, now)
+
+    return JobResults(for_each(core, message.job_ids, message.where, act))
 
 
 def _act(core: Core, job: Job, action: str, sender: Sender, now: float) -> None:

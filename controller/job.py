@@ -143,6 +143,27 @@ def _bytes(value: int) -> bytes:
     return value.to_bytes((value.bit_length() + 7) >> 3, "little")
 
 
+@dataclass(slots=True, eq=False)
+class JobArray:
+    """What the records of a job array share. `limit`: how many tasks may run at a time, 0 for any number; `count`, `first`, `last` and `step` tell of
+    the tasks as submitted.
+    """
+
+    job_id: int
+    limit: int
+    count: int
+    first: int
+    last: int
+    step: int
+    records: dict[int, Job] = field(default_factory=dict)  # by job id
+    running: int = 0  # tasks that run or are suspended
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many tasks run as may."""
+        return 0 < self.limit <= self.running
+
+
 class JobEvent(Enum):
     """What can happen to a job."""
 
@@ -249,6 +270,9 @@ class Job:
     last_scheduler: str = ""  # Main or Backfill
     admin_comment: str = ""
     emulation: Emulation | None = None
+    array: JobArray | None = None
+    array_task_id: int | None = None  # None outside arrays, and for an array's record that stands for several tasks
+    array_tasks: int = 0  # bitmap of the tasks for which an array's record stands
     log: list[tuple[float, str]] = field(default_factory=list)  # the last few events, for `story`
 
     @property
@@ -268,8 +292,10 @@ class Job:
         return self.completing_nodes != 0
 
     def is_eligible(self, now: float) -> bool:
-        """Whether a scheduler may start it: pending, not held, begin time reached, dependencies met, within a partition's limits."""
+        """Whether a scheduler may start it: pending, not held, begin time reached, dependencies met, within a partition's and its array's limits."""
         eligible = self.eligible_time
+        if self.array is not None and self.array.is_full:
+            return False
         return self.priority > 0 and eligible is not None and eligible <= now and self.fits_partition and self.state is JobState.PENDING
 
     @property

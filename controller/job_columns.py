@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from understudy.model import nodeset
 from understudy.model.records import JOBS
 from understudy.model.states import JobFlag, JobState
+from understudy.model.task_numbers import format_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,9 +179,9 @@ def fill_pattern(core: Core, job: Job, text: str) -> str:
         if letter == "%":
             return "%"
         values = {
-            "A": job.job_id,
-            "a": 4294967294,
-            "b": 4294967294 % 10,
+            "A": job.job_id if job.array is None else job.array.job_id,
+            "a": 4294967294 if job.array_task_id is None else job.array_task_id,
+            "b": (4294967294 if job.array_task_id is None else job.array_task_id) % 10,
             "J": job.job_id,
             "j": job.job_id,
             "n": 0,
@@ -203,12 +204,16 @@ def _file(core: Core, job: Job, name: str, default: str) -> str:
     return fill_pattern(core, job, name)
 
 
+def _default_output(job: Job) -> str:
+    return "slurm-%j.out" if job.array is None else "slurm-%A_%a.out"
+
+
 def std_out(core: Core, job: Job, _now: float) -> str:
-    return _file(core, job, job.spec.std_out, "slurm-%j.out")
+    return _file(core, job, job.spec.std_out, _default_output(job))
 
 
 def std_err(core: Core, job: Job, _now: float) -> str:
-    return _file(core, job, job.spec.std_err, job.spec.std_out or "slurm-%j.out")
+    return _file(core, job, job.spec.std_err, job.spec.std_out or _default_output(job))
 
 
 def std_in(core: Core, job: Job, _now: float) -> str:
@@ -237,6 +242,10 @@ def _number(key: str) -> Callable[[Core, Job, float], int | None]:
 
 JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "job_id": lambda _c, j, _n: j.job_id,
+    "array_job_id": lambda _c, j, _n: 0 if j.array is None else j.array.job_id,
+    "array_task_id": lambda _c, j, _n: j.array_task_id,
+    "array_task_expression": lambda _c, j, _n: format_tasks(j.array_tasks),
+    "array_max_tasks": lambda _c, j, _n: 0 if j.array is None else j.array.limit,
     "name": lambda _c, j, _n: j.spec.name,
     "user_id": lambda _c, j, _n: j.user_id,
     "user_name": lambda c, j, _n: c.users.user_name(j.user_id),

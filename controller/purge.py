@@ -46,8 +46,16 @@ def _purge(core: Core) -> None:
 
 def forget(core: Core, job_id: int, now: float) -> None:
     """Take the job out of the tables."""
-    del core.tables.jobs[job_id]
+    job = core.tables.jobs.pop(job_id)
     core.scripts.pop(job_id, None)
+    if job.array is not None:
+        job.array.records.pop(job_id, None)
+        if job.array.records:
+            core.last_job_update = now
+            core.journal.job(job_id)
+            return  # others of the array may be waited for
+        core.arrays.pop(job.array.job_id, None)
+        core.dependents.pop(job.array.job_id, None)
     core.dependents.pop(job_id, None)
     core.last_job_update = now
     core.journal.job(job_id)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from understudy.controller.dependency import Dependency, Outlook, Term
-from understudy.controller.job import Allocation, Job
+from understudy.controller.job import Allocation, Job, JobArray
 from understudy.controller.partitions import Partition
 from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
 from understudy.protocol.messages import Emulation, JobSpec  # noqa: TC001 - msgspec looks at the annotations
@@ -59,7 +59,7 @@ class JobRecord(msgspec.Struct, array_like=True):
     required_nodes: bytes
     excluded_nodes: bytes
     nice: int
-    dependency: tuple[bool, list[tuple[str, int, int, str]]] | None
+    dependency: tuple[bool, list[tuple[Any, ...]]] | None  # of each term kind, job id, delay, outlook, task, whether it means an array
     allocation: list[Any] | None
     node_list: str
     completing_nodes: bytes
@@ -73,6 +73,10 @@ class JobRecord(msgspec.Struct, array_like=True):
     admin_comment: str
     emulation: Emulation | None
     kill_sent: bool = False
+    array_job_id: int = 0
+    array_limit: int = 0
+    array_task_id: int | None = None
+    array_tasks: bytes = b""
 
 
 class NodeRecord(msgspec.Struct, array_like=True):
@@ -114,6 +118,14 @@ def _bitmap(octets: bytes) -> int:
     return int.from_bytes(octets, "little")
 
 
+def _pack(term: Term) -> tuple[Any, ...]:
+    return (term.kind, term.job_id, term.delay_min, term.outlook.value, term.task, term.is_array)
+
+
+def _unpack(kind: str, job_id: int, delay_min: int, outlook: str, task: int | None = None, is_array: bool = False) -> Term:
+    return Term(kind, job_id, delay_min, Outlook(outlook), task, is_array)
+
+
 def encode_job(job: Job) -> bytes:
     """The job's record. Written field by field: this is done several times in each job's life."""
     left = job.dependency
@@ -150,7 +162,7 @@ def encode_job(job: Job) -> bytes:
             _bytes(job.required_nodes),
             _bytes(job.excluded_nodes),
             job.nice,
-            None if left is None else (left.any_suffices, [(t.kind, t.job_id, t.delay_min, t.outlook.value) for t in left.terms]),
+            None if left is None else (left.any_suffices, [_pack(term) for term in left.terms]),
             None if job.allocation is None else job.allocation.pack(),
             job.node_list,
             _bytes(job.completing_nodes),
@@ -164,6 +176,10 @@ def encode_job(job: Job) -> bytes:
             job.admin_comment,
             job.emulation,
             job.kill_sent,
+            0 if job.array is None else job.array.job_id,
+            0 if job.array is None else job.array.limit,
+            job.array_task_id,
+            _bytes(job.array_tasks),
         )
     )
 
@@ -185,7 +201,10 @@ def decode_job(octets: bytes) -> Job:
     job.completing_nodes = _bitmap(record.completing_nodes)
     if record.dependency is not None:
         any_suffices, terms = record.dependency
-        job.dependency = Dependency(tuple(Term(kind, other, delay, Outlook(outlook)) for kind, other, delay, outlook in terms), any_suffices)
+        job.dependency = Dependency(tuple(_unpack(*term) for term in terms), any_suffices)
+    if record.array_job_id:
+        job.array = JobArray(record.array_job_id, record.array_limit, 0, 0, 0, 0)
+        job.array_task_id, job.array_tasks = record.array_task_id, _bitmap(record.array_tasks)
     if record.allocation is not None:
         job.allocation = Allocation.unpack(record.allocation)
     return job

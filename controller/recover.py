@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.arrays import restore
 from understudy.controller.core import log
 from understudy.controller.eligibility import review, wait_until, watch_dependency
 from understudy.controller.job import JobEvent, advance
@@ -36,6 +37,8 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
     for job in jobs:
         count += 1
         tables.jobs[job.job_id] = job
+        if job.array is not None:
+            restore(core, job, job.array)
         core.next_job_id = max(core.next_job_id, job.job_id + 1)
         if job.is_completing or job.is_running:
             if job.allocation is None or _has_moved(core, job):
@@ -96,6 +99,8 @@ def _take_back(core: Core, job: Job) -> None:
         core.tables.running[job.job_id] = job
         watch_limits(core, job, core.tables.partitions.get(job.partition))
         core.priorities.started(job, core.time.now())
+        if job.array is not None:
+            job.array.running += 1
         return
     given_back = allocation.nodes & ~job.completing_nodes
     if given_back:

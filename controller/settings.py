@@ -18,6 +18,7 @@ class Settings:
     first_job_id: int = 1
     max_job_id: int = 67_043_328
     max_job_count: int = 10_000
+    max_array_size: int = 1001
     min_job_age_s: int = 300
     kill_wait_s: int = 30
     over_time_limit_s: int | None = 0

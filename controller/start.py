@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.arrays import explain_limit, split
+from understudy.controller.arrays import job_environment as array_environment
 from understudy.controller.core import log
 from understudy.controller.eligibility import limit_broken, notify_dependents
 from understudy.controller.job import HELD_BY_ADMIN, JobEvent, advance
@@ -43,6 +45,8 @@ class Planning:
         first = core.daemon_of_node[allocation.first_node]
         if first is None:
             return False
+        if job.array_tasks:
+            job = split(core, job, (job.array_tasks & -job.array_tasks).bit_length() - 1)
         nodes.allocate(allocation)
         advance(job, JobEvent.ALLOCATED, now)
         start = job.start_time = int(now)
@@ -61,6 +65,9 @@ class Planning:
         core.last_job_update = core.last_node_update = now
         watch_limits(core, job, partition)
         core.priorities.started(job, now)
+        if job.array is not None:
+            job.array.running += 1
+            explain_limit(core, job.array)
         core.journal.job(job.job_id)
         if job.job_id in core.breakpoints:
             core.breakpoints.discard(job.job_id)
@@ -129,7 +136,8 @@ def job_environment(core: Core, job: Job) -> list[str]:
     assert allocation is not None
     spec = job.spec
     count = allocation.node_count
-    variables = {
+    variables: dict[str, object] = {
+        **array_environment(job),
         "SLURM_CLUSTER_NAME": core.settings.cluster_name,
         "SLURM_CPUS_PER_TASK": job.cpus_per_task if spec.cpus_per_task else "",
         "SLURM_JOB_ACCOUNT": spec.account,

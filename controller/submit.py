@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.arrays import make_array, read_tasks, split_all, split_ended
 from understudy.controller.core import log
 from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import limit_broken, note_end, review, watch_dependency
@@ -42,18 +43,17 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
         if not core.is_admin(sender.user_id):
             raise SlurmError(2113)
         group_id = message.group_id
-    if spec.array:
-        raise SlurmError(2081, "Job arrays are not supported yet")
     if not message.script and message.emulation is None and not message.test_only:
         raise SlurmError(2009)
     tables = core.tables
     if len(tables.jobs) >= core.settings.max_job_count:
         log.warning("MaxJobCount %d reached", core.settings.max_job_count)
         raise SlurmError(TRY_AGAIN, "Resource temporarily unavailable")
+    tasks, task_limit = read_tasks(core, spec.array) if spec.array else (0, 0)
     job = build_job(core, message, user_id, group_id, now)
     if message.test_only:
         return _test_only(core, job, now)
-    job_id = job.job_id = _next_id(core)
+    job_id = job.job_id = core.take_job_id()
     tables.jobs[job_id] = job
     if spec.dependency:
         try:
@@ -64,6 +64,8 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
         if job.dependency is not None:
             watch_dependency(core, job)
     core.scripts[job_id] = message.script
+    if tasks:
+        make_array(core, job, tasks, task_limit)
     if not _is_feasible(core, job):
         job.reason = _BAD_CONSTRAINTS
         job.priority = 0
@@ -77,6 +79,10 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     tables.pending[job_id] = job
     review(core, job, now)
     prioritise(core, job, now)
+    if job.array_tasks and job.dependency is not None:
+        split_ended(core, job, now)
+    if job.array_tasks and core.policy.exact_limits:
+        split_all(core, job)
     if spec.deadline is not None:
         watch_deadline(core, job)
     core.last_job_update = now
@@ -312,18 +318,9 @@ def _held_or_fixed(job: Job, *, is_admin: bool) -> int:
     return 1
 
 
-def _next_id(core: Core) -> int:
-    """The next free job id; after MaxJobId it goes on from FirstJobId."""
-    job_id = core.next_job_id
-    while job_id in core.tables.jobs or job_id > core.settings.max_job_id:
-        job_id = job_id + 1 if job_id < core.settings.max_job_id else core.settings.first_job_id
-    core.next_job_id = job_id + 1
-    return job_id
-
-
 def _test_only(core: Core, job: Job, now: float) -> Submitted:
     """What --test-only asks: when and where it would start. It uses up a job id, as Slurm's does."""
-    job_id = _next_id(core)
+    job_id = core.take_job_id()
     for name in job.partitions:
         partition = core.tables.partitions[name]
         if not could_ever_run(core, job, partition):

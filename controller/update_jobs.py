@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from understudy.controller.arrays import TASK_LIMIT, explain_limit, for_each
 from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import forget_dependency, review, wait_until, watch_dependency
 from understudy.controller.feasibility import could_ever_run
@@ -57,17 +58,14 @@ class _Change:
 def update_jobs(core: Core, message: UpdateJobs, sender: Sender) -> JobResults:
     """Change each job named."""
     now = core.time.now()
-    results: list[tuple[str, int, str]] = []
-    for text in message.job_ids:
+
+    def act(job: Job) -> None:
         try:
-            job = core.job(text)
             _update(core, job, message.changes, sender, now)
-            results.append((text, 0, ""))
-        except SlurmError as error:
-            results.append((text, error.code, error.text))
         except ValueError as error:
-            results.append((text, -1, str(error)))
-    return JobResults(results)
+            raise SlurmError(-1, str(error)) from error
+
+    return JobResults(for_each(core, message.job_ids, {}, act))
 
 
 def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: float) -> None:
@@ -304,6 +302,20 @@ def _admin_comment(change: _Change, text: str) -> None:
     change.job.admin_comment = text
 
 
+def _array_limit(change: _Change, text: str) -> None:
+    array = change.job.array
+    if array is None:
+        raise SlurmError(NOT_SUPPORTED)
+    array.limit = int(text)
+    if not array.is_full:
+        for job in array.records.values():
+            if job.reason == TASK_LIMIT:
+                job.reason = "None"
+    explain_limit(change.core, array)
+    for job_id in array.records:
+        change.core.journal.job(job_id)
+
+
 def _oversubscribe(change: _Change, text: str) -> None:
     change.need_pending()
     word = text.lower()
@@ -359,6 +371,7 @@ def _not_supported(_change: _Change, _text: str) -> None:
 _SETTERS: Final[dict[str, Callable[[_Change, str], None]]] = {
     "account": _text("account", pending=True),
     "admincomment": _admin_comment,
+    "arraytaskthrottle": _array_limit,
     "burstbuffer": _not_supported,
     "comment": _text("comment"),
     "contiguous": _contiguous,

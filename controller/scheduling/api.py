@@ -53,7 +53,11 @@ class Planner(Protocol):
     """How a policy acts. The controller implements it."""
 
     def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
-        """Start the job. False if the controller refuses (something changed); the tables are then as before."""
+        """Start the job. False if the controller refuses (something changed); the tables are then as before.
+
+        Of a job array's record, which stands for several tasks, one task is started: as a job of its own, the last in `Tables.running`; the record
+        stays pending with the others, unless it was the last. For policies with `exact_limits` every task has its own record.
+        """
 
     def explain(self, job: Job, reason: str, detail: str = "") -> None:
         """Record why a pending job does not start now."""

@@ -42,6 +42,7 @@ class BackfillPass:
         self.max_of_user = number(parameters, "bf_max_job_user", 0)
         self.max_of_partition = number(parameters, "bf_max_job_part", 0)
         self.max_of_user_in_partition = number(parameters, "bf_max_job_user_part", 0)
+        self.max_array_promises = number(parameters, "bf_max_job_array_resv", 20, most=1000)
         self.goes_on = "bf_continue" in parameters
         self.promises_once = "bf_one_resv_per_job" in parameters
         self.started = 0
@@ -62,7 +63,10 @@ class BackfillPass:
             tested += 1
             if tested > self.max_tests or len(slots) >= self.max_slots:
                 break
-            start = self._try(record, slots, second, now, may_promise=not (self.promises_once and job.job_id in promised))
+            if job.array is not None:
+                start = self._try_tasks(record, slots, second, now, may_promise=not (self.promises_once and job.job_id in promised))
+            else:
+                start = self._try(record, slots, second, now, may_promise=not (self.promises_once and job.job_id in promised))
             if start is not None:
                 promised[job.job_id] = min(start, promised.get(job.job_id, start))
             elif job.is_pending and job.job_id not in promised and job.expected_start is not None:
@@ -85,8 +89,30 @@ class BackfillPass:
                 counts[what] = counts.get(what, 0) + 1
         return False
 
-    def _try(self, record: Record, slots: Slots, second: int, now: float, *, may_promise: bool) -> int | None:
-        """Start the job or promise it nodes; the promised start, None if there is no promise."""
+    def _try_tasks(self, record: Record, slots: Slots, second: int, now: float, *, may_promise: bool) -> int | None:
+        """Start tasks of an array, then promise nodes to some of the others; the first promised start."""
+        job, array = record.job, record.job.array
+        assert array is not None
+        first: int | None = None
+        promises = 0
+        while job.is_pending and not array.is_full:
+            started = self.started
+            start = self._try(record, slots, second, now, may_promise=may_promise, shows=first is None)
+            if self.started > started:
+                if self.max_starts and self.started >= self.max_starts:
+                    break
+                continue
+            if start is None:
+                break
+            first = start if first is None else first
+            promises += 1
+            left = array.limit - array.running if array.limit else self.max_array_promises
+            if promises >= min(max(job.array_tasks.bit_count(), 1), self.max_array_promises, left):
+                break
+        return first
+
+    def _try(self, record: Record, slots: Slots, second: int, now: float, *, may_promise: bool, shows: bool = True) -> int | None:
+        """Start the job or promise it nodes; the promised start, None if there is no promise. `shows`: record the promise with the job."""
         job, partition = record.job, record.partition
         table = self.tables.nodes
         length = min(job.time_limit_s or YEAR_S, partition.max_time_s or YEAR_S)
@@ -124,6 +150,8 @@ class BackfillPass:
                     return None
                 continue
             slots.promise(when, when + length, nodes)
+            if not shows:
+                return when
             if job.expected_start is None or when != job.expected_start or nodes != job.expected_nodes:
                 self.planner.promise(job, when, nodes)
             return when

@@ -53,6 +53,7 @@ class MainPass:
         lost = 0  # nodes for which higher jobs wait
         tested = 0
         tested_in: dict[str, int] = {}
+        rejected: set[tuple[int, str]] = set()  # arrays of which a task did not start in that partition
         for record in records:
             job, partition = record.job, record.partition
             if not job.is_pending:
@@ -71,12 +72,17 @@ class MainPass:
                 tested_in[name] = tested_in.get(name, 0) + 1
                 if tested_in[name] > self.partition_depth:
                     continue
+            if job.array is not None and (job.array.is_full or (job.array.job_id, name) in rejected):
+                continue
             usable = partition.nodes & table.up_nodes & ~table.completing_nodes & ~lost
-            if self._start(record, usable, now):
-                self.started += 1
+            if self._start_all(record, usable, now):
                 if self.max_starts and self.started >= self.max_starts:
                     return
-            elif job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
+                yield
+                continue
+            if job.array is not None:
+                rejected.add((job.array.job_id, name))
+            if job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
                 lost |= job.required_nodes
             elif not self.selector.could_ever_run(job, partition, self.tables):
                 self._explain(job, "BadConstraints")
@@ -85,6 +91,15 @@ class MainPass:
                 lost |= partition.nodes
             yield
         self.saw_all = True
+
+    def _start_all(self, record: Record, usable: int, now: float) -> bool:
+        """Start the job; of an array one task after the other. Whether nothing of it that may run now waits for nodes."""
+        job = record.job
+        while self._start(record, usable, now):
+            self.started += 1
+            if not job.is_pending or job.array is None or job.array.is_full or (self.max_starts and self.started >= self.max_starts):
+                return True
+        return False
 
     def _start(self, record: Record, usable: int, now: float) -> bool:
         job = record.job

@@ -35,11 +35,15 @@ class Record(NamedTuple):
 
 
 def slurm_order(job: Job, partition: Partition) -> Key:
-    """Higher partition tier, higher priority, earlier submission, lower job id; a job's partitions by tier, then by name."""
+    """Higher partition tier, higher priority, earlier submission, lower job id, lower task; a job's partitions by tier, then by name."""
     priority = job.priority
     if job.partition_priorities is not None and priority and job.admin_priority is None:
         priority = job.partition_priorities.get(partition.name, priority)
-    return (-partition.priority_tier, -priority, job.submit_time, job.job_id, partition.name)
+    array = job.array
+    if array is None:
+        return (-partition.priority_tier, -priority, job.submit_time, job.job_id, 0, partition.name)
+    task = job.array_task_id if job.array_task_id is not None else (job.array_tasks & -job.array_tasks).bit_length() - 1
+    return (-partition.priority_tier, -priority, job.submit_time, array.job_id, task, partition.name)
 
 
 def first_come_order(job: Job, partition: Partition) -> Key:

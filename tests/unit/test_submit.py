@@ -36,7 +36,7 @@ def h() -> Harness:
         ({"gres": "gpu:1"}, 2072),
         ({"dependency": "bogus"}, 2038),
         ({"dependency": "afterok"}, 2038),
-        ({"array": "1-4"}, 2081),
+        ({"array": "3-1"}, 2081),
         ({"deadline": START + 10, "time_limit_s": 60}, 2051),
     ],
 )

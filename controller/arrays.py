@@ -1,0 +1,233 @@
+"""Job arrays: one record for all tasks that nobody has looked at yet; a task gets a record, and a job id, of its own when it starts or is changed.
+
+Place: the controller's core. Follows: sbatch(1) --array; Slurm's documentation of job arrays. The array's own record keeps the array's job id, and
+the last task that is left takes it over.
+
+Tasks that wait for the limit of tasks at a time (`%N`) are not eligible; when one of the array's tasks ends, the policy is told.
+
+Textbook policies know nothing of arrays: for them all tasks get their records at once.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from understudy.controller.dependency import CORRESPONDING
+from understudy.controller.eligibility import review, wait_until, watch_dependency
+from understudy.controller.job import JobArray
+from understudy.controller.limits import watch_deadline
+from understudy.controller.views import select_jobs
+from understudy.model import nodeset
+from understudy.model.errors import SlurmError
+from understudy.model.task_numbers import parse, parse_tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+
+INVALID_ARRAY: Final = 2081
+INVALID_JOB: Final = 2017
+TASK_LIMIT: Final = "JobArrayTaskLimit"
+
+
+def read_tasks(core: Core, text: str) -> tuple[int, int]:
+    """(bitmap of tasks, limit) of a submitted array.
+
+    Raises:
+        SlurmError: not an array expression.
+    """
+    try:
+        return parse(text, core.settings.max_array_size)
+    except ValueError:
+        raise SlurmError(INVALID_ARRAY) from None
+
+
+def make_array(core: Core, job: Job, tasks: int, limit: int) -> None:
+    """The submitted job is an array."""
+    numbers = nodeset.indices(tasks)
+    array = JobArray(job.job_id, limit, len(numbers), numbers[0], numbers[-1], numbers[1] - numbers[0] if len(numbers) > 1 else 1)
+    join(core, job, array, tasks)
+
+
+def join(core: Core, job: Job, array: JobArray, tasks: int) -> None:
+    """The job is a record of the array; `tasks` (a bitmap) are those that have no records of their own."""
+    core.arrays[array.job_id] = array
+    array.records[job.job_id] = job
+    job.array, job.array_tasks = array, tasks
+    if tasks.bit_count() == 1 and job.array_task_id is None:
+        _become(job, tasks.bit_length() - 1)
+
+
+def restore(core: Core, job: Job, saved: JobArray) -> None:
+    """A saved record of an array is back; `saved`: what it says of the array."""
+    array = core.arrays.get(saved.job_id)
+    if array is None:
+        try:
+            numbers = nodeset.indices(parse(job.spec.array, 1 << 26)[0])
+        except ValueError:
+            numbers = [0]
+        array = JobArray(saved.job_id, saved.limit, len(numbers), numbers[0], numbers[-1], numbers[1] - numbers[0] if len(numbers) > 1 else 1)
+    join(core, job, array, job.array_tasks)
+
+
+def split_all(core: Core, job: Job) -> None:
+    """Each task gets a record of its own."""
+    while job.array_tasks:
+        if split(core, job, (job.array_tasks & -job.array_tasks).bit_length() - 1) is job:
+            return
+
+
+def split(core: Core, job: Job, task: int) -> Job:
+    """The task gets a record of its own: a new one, pending, or the array's if no other task is left there."""
+    assert job.array_tasks >> task & 1, job.story
+    assert job.array is not None
+    if job.array_tasks == 1 << task:
+        _become(job, task)
+        core.journal.job(job.job_id)
+        return job
+    own = copy.copy(job)
+    own.job_id = core.take_job_id()
+    own.log = list(job.log)
+    job.array_tasks &= ~(1 << task)
+    own.expected_start, own.expected_nodes = None, 0
+    _become(own, task)
+    job.array.records[own.job_id] = own
+    tables = core.tables
+    tables.jobs[own.job_id] = tables.pending[own.job_id] = own
+    core.scripts[own.job_id] = core.scripts.get(job.job_id, "")
+    if own.dependency is not None:
+        watch_dependency(core, own)
+    if own.begin_time is not None and own.begin_time > core.time.now():
+        wait_until(core, own.begin_time, own.job_id)
+    watch_deadline(core, own)
+    core.journal.job(job.job_id)
+    core.journal.job(own.job_id)
+    return own
+
+
+def split_corresponding(core: Core, job: Job, other: Job, now: float) -> None:
+    """A task of an array on which this one depends task by task has ended: the corresponding task need not wait for the others."""
+    array, task = other.array, other.array_task_id
+    if array is None or task is None or not other.is_finished or other.is_completing or not job.array_tasks >> task & 1 or job.dependency is None:
+        return
+    if any(term.kind == CORRESPONDING and term.job_id == array.job_id for term in job.dependency.terms):
+        own = split(core, job, task)
+        if own is not job:
+            review(core, own, now)
+            if own.dependency is None:
+                core.changed("change", now)
+
+
+def split_ended(core: Core, job: Job, now: float) -> None:
+    """A new array depends on others task by task: look at which of those have ended already."""
+    if job.dependency is None:
+        return
+    for term in job.dependency.terms:
+        if term.kind == CORRESPONDING and term.job_id in core.arrays:
+            for other in list(core.arrays[term.job_id].records.values()):
+                split_corresponding(core, job, other, now)
+
+
+def _become(job: Job, task: int) -> None:
+    """The record is that of one task."""
+    job.array_task_id, job.array_tasks = task, 0
+    emulation = job.emulation
+    if emulation is not None and emulation.task_run_s:
+        job.emulation = msgspec.structs.replace(emulation, run_s=emulation.task_run_s.get(str(task), emulation.run_s), task_run_s={})
+
+
+def explain_limit(core: Core, array: JobArray) -> None:
+    """As many tasks run as may: the others wait for that."""
+    if array.is_full:
+        for job in array.records.values():
+            if job.is_pending and job.priority and job.dependency is None and job.reason != TASK_LIMIT:
+                job.reason, job.reason_detail = TASK_LIMIT, ""
+                job.expected_start, job.expected_nodes = None, 0
+                core.journal.job(job.job_id)
+
+
+def find(core: Core, text: str) -> list[tuple[Job, int]]:
+    """The records that a user names: `17`, `17_3`, `17_[1-4]`, `17_*`; with each the tasks (a bitmap) of it that are meant if it has several, else 0.
+
+    Raises:
+        SlurmError: there is no such job or task.
+    """
+    number, underscore, tasks = text.partition("_")
+    if not number.isdecimal():
+        raise SlurmError(INVALID_JOB)
+    array = core.arrays.get(int(number))
+    if array is None:
+        if underscore:
+            raise SlurmError(INVALID_JOB)
+        return [(core.job(number), 0)]
+    records = [array.records[job_id] for job_id in sorted(array.records)]
+    if not underscore or tasks == "*":
+        return [(job, job.array_tasks) for job in records]
+    try:
+        wanted = parse_tasks(tasks.removeprefix("[").removesuffix("]").partition("%")[0], 1 << 26)
+    except ValueError:
+        raise SlurmError(INVALID_JOB) from None
+    found: list[tuple[Job, int]] = []
+    for job in records:
+        if job.array_tasks & wanted:
+            found.append((job, job.array_tasks & wanted))
+        elif job.array_task_id is not None and wanted >> job.array_task_id & 1:
+            found.append((job, 0))
+    if not found:
+        raise SlurmError(INVALID_JOB)
+    return found
+
+
+def separate(core: Core, job: Job, tasks: int) -> list[Job]:
+    """Records for just these tasks (a bitmap; 0 for a record of one): the array's own if all that are left are meant, else new ones."""
+    if not tasks or tasks == job.array_tasks:
+        return [job]
+    return [split(core, job, task) for task in nodeset.indices(tasks)]
+
+
+def for_each(core: Core, texts: list[str], where: dict[str, list[Any]], act: Callable[[Job], None]) -> list[tuple[str, int, str]]:
+    """Do something to each job, array or task that a user names, or with none named to all unfinished ones that match: what became of each.
+
+    For several tasks it went well if it did for one of them; else the first refusal tells.
+    """
+    named: list[tuple[str, list[tuple[Job, int]] | None]] = [(text, None) for text in texts]
+    if not named:
+        named = [(str(job.job_id), [(job, job.array_tasks)]) for job in select_jobs(core, where) if not job.is_finished]
+    results: list[tuple[str, int, str]] = []
+    for text, given in named:
+        refusals: list[SlurmError] = []
+        went_well = False
+        try:
+            found = find(core, text) if given is None else given
+        except SlurmError as error:
+            results.append((text, error.code, error.text))
+            continue
+        for record, tasks in found:
+            for job in separate(core, record, tasks):
+                try:
+                    act(job)
+                    went_well = True
+                except SlurmError as error:
+                    refusals.append(error)
+        results.append((text, 0, "") if went_well or not refusals else (text, refusals[0].code, refusals[0].text))
+    return results
+
+
+def job_environment(job: Job) -> dict[str, object]:
+    """SLURM_ARRAY_* of a task."""
+    array = job.array
+    if array is None or job.array_task_id is None:
+        return {}
+    return {
+        "SLURM_ARRAY_JOB_ID": array.job_id,
+        "SLURM_ARRAY_TASK_COUNT": array.count,
+        "SLURM_ARRAY_TASK_ID": job.array_task_id,
+        "SLURM_ARRAY_TASK_MAX": array.last,
+        "SLURM_ARRAY_TASK_MIN": array.first,
+        "SLURM_ARRAY_TASK_STEP": array.step,
+    }
