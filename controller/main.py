@@ -28,6 +28,8 @@ from understudy.controller.priority.accounts import AccountsOf
 from understudy.controller.priority.options import read_options
 from understudy.controller.recover import recover
 from understudy.controller.scheduling import registry
+from understudy.controller.scheduling.parameters import number
+from understudy.controller.scheduling.selection import ChoosingSelector
 from understudy.controller.server import Server
 from understudy.controller.start import Planning
 from understudy.controller.store import Commits, Dirty, HeldWire, Store
@@ -78,6 +80,9 @@ class Controller:
         priorities = priority_registry.priority(config.text("PriorityType"))
         core.priorities = priorities(tables, read_options(config), accounts, core.start_time)
         parameters = registry.policy_parameters(config.text("SchedulerParameters"))
+        if isinstance(core.selector, ChoosingSelector):
+            overrun_s = settings.kill_wait_s + (settings.over_time_limit_s or 0)
+            core.selector.expect(overrun_s=overrun_s, linear_window_s=number(parameters, "bf_window_linear", 0))
         core.policy = registry.scheduler(config.text("SchedulerType"))(tables, core.selector, Planning(core), parameters)
         agents.on_response = lambda name, responds: heard_of(core, name, responds=responds)
         loop = asyncio.get_running_loop()

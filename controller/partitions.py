@@ -52,8 +52,8 @@ class Partition:
 
     @property
     def can_schedule(self) -> bool:
-        """Whether pending jobs may be started."""
-        return self.state == "UP"
+        """Whether pending jobs may be started: DRAIN keeps new ones out, but lets those start that are there."""
+        return self.state in ("UP", "DRAIN")
 
     @property
     def can_submit(self) -> bool:

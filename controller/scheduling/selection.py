@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.free import FreeState, Timeline
+from understudy.controller.scheduling.free import KILL_WAIT_S, FreeState, Timeline
 from understudy.controller.scheduling.request import Request
 from understudy.model import nodeset
 
@@ -32,6 +32,13 @@ class ChoosingSelector(ABC):
         self.parameters = parameters
         self.consumes_memory = any(word == "CR_MEMORY" or word.endswith("_MEMORY") for word in parameters)
         self._timeline: Timeline | None = None
+        self._overrun_s = KILL_WAIT_S
+        self._linear_window_s = 0
+
+    def expect(self, *, overrun_s: int, linear_window_s: int = 0) -> None:
+        """Of `will_run`: how long jobs past their limit may still take, and by how much windows grow (bf_window_linear; 0: they double)."""
+        self._overrun_s, self._linear_window_s = overrun_s, linear_window_s
+        self._timeline = None
 
     @abstractmethod
     def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:
@@ -71,7 +78,7 @@ class ChoosingSelector(ABC):
             return None
         timeline = self._timeline
         if timeline is None or timeline.tables is not tables:
-            timeline = self._timeline = Timeline(tables)
+            timeline = self._timeline = Timeline(tables, linear_window_s=self._linear_window_s, kill_wait_s=self._overrun_s)
         last = timeline.by(until)
         if not any(self.might(request, nodes, table, last) for nodes in _offered(request, usable, last)):
             return None

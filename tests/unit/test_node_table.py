@@ -2,6 +2,7 @@ import pytest
 from scheduling_harness import node, table, table_of
 
 from understudy.controller.job import Allocation, NodeShare, ShareGroup
+from understudy.controller.partitions import Partition
 from understudy.controller.scheduling.features import feature_sets
 from understudy.model.errors import SlurmError
 
@@ -70,3 +71,52 @@ def test_feature_expressions_are_read_from_left_to_right(expression, sets):
 def test_what_is_no_feature_expression_is_refused(expression):
     with pytest.raises(SlurmError, match="Invalid feature"):
         feature_sets(expression, lambda _: 1, 15)
+
+
+def test_what_jobs_hold_is_in_the_vectors_when_somebody_looks():
+    made = table(4, cores=2)
+    first = Allocation.of_groups((ShareGroup(0b0011, 2, 0b11, 10),))
+    second = Allocation.of_groups((ShareGroup(0b1100, 1, 0b01, 20),))
+    third = Allocation.of_groups((ShareGroup(0b0100, 1, 0b10, 30),))
+    for allocation in (first, second, third):  # the third joins the second
+        made.allocate(allocation)
+    assert (made.idle_nodes, made.full_nodes) == (0, 0b0111)
+    assert (made.free_cpus.tolist(), made.used_cores, made.job_count.tolist()) == ([0, 0, 0, 1], [3, 3, 3, 1], [1, 1, 2, 1])
+    made.release(first, 0b0001)
+    made.release(second, second.nodes)
+    assert (made.idle_nodes, made.full_nodes, made.free_memory.tolist()) == (0b1001, 0b0010, [1000, 990, 970, 1000])
+
+
+def test_a_job_that_came_and_went_unseen_leaves_no_trace():
+    made = table(3, cores=2)
+    allocation = Allocation.of_groups((ShareGroup(0b111, 2, 0b11, 10),), whole=True)
+    made.allocate(allocation)
+    assert (made.idle_nodes, made.full_nodes, made.exclusive_nodes) == (0, 0b111, 0b111)
+    made.release(allocation, 0b111)
+    assert (made.idle_nodes, made.full_nodes, made.exclusive_nodes) == (0b111, 0, 0)
+    assert made.free_cpus.tolist() == [2, 2, 2]
+
+
+def test_cores_of_large_nodes_are_kept_beyond_machine_integers():
+    made = table(2, cores=200)
+    made.allocate(Allocation.of_groups((ShareGroup(0b01, 1, 1 << 199, 0),)))
+    made.allocate(Allocation.of_groups((ShareGroup(0b11, 1, 1, 0),)))
+    assert made.used_cores == [1 << 199 | 1, 1]
+
+
+def test_the_last_departure_of_a_node_counts():
+    made = table(3)
+    made.note_departure(0b011, 10)
+    made.note_departure(0b001, 20)
+    assert made.last_busy.tolist() == [20, 10, 0]
+    for second in range(30, 10_000):
+        made.note_departure(0b100, second)
+    assert made.last_busy.tolist() == [20, 10, 9999]
+
+
+@pytest.mark.parametrize(
+    ("state", "schedules", "takes_in"), [("UP", True, True), ("DOWN", False, True), ("DRAIN", True, False), ("INACTIVE", False, False)]
+)
+def test_a_partitions_state_says_what_may_start_and_what_may_join(state, schedules, takes_in):
+    partition = Partition("main", state=state)
+    assert (partition.can_schedule, partition.can_submit) == (schedules, takes_in)

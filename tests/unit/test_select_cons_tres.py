@@ -221,6 +221,23 @@ def test_a_job_that_ought_to_have_ended_is_given_until_it_is_killed():
     assert selector.will_run(make_job(9), tables.partitions["main"], ALL, tables, 500) == (501, 0b1)
 
 
+def test_how_long_a_job_may_overrun_its_limit_is_as_configured():
+    tables, selector = tables_of(table(1)), SelectConsTres(frozenset({"CR_CORE"}))
+    running(tables, 1, 100, num_tasks=1)
+    selector.expect(overrun_s=75)
+    assert selector.will_run(make_job(9), tables.partitions["main"], ALL, tables, 150) == (175, 1)
+
+
+def test_windows_may_grow_by_a_fixed_time():
+    tables, selector = tables_of(table(3)), SelectConsTres(frozenset({"CR_CORE"}))
+    for job_id, end in enumerate((100, 200, 290), 1):
+        running(tables, job_id, end, num_tasks=1)
+    job = make_job(9, num_tasks=2, min_nodes=2)
+    assert selector.will_run(job, tables.partitions["main"], 0b111, tables, 10) == (200, 0b011)
+    selector.expect(overrun_s=30, linear_window_s=60)
+    assert selector.will_run(job, tables.partitions["main"], 0b111, tables, 10) == (290, 0b011)
+
+
 def test_nodes_of_completing_jobs_are_free_in_a_second():
     tables = tables_of(table(1))
     running(tables, 1, 60, num_tasks=1)
