@@ -169,7 +169,7 @@ def _matching(
     jobs: list[str], where: "dict[str, list[Any]]", states: list[int] | None, options: "dict[str, str | None]", context: Context
 ) -> list[str]:
     """Those of the jobs (of all, if none are named) that match all filters, and that the user confirms."""
-    columns = ["job_id", "array_job_id", "array_task_id", "state", "flags", "nodes", "name", "partition"]
+    columns = ["job_id", "array_job_id", "array_task_id", "array_task_expression", "state", "flags", "nodes", "name", "partition"]
     found: dict[str, dict[str, Any]] = {}
     hosts: set[str] | None = None
     if options.get("nodelist"):
@@ -196,13 +196,18 @@ def _matching(
                 if same and (not task or str(job["array_task_id"]) == task or job["array_task_id"] is None):
                     chosen[name] = job
     else:
-        chosen = {
-            f"{job['array_job_id']}_{job['array_task_id']}" if job["array_job_id"] and job["array_task_id"] is not None else name: job
-            for name, job in found.items()
-        }
+        chosen = {_name(job): job for job in found.values()}
     if "interactive" in options:
         return [name for name, job in chosen.items() if _confirmed(name, job, context)]
     return list(chosen)
+
+
+def _name(job: "dict[str, Any]") -> str:
+    """The job as the controller is to understand it: of an array only the tasks that the record stands for."""
+    if not job["array_job_id"]:
+        return str(job["job_id"])
+    expression = job["array_task_expression"]
+    return f"{job['array_job_id']}_[{expression}]" if expression else f"{job['array_job_id']}_{job['array_task_id']}"
 
 
 def _confirmed(name: str, job: "dict[str, Any]", context: Context) -> bool:

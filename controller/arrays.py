@@ -78,24 +78,22 @@ def restore(core: Core, job: Job, saved: JobArray) -> None:
 def split_all(core: Core, job: Job) -> None:
     """Each task gets a record of its own."""
     while job.array_tasks:
-        if split(core, job, (job.array_tasks & -job.array_tasks).bit_length() - 1) is job:
-            return
+        split(core, job, (job.array_tasks & -job.array_tasks).bit_length() - 1)
 
 
 def split(core: Core, job: Job, task: int) -> Job:
-    """The task gets a record of its own: a new one, pending, or the array's if no other task is left there."""
+    """The task gets a record of its own, pending; the array's becomes that of the last task if but one is left there."""
     assert job.array_tasks >> task & 1, job.story
     assert job.array is not None
-    if job.array_tasks == 1 << task:
-        _become(job, task)
-        core.journal.job(job.job_id)
-        return job
+    assert job.array_tasks != 1 << task, job.story
     own = copy.copy(job)
     own.job_id = core.take_job_id()
     own.log = list(job.log)
     job.array_tasks &= ~(1 << task)
     own.expected_start, own.expected_nodes = None, 0
     _become(own, task)
+    if job.array_tasks.bit_count() == 1:
+        _become(job, job.array_tasks.bit_length() - 1)
     job.array.records[own.job_id] = own
     tables = core.tables
     tables.jobs[own.job_id] = tables.pending[own.job_id] = own
@@ -117,10 +115,9 @@ def split_corresponding(core: Core, job: Job, other: Job, now: float) -> None:
         return
     if any(term.kind == CORRESPONDING and term.job_id == array.job_id for term in job.dependency.terms):
         own = split(core, job, task)
-        if own is not job:
-            review(core, own, now)
-            if own.dependency is None:
-                core.changed("change", now)
+        review(core, own, now)
+        if own.dependency is None:
+            core.changed("change", now)
 
 
 def split_ended(core: Core, job: Job, now: float) -> None:
@@ -131,6 +128,8 @@ def split_ended(core: Core, job: Job, now: float) -> None:
         if term.kind == CORRESPONDING and term.job_id in core.arrays:
             for other in list(core.arrays[term.job_id].records.values()):
                 split_corresponding(core, job, other, now)
+    if not job.array_tasks:
+        review(core, job, now)
 
 
 def _become(job: Job, task: int) -> None:

@@ -177,7 +177,7 @@ class FirstFit:
         self.due = None
         nodes = self.tables.nodes
         for job in sorted(self.tables.pending.values(), key=lambda job: -job.priority):
-            if job.is_eligible(now):
+            while job.is_eligible(now):  # again for the next task of an array
                 for name in job.partitions:
                     partition = self.tables.partitions[name]
                     usable = partition.nodes & nodes.up_nodes & ~nodes.completing_nodes & ~nodes.exclusive_nodes
@@ -186,6 +186,7 @@ class FirstFit:
                         break
                 else:
                     self.planner.explain(job, "Resources")
+                    break
             yield
 
 

@@ -1,0 +1,242 @@
+"""Job arrays: one record, split as tasks start, are changed, or end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from controller_harness import OTHER, ROOT, USER, Harness, make_tables
+
+from understudy.controller.job import HELD_BY_USER
+from understudy.controller.records import decode_job, encode_job
+from understudy.controller.settings import Settings
+from understudy.controller.start import job_environment
+from understudy.model.states import JobState
+from understudy.model.task_numbers import format_tasks, parse, parse_tasks
+from understudy.protocol.messages import CancelJobs, ControlJobs, JobResults, LaunchBatch, UpdateJobs
+
+
+def states(h: Harness, array: int) -> dict[str, str]:
+    """What squeue would show: id and state of each record of the array."""
+    rows = h.query("jobs", "array_task_id", "array_task_expression", "array_max_tasks", "state", "reason", array_job_id=[array])
+    shown = {}
+    for task, expression, most, state, reason in rows:
+        name = f"[{expression}%{most}]" if expression and most else f"[{expression}]" if expression else str(task)
+        shown[name] = JobState(state).name if state else reason
+    return shown
+
+
+def ids(h: Harness, array: int) -> dict[int | None, int]:
+    return {job.array_task_id: job_id for job_id, job in h.core.arrays[array].records.items()}
+
+
+def act(h: Harness, message: Any, sender: Any = USER) -> list[tuple[str, int, str]]:
+    answer = h.ask(message, sender)
+    assert isinstance(answer, JobResults)
+    return answer.results
+
+
+# --- expressions
+
+
+@pytest.mark.parametrize(
+    ("text", "tasks", "limit"),
+    [
+        ("1-4", [1, 2, 3, 4], 0),
+        ("0,3-9:2%4", [0, 3, 5, 7, 9], 4),
+        ("5", [5], 0),
+        ("1,1", [1], 0),
+        ("1-3%0", [1, 2, 3], 0),
+        ("1-4%2%3", [1, 2, 3, 4], 2),
+        ("[1-2]", [1, 2], 0),
+    ],
+)
+def test_expressions_are_understood(text: str, tasks: list[int], limit: int) -> None:
+    assert parse(text, 1001) == (sum(1 << task for task in tasks), limit)
+
+
+@pytest.mark.parametrize("text", ["1-", "a", "5-1", "1-5000", "-1", "1-10:0", "1,,2", "1001"])
+def test_what_is_no_expression_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not an array expression"):
+        parse(text, 1001)
+
+
+@pytest.mark.parametrize("text", ["0-100:10", "1,3,5-7,20", "1-298:3", "3-9", "1,3,5", "7", "0,50,100"])
+def test_tasks_are_shown_as_slurm_shows_them(text: str) -> None:
+    assert format_tasks(parse_tasks(text, 1001)) == {"0,50,100": "0-100:50"}.get(text, text)
+
+
+# --- lives
+
+
+def test_tasks_start_one_after_the_other_with_ids_of_their_own_and_the_last_keeps_the_arrays() -> None:
+    h = Harness(make_tables(2, cpus=1))
+    array = h.submit(array="1-3")
+    assert states(h, 1) == {"1": "RUNNING", "2": "RUNNING", "3": "Resources"}
+    assert ids(h, 1) == {1: 2, 2: 3, 3: 1}
+    assert h.submit().job_id == 4
+    h.complete(h.core.tables.jobs[2])
+    assert array.is_running
+    assert array.array_task_id == 3
+
+
+def test_no_more_tasks_run_at_a_time_than_the_limit_says() -> None:
+    h = Harness()
+    array = h.submit(array="1-5%2")
+    assert states(h, array.job_id) == {"1": "RUNNING", "2": "RUNNING", "[3-5%2]": "JobArrayTaskLimit"}
+    h.complete(h.core.tables.jobs[2])
+    assert states(h, array.job_id) == {"1": "COMPLETED", "2": "RUNNING", "3": "RUNNING", "[4-5%2]": "JobArrayTaskLimit"}
+
+
+def test_the_limit_can_be_changed() -> None:
+    h = Harness()
+    array = h.submit(array="1-5%1")
+    assert act(h, UpdateJobs([str(array.job_id)], {"arraytaskthrottle": "3"})) == [(str(array.job_id), 0, "")]
+    assert states(h, array.job_id) == {"1": "RUNNING", "2": "RUNNING", "3": "RUNNING", "[4-5%3]": "JobArrayTaskLimit"}
+
+
+def test_single_tasks_are_cancelled_and_the_array_shrinks() -> None:
+    h = Harness(make_tables(1, cpus=1))
+    array = h.submit(array="1-6").job_id
+    assert act(h, CancelJobs([f"{array}_[1,3-4]"])) == [(f"{array}_[1,3-4]", 0, "")]
+    assert states(h, array) == {"1": "CANCELLED", "3": "CANCELLED", "4": "CANCELLED", "[2,5-6]": "Resources"}
+    assert act(h, CancelJobs([f"{array}_9"]))[0][1] == 2017
+    assert act(h, CancelJobs([str(array)], None), OTHER)[0][1] == 2002
+
+
+def test_an_array_is_cancelled_as_a_whole() -> None:
+    h = Harness(make_tables(1, cpus=1))
+    array = h.submit(array="1-6").job_id
+    assert act(h, CancelJobs([str(array)])) == [(str(array), 0, "")]
+    assert states(h, array) == {"1": "CANCELLED", "[2-6]": "CANCELLED"}
+    assert not h.core.tables.pending
+    assert act(h, CancelJobs([str(array)]))[0][1] == 2021
+
+
+def test_one_task_is_held_and_released() -> None:
+    h = Harness(make_tables(1, cpus=1))
+    h.submit()
+    array = h.submit(array="1-3").job_id
+    assert act(h, ControlJobs("hold", [f"{array}_2"])) == [(f"{array}_2", 0, "")]
+    held = h.core.job(f"{array}_2")
+    assert (held.held_by, held.priority, held.job_id) == (HELD_BY_USER, 0, 3)
+    assert states(h, array) == {"2": "JobHeldUser", "[1,3]": "Resources"}
+    act(h, ControlJobs("release", [str(array)]))
+    assert held.priority > 0
+
+
+def test_what_is_changed_of_one_task_is_not_changed_of_the_others() -> None:
+    h = Harness(make_tables(1, cpus=1))
+    h.submit()
+    array = h.submit(array="1-3", time_limit_s=600).job_id
+    act(h, UpdateJobs([f"{array}_[1-2]"], {"timelimit": "5"}))
+    assert {task: h.core.job(f"{array}_{task}").time_limit_s for task in (1, 2, 3)} == {1: 300, 2: 300, 3: 600}
+    act(h, UpdateJobs([str(array)], {"timelimit": "4"}))
+    assert {h.core.job(f"{array}_{task}").time_limit_s for task in (1, 2, 3)} == {240}
+
+
+def test_tasks_know_their_numbers_in_their_environment() -> None:
+    h = Harness(settings=Settings(min_job_age_s=0, emulates_jobs=False))
+    array = h.submit(array="2-8:3").job_id
+    given = dict(entry.split("=", 1) for entry in job_environment(h.core, h.core.job(f"{array}_5")))
+    assert {key: value for key, value in given.items() if "ARRAY" in key} == {
+        "SLURM_ARRAY_JOB_ID": str(array),
+        "SLURM_ARRAY_TASK_COUNT": "3",
+        "SLURM_ARRAY_TASK_ID": "5",
+        "SLURM_ARRAY_TASK_MAX": "8",
+        "SLURM_ARRAY_TASK_MIN": "2",
+        "SLURM_ARRAY_TASK_STEP": "3",
+    }
+    assert len(h.sent(LaunchBatch)) == 3
+
+
+def test_output_files_have_array_and_task_in_their_names() -> None:
+    h = Harness()
+    array = h.submit(array="3").job_id
+    assert h.query("jobs", "std_out", array_job_id=[array]) == [[f"/home/ann/slurm-{array}_3.out"]]
+
+
+def test_a_job_waits_for_all_tasks_of_an_array() -> None:
+    h = Harness()
+    array = h.submit(array="1-2").job_id
+    after = h.submit(dependency=f"afterok:{array}")
+    assert h.query("jobs", "dependency", job_id=[after.job_id]) == [[f"afterok:{array}_*(unfulfilled)"]]
+    h.complete(h.core.job(f"{array}_1"))
+    assert after.reason == "Dependency"
+    h.complete(h.core.job(f"{array}_2"))
+    assert after.is_running
+
+
+def test_a_job_waits_for_one_task_of_an_array() -> None:
+    h = Harness(make_tables(2, cpus=1))
+    array = h.submit(array="1-2").job_id
+    after = h.submit(dependency=f"afterok:{array}_1")
+    never = h.submit(dependency=f"afternotok:{array}_1")
+    assert str(after.dependency) == f"afterok:{array}_1(unfulfilled)"
+    h.complete(h.core.job(f"{array}_1"))
+    assert after.is_running
+    assert never.reason == "DependencyNeverSatisfied"
+
+
+def test_corresponding_tasks_wait_for_each_other() -> None:
+    h = Harness()
+    first = h.submit(array="1-3").job_id
+    second = h.submit(array="1-3", dependency=f"aftercorr:{first}").job_id
+    assert states(h, second) == {"[1-3]": "Dependency"}
+    h.complete(h.core.job(f"{first}_2"))
+    assert states(h, second) == {"2": "RUNNING", "[1,3]": "Dependency"}
+    h.complete(h.core.job(f"{first}_1"), code=1)
+    assert states(h, second) == {"1": "DependencyNeverSatisfied", "2": "RUNNING", "3": "Dependency"}
+    late = h.submit(array="2-3", dependency=f"aftercorr:{first}").job_id
+    assert states(h, late) == {"2": "RUNNING", "3": "Dependency"}
+
+
+def test_a_requeued_task_waits_again_as_the_task_that_it_was() -> None:
+    h = Harness()
+    array = h.submit(ROOT, array="1-2").job_id
+    task = h.core.job(f"{array}_1")
+    h.acknowledge()
+    act(h, ControlJobs("requeue", [f"{array}_1"]), ROOT)
+    h.acknowledge()
+    h.epilog(task)
+    assert (task.array_task_id, task.reason) == (1, "BeginTime")
+    h.run(200)
+    assert task.is_running
+
+
+def test_an_array_is_forgotten_with_its_last_task() -> None:
+    h = Harness(settings=Settings(min_job_age_s=60))
+    array = h.submit(array="1-2").job_id
+    h.complete(h.core.job(f"{array}_2"))
+    h.run(200)
+    assert list(ids(h, array)) == [1]
+    h.complete(h.core.job(f"{array}_1"))
+    h.run(200)
+    assert not h.core.arrays
+    assert not h.core.tables.jobs
+
+
+def test_policies_that_know_nothing_of_arrays_get_single_tasks() -> None:
+    h = Harness(make_tables(1, cpus=1), exact_limits=True)
+    array = h.submit(array="1-4%1").job_id
+    assert ids(h, array) == {1: 2, 2: 3, 3: 4, 4: 1}
+    assert sorted(states(h, array).values()) == ["JobArrayTaskLimit"] * 3 + ["RUNNING"]
+
+
+def test_records_of_an_array_come_back_as_they_were_saved() -> None:
+    h = Harness(make_tables(1, cpus=1))
+    array = h.submit(array="1-6%3")
+    saved = decode_job(encode_job(array))
+    assert saved.array is not None
+    assert (saved.array.job_id, saved.array.limit, saved.array_tasks, saved.array_task_id) == (array.job_id, 3, array.array_tasks, None)
+    after = h.submit(dependency=f"afterok:{array.job_id}:{array.job_id}_2")
+    assert decode_job(encode_job(after)).dependency == after.dependency
+
+
+def test_each_task_runs_as_long_as_was_said_of_it() -> None:
+    from understudy.protocol.messages import Emulation, JobSpec, SubmitJob
+
+    h = Harness()
+    h.ask(SubmitJob(JobSpec(array="1-3"), "#!/bin/sh\n", Emulation(5.0, task_run_s={"2": 20.0})))
+    runs = {task: job.emulation.run_s for task in (1, 2, 3) if (job := h.core.job(f"1_{task}")).emulation is not None}
+    assert runs == {1: 5.0, 2: 20.0, 3: 5.0}
