@@ -93,8 +93,8 @@ class Controller:
 
 
 @pytest.fixture
-async def controller(tmp_path):
-    logging.getLogger("understudy").setLevel(logging.ERROR)
+async def controller(tmp_path, caplog):
+    caplog.set_level(logging.ERROR, logger="understudy")
     controller = Controller(tmp_path)
     yield controller
     controller.end()

@@ -183,9 +183,11 @@ def test_down_ends_the_scripts_of_jobs(site, noded_is_killed):
 
 def test_down_without_a_cluster_says_that_there_is_none(site):
     assert "no running cluster of this user" in site("understudy", "down").stderr
-    result = site("understudy", "down", "--run-dir", str(site.folder / "nothing"))
-    assert result.returncode == 1
-    assert "no cluster runs in" in result.stderr
+    for folder, says in (("nothing", "there is no run directory"), (".", "no cluster runs in")):
+        result = site("understudy", "down", "--run-dir", str(site.folder / folder))
+        assert result.returncode == 1
+        assert says in result.stderr
+    assert not (site.folder / "nothing").exists()
 
 
 def test_a_bad_configuration_is_named_with_file_and_line(site):
