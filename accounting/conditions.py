@@ -1,6 +1,6 @@
 """The `where` of a request: which associations, accounts, users and qualities of service it means.
 
-Place: the core of the accounting daemon, pure. A condition is a list of values; none of a name means any. Names are kept in lower case, as Slurm does.
+Place: the core of the accounting daemon, pure. A condition is a list of values; none of a name means any.
 """
 
 from __future__ import annotations

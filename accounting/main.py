@@ -1,7 +1,7 @@
 """The accounting daemon: opens the database, answers requests, tells controllers what has changed, adds up usage every hour.
 
-Place: the top of accounting, its edge. The database is RUN_DIR/accounting/accounting.sqlite unless cluster.json names another by URL. Work on it holds
-virtual time. An answer to a change waits until the controllers concerned have taken it over, so that a job submitted after it is judged by it.
+Place: the top of accounting, its edge. The database is RUN_DIR/accounting/accounting.sqlite unless cluster.json names another by URL. Work on it
+holds virtual time. An answer to a change waits until the controllers concerned have taken it over, so that a job submitted after it is judged by it.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def _users(ledger: Ledger, tree: Tree, query: AccountingQuery) -> list[Row]:
     return rows
 
 
-def _associations(ledger: Ledger, tree: Tree, query: AccountingQuery) -> list[Row]:
+def _associations(_ledger: Ledger, tree: Tree, query: AccountingQuery) -> list[Row]:
     flags = set(query.flags)
     found = conditions.associations(tree, query.where)
     if "with_sub_accounts" in flags:

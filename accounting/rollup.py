@@ -1,7 +1,7 @@
 """Usage added up: how many resource-seconds each association and key used in an hour, a day, a month, and what the cluster's time went to.
 
 Place: the core of the accounting daemon, pure. Hours are added up from jobs and events, days and months from hours and days; all begin at full hours,
-midnights and first days of months of the local time zone, as in Slurm. A job's usage is what it was allocated times how long it ran, suspended or not.
+midnights and first days of months of the local time zone, as in Slurm. A job's usage is what it was allocated times how long it ran.
 """
 
 from __future__ import annotations

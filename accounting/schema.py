@@ -1,7 +1,7 @@
 """The tables of the database, as the newest migration leaves them.
 
-Place: the store of the accounting daemon. One statement of the schema for SQLite, PostgreSQL and MariaDB; `migrations` holds the way from one version to
-the next, and a test that both say the same. Tables of the ledger have the fields of its records as columns.
+Place: the store of the accounting daemon. One statement of the schema for SQLite, PostgreSQL and MariaDB; `migrations` holds the way from one version
+to the next, and a test that both say the same. Tables of the ledger have the fields of its records as columns.
 """
 
 from __future__ import annotations

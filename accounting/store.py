@@ -83,7 +83,7 @@ class Store:
                 for row in connection.execute(select(schema.metadata.tables[name])).mappings():
                     record = msgspec.convert({k: v for k, v in row.items() if v is not None or k in _OPTIONAL[name]}, kind)
                     table[getattr(record, key)] = record
-            ledger.counters = dict(connection.execute(select(schema.counters.c.name, schema.counters.c.value)))
+            ledger.counters = dict(connection.execute(select(schema.counters.c.name, schema.counters.c.value)).tuples().all())
         return ledger if ledger.counters else None
 
     def save(self, before: Ledger, after: Ledger, transactions: Sequence[Transaction]) -> None:

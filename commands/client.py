@@ -116,10 +116,14 @@ class Client:
         rows, now, *_ = self.call("Query", table, list(columns), dict(where or {}), all_partitions)
         return Rows(columns, rows, now)
 
+    def addresses(self, location: Location) -> list[str]:
+        """Where to try, in this order."""
+        return location.controller_addresses
+
     def _connect(self) -> None:
         location = self._locate()
         reason: OSError = ConnectionRefusedError("no address")
-        for address in location.controller_addresses:
+        for address in self.addresses(location):
             try:
                 self._socket = open_socket(address)
                 break
@@ -273,7 +277,7 @@ class UsageError(Exception):
     """A command line that was not understood; the text is the whole complaint, printed with the hint to `--help`."""
 
 
-def run(program: str, command: "Callable[[list[str], Context], int]", usage_exit: int = 1) -> int:
+def run(program: str, command: "Callable[[list[str], Context], int]", usage_exit: int = 1, client: "Client | None" = None) -> int:
     """Run a command as a process of its own: never returns, but ends through `os._exit` once the streams are flushed.
 
     (Freeing an interpreter's memory piece by piece takes 12 ms that nobody needs.) A reader that closes the pipe ends the command without a word, as
@@ -285,7 +289,7 @@ def run(program: str, command: "Callable[[list[str], Context], int]", usage_exit
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="surrogateescape")
-    context = Context(program)
+    context = Context(program, client=client)
     try:
         code = guarded(context, command, sys.argv[1:], usage_exit)
         sys.stdout.flush()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from understudy.commands.client import Client, Context, guarded, pack
-from understudy.protocol.messages import AnyMessage, Message, SubmitJob
+from understudy.protocol.messages import AccountingChange, AccountingQuery, AnyMessage, Message, SubmitJob
 
 if TYPE_CHECKING:
     import asyncio
@@ -59,7 +59,8 @@ class _BridgedClient(Client):
             come.set()
 
         def ask() -> None:
-            self._messenger.send("controller", request, answered, 600.0)
+            peer = "accounting" if isinstance(request, AccountingChange | AccountingQuery) else "controller"
+            self._messenger.send(peer, request, answered, 600.0)
             self.hold.__exit__(None, None, None)
 
         self._loop.call_soon_threadsafe(ask)

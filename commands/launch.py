@@ -55,7 +55,12 @@ __all__ = [
 LOG_LINES_SHOWN: Final = 12
 NICE_S: Final = 8.0  # how long a daemon may take to end by itself
 
-MODULES: Final = {"controller": "understudy.controller", "agent": "understudy.auth", "clock": "understudy.clock"}
+MODULES: Final = {
+    "controller": "understudy.controller",
+    "agent": "understudy.auth",
+    "clock": "understudy.clock",
+    "accounting": "understudy.accounting",
+}
 
 
 @dataclass(slots=True)
@@ -141,6 +146,9 @@ def prepare(
     except AuthError as error:
         raise LaunchError(str(error)) from error
     copy_configuration(conf, run_dir)
+    accounting = ""
+    if site.accounting_port is not None:
+        accounting = f"tcp:127.0.0.1:{free_port(site.accounting_port if port is None else 0, conf, asked=False)}"
     cluster = Cluster(
         name=site.name,
         conf=str(conf.resolve()),
@@ -153,9 +161,12 @@ def prepare(
         controller_unix=f"unix:{sockets}/controller.sock",
         agent=f"unix:{sockets}/agent.sock",
         clock=f"unix:{sockets}/clock.sock" if time != "real" else "",
+        accounting=accounting,
+        accounting_unix=f"unix:{sockets}/accounting.sock" if accounting else "",
+        accounting_url=os.environ.get("UNDERSTUDY_ACCOUNTING_URL", ""),
         key_file=str(run_dir / "key"),
         nodeds=[NodeDaemon(name, f"unix:{sockets}/{name}.sock", nodes) for name, nodes in zip(names, _shares(site.nodes, noded), strict=True)],
-        participants=["controller", *names, *participants] if time != "real" else [],
+        participants=["controller", *(["accounting"] if accounting else []), *names, *participants] if time != "real" else [],
         user_id=os.getuid(),
         **settings,  # type: ignore[arg-type]
     )
@@ -171,6 +182,7 @@ class Site:
     port: int
     nodes: list[str]
     without_effect: list[str]  # keys that are accepted but not emulated
+    accounting_port: int | None = None  # AccountingStoragePort; None: slurm.conf asks for no accounting daemon
 
 
 def read_site(conf: Path) -> Site:
@@ -185,7 +197,10 @@ def read_site(conf: Path) -> Site:
     config = load(conf)
     # FUTURE nodes do not exist until an administrator makes them: no daemon stands for them.
     nodes = [node.name for node in config.nodes if node.state != "FUTURE"]
-    return Site(config.cluster_name, config.controller_ports[0], nodes, not_emulated(config))
+    accounting_port = None
+    if config.text("AccountingStorageType").lower().endswith("slurmdbd"):
+        accounting_port = int(config.text("AccountingStoragePort")) or locate.DEFAULT_ACCOUNTING_PORT
+    return Site(config.cluster_name, config.controller_ports[0], nodes, not_emulated(config), accounting_port)
 
 
 def _shares(nodes: list[str], count: int) -> list[str]:
@@ -213,7 +228,13 @@ def _epoch(run_dir: Path, time: str, wanted: float | None) -> float:
 
 def daemon_names(cluster: Cluster) -> list[str]:
     """All daemons of the cluster. Real time needs no clock service."""
-    return [*(["clock"] if cluster.clock else []), "agent", "controller", *(noded.name for noded in cluster.nodeds)]
+    return [
+        *(["clock"] if cluster.clock else []),
+        "agent",
+        *(["accounting"] if cluster.accounting else []),
+        "controller",
+        *(noded.name for noded in cluster.nodeds),
+    ]
 
 
 def daemon_command(name: str, run_dir: Path) -> list[str]:
@@ -289,6 +310,8 @@ def location_of(cluster: Cluster, run_dir: Path) -> locate.Location:
         clock=cluster.clock,
         key_file=cluster.key_file,
         started=clock_time.time(),
+        accounting=cluster.accounting,
+        accounting_unix=cluster.accounting_unix,
     )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SYSTEM_REGISTRY = "/run/understudy"
 DEFAULT_PORT = 6817  # slurm.conf(5), SlurmctldPort
+DEFAULT_ACCOUNTING_PORT = 6819  # slurm.conf(5), AccountingStoragePort
 
 
 class NoClusterError(Exception):
@@ -30,7 +31,7 @@ class BadConfigurationError(Exception):
 class Location:
     """Where a cluster's daemons listen. Addresses are `tcp:HOST:PORT` or `unix:PATH`, "" where unknown. `started` is in seconds since the epoch."""
 
-    __slots__ = ("agent", "clock", "conf", "controller", "controller_unix", "key_file", "name", "run_dir", "started")
+    __slots__ = ("accounting", "accounting_unix", "agent", "clock", "conf", "controller", "controller_unix", "key_file", "name", "run_dir", "started")
 
     def __init__(
         self,
@@ -43,6 +44,8 @@ class Location:
         clock: str = "",
         key_file: str = "",
         started: float = 0.0,
+        accounting: str = "",
+        accounting_unix: str = "",
     ) -> None:
         self.name = name
         self.conf = conf
@@ -53,6 +56,13 @@ class Location:
         self.clock = clock
         self.key_file = key_file
         self.started = started
+        self.accounting = accounting
+        self.accounting_unix = accounting_unix
+
+    @property
+    def accounting_addresses(self) -> list[str]:
+        """The accounting daemon's addresses in the order in which to try them; [] if the cluster has none."""
+        return [address for address in (self.accounting_unix, self.accounting) if address]
 
     @property
     def controller_addresses(self) -> list[str]:
@@ -155,10 +165,26 @@ def from_configuration(conf: str) -> Location:
         option, _, value = part.partition("=")
         if option.lower() == "socket":
             agent = "unix:" + value
-    return Location(name=values.get("clustername", ""), conf=conf, controller=f"tcp:{address}:{port}", agent=agent)
+    accounting = ""
+    if values.get("accountingstoragetype", "").lower().endswith("slurmdbd"):
+        accounting = f"tcp:{values.get('accountingstoragehost', 'localhost')}:{values.get('accountingstorageport', DEFAULT_ACCOUNTING_PORT)}"
+    return Location(name=values.get("clustername", ""), conf=conf, controller=f"tcp:{address}:{port}", agent=agent, accounting=accounting)
 
 
-_KEYS = frozenset(("clustername", "slurmctldhost", "slurmctldaddr", "slurmctldport", "controlmachine", "controladdr", "authinfo"))
+_KEYS = frozenset(
+    (
+        "accountingstoragehost",
+        "accountingstorageport",
+        "accountingstoragetype",
+        "clustername",
+        "slurmctldhost",
+        "slurmctldaddr",
+        "slurmctldport",
+        "controlmachine",
+        "controladdr",
+        "authinfo",
+    )
+)
 
 
 def _settings(conf: str, depth: int) -> "Iterator[tuple[str, str]]":

@@ -1,15 +1,15 @@
 """Trackable resources (TRES): what accounting counts and limits, by name: cpu, mem (MB), node, billing, gres/gpu, license/matlab ...
 
 Place: the vocabulary; pure. Amounts are a mapping of names to numbers, `{"cpu": 4, "mem": 1024}`; in text `cpu=4,mem=1G`. Follows sacctmgr(1) and
-slurm.conf(5), AccountingStorageTRES.
+slurm.conf(5), AccountingStorageTRES. Commands use it, so it imports nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Final
 
 BASE: Final = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages")  # Slurm numbers these 1 to 8
 FIRST_DYNAMIC_ID: Final = 1001  # from here on those that a site names in AccountingStorageTRES

@@ -1,0 +1,47 @@
+"""The connection of sacctmgr, sacct and sshare to the accounting daemon.
+
+Place: commands alone; beside client.py, whose protocol it speaks.
+"""
+
+from understudy.commands.client import Client, Context
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from understudy.commands.locate import Location
+
+
+class NoAccountingError(Exception):
+    """The cluster has no accounting daemon."""
+
+
+class AccountingClient(Client):
+    """Asks the accounting daemon instead of the controller."""
+
+    def addresses(self, location: "Location") -> list[str]:
+        found = location.accounting_addresses
+        if not found:
+            raise NoAccountingError
+        return found
+
+
+class Table:
+    """Rows of one of accounting's tables, each by column name."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.now = 0.0
+
+    def rows(
+        self, table: str, columns: "Sequence[str]", where: "Mapping[str, Sequence[Any]] | None" = None, flags: "Sequence[str]" = ()
+    ) -> "list[dict[str, Any]]":
+        """The rows that meet the conditions.
+
+        Raises:
+            RefusedError: as `Client.call`.
+        """
+        conditions = {name: list(values) for name, values in (where or {}).items()}
+        rows, self.now, *_ = self._context.client.call("AccountingQuery", table, list(columns), conditions, list(flags))
+        return [dict(zip(columns, row, strict=True)) for row in rows]

@@ -1,0 +1,260 @@
+"""sacctmgr: show and change what accounting knows. Follows sacctmgr(1) of 22.05."""
+
+import sys
+
+from understudy.commands.accounting_client import AccountingClient, NoAccountingError, Table
+from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
+from understudy.commands.options import NONE, Option, OptionError, OptionTable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from understudy.commands.sacctmgr_words import Vocabulary
+
+OPTIONS = OptionTable(
+    [
+        Option("help", "h", NONE, "print this text"),
+        Option("usage", "", NONE, ""),
+        Option("associations", "s", NONE, "show associations along with users and accounts"),
+        Option("immediate", "i", NONE, "commit changes without asking"),
+        Option("noheader", "n", NONE, "print no header"),
+        Option("oneliner", "o", NONE, ""),
+        Option("parsable", "p", NONE, "fields with a | behind each"),
+        Option("parsable2", "P", NONE, "fields with a | between them"),
+        Option("quiet", "Q", NONE, "print errors alone"),
+        Option("readonly", "r", NONE, "change nothing"),
+        Option("verbose", "v", NONE, "say more"),
+        Option("version", "V", NONE, "print the version"),
+    ]
+)
+
+_ENTITIES = [  # name, how many letters are enough
+    ("account", 3),
+    ("association", 2),
+    ("cluster", 2),
+    ("configuration", 3),
+    ("coordinator", 4),
+    ("event", 1),
+    ("federation", 1),
+    ("job", 1),
+    ("problem", 1),
+    ("qos", 1),
+    ("reservation", 4),
+    ("resource", 4),
+    ("runawayjobs", 2),
+    ("stats", 1),
+    ("transaction", 1),
+    ("tres", 2),
+    ("user", 1),
+    ("wckey", 1),
+]
+_LISTED = (
+    'No valid entity in list command\nInput line must include "Account", "Association", "Cluster", "Configuration",\n'
+    '"Event", "Federation", "Problem", "QOS", "Resource", "Reservation",\n"RunAwayJobs", "Stats", "Transaction", "TRES", "User", or "WCKey"'
+)
+_CHANGED = 'Input line must include "Account", "Cluster", "Coordinator", "Federation", "QOS", "Resource", or "User"'
+_MODIFIED = 'Input line must include "Account", "Cluster", "Federation", "Job", "QOS", "Resource" or "User"'
+_CHANGEABLE = frozenset(("account", "cluster", "coordinator", "qos", "user"))
+_MODIFIABLE = frozenset(("account", "cluster", "qos", "user"))
+_SHOWN = frozenset(
+    ("account", "association", "cluster", "configuration", "event", "problem", "qos", "reservation", "stats", "transaction", "tres", "user", "wckey")
+)
+_WITHOUT_EFFECT = (("verbose", 4), ("quiet", 4), ("oneliner", 1), ("exit", 1), ("quit", 4), ("reconfigure", 3), ("clear", 2))
+
+
+class Session:
+    """One run of the command: its options and its connection."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.table = Table(context)
+        self.asks = True
+        self.header = True
+        self.parsable = 0
+        self.with_associations = False
+        self.readonly = False
+        self.code = 0
+        self._words: Vocabulary | None = None
+
+    @property
+    def words(self) -> "Vocabulary":
+        """What values may name."""
+        if self._words is None:
+            from understudy.commands.sacctmgr_words import Vocabulary
+
+            self._words = Vocabulary(
+                lambda: [row["tres"] for row in self.table.rows("tres", ["tres"])],
+                lambda: [row["name"] for row in self.table.rows("qos", ["name"])],
+                self._read_time,
+            )
+        return self._words
+
+    def _read_time(self, text: str) -> int:
+        from understudy.model.times import parse_time
+
+        if not self.table.now:
+            self.table.rows("tres", ["id"], {"ids": [0]})
+        return parse_time(text, self.table.now)
+
+    def confirmed(self) -> bool:
+        """Whether the user wants what has been printed."""
+        if not self.asks:
+            return True
+        context = self.context
+        context.stdout.write("Would you like to commit changes? (You have 30 seconds to decide)\n(N/y): ")
+        context.stdout.flush()
+        answer = context.stdin.readline()
+        context.stdout.write("\n")
+        if answer[:1] in {"y", "Y"}:
+            return True
+        context.print(" Changes Discarded")
+        return False
+
+
+def sacctmgr(arguments: list[str], context: Context) -> int:
+    """The command. Returns the exit code."""
+    try:
+        given, words = OPTIONS.parse(arguments, permute=True)
+    except OptionError as error:
+        raise UsageError(str(error)) from None
+    session = Session(context)
+    for option, _ in given:
+        if option.dest in {"help", "usage"}:
+            context.stdout.write(OPTIONS.help_text("sacctmgr [OPTIONS...] [COMMAND...]"))
+            return 0
+        if option.dest == "version":
+            context.print(f"slurm {VERSION}")
+            return 0
+        _apply(session, option.dest)
+    try:
+        if not words:
+            return _interactive(session)
+        _command(session, words)
+    except NoAccountingError:
+        context.complain("You are not running a supported accounting_storage plugin\nOnly 'accounting_storage/slurmdbd' is supported.")
+        return 1
+    except RefusedError as error:
+        context.error(error.text)
+        return 1
+    return session.code
+
+
+def _apply(session: Session, option: str) -> None:
+    if option == "immediate":
+        session.asks = False
+    elif option == "noheader":
+        session.header = False
+    elif option == "parsable":
+        session.parsable = 1
+    elif option == "parsable2":
+        session.parsable = 2
+    elif option == "associations":
+        session.with_associations = True
+    elif option == "readonly":
+        session.readonly = True
+
+
+def _interactive(session: Session) -> int:
+    """Commands from stdin until it ends or `quit`."""
+    import shlex
+
+    context = session.context
+    last: list[str] = []
+    while True:
+        context.stdout.write("sacctmgr: ")
+        context.stdout.flush()
+        line = context.stdin.readline()
+        if not line:
+            context.stdout.write("\n")
+            break
+        if not getattr(context.stdin, "isatty", bool)():
+            context.stdout.write(line if line.endswith("\n") else line + "\n")
+        try:
+            words = shlex.split(line)
+        except ValueError:
+            continue
+        words = last if words == ["!!"] else words
+        if not words:
+            continue
+        last = words
+        if len(words[0]) >= 2 and ("exit".startswith(words[0].lower()) or "quit".startswith(words[0].lower())) and words[0].lower() != "qui":
+            break
+        _command(session, words)
+    return session.code
+
+
+def _is(word: str, name: str, least: int) -> bool:
+    return len(word) >= least and name.startswith(word.lower())
+
+
+def _command(session: Session, words: list[str]) -> None:
+    """One command."""
+    context = session.context
+    verb, rest = words[0], words[1:]
+    if _is(verb, "add", 3) or _is(verb, "create", 2):
+        _change(session, "add", rest)
+    elif _is(verb, "show", 3) or _is(verb, "list", 3):
+        _show(session, rest)
+    elif _is(verb, "modify", 1):
+        _change(session, "modify", rest)
+    elif _is(verb, "delete", 3) or _is(verb, "remove", 3):
+        _change(session, "delete", rest)
+    elif _is(verb, "dump", 3):
+        from understudy.commands.sacctmgr_dump import dump
+
+        session.code = dump(session, rest)
+    elif _is(verb, "version", 4):
+        context.print(f"slurm {VERSION}")
+    elif _is(verb, "help", 2):
+        context.stdout.write(OPTIONS.help_text("sacctmgr [OPTIONS...] [COMMAND...]"))
+    elif _is(verb, "associations", 3):
+        session.with_associations = True
+    elif verb.lower() in {"noheader", "parsable", "parsable2", "readonly", "immediate"}:
+        _apply(session, verb.lower())
+    elif any(_is(verb, name, least) for name, least in _WITHOUT_EFFECT):
+        pass
+    else:
+        context.complain(f"invalid keyword: {verb}")
+        session.code = 1
+
+
+def _entity(words: list[str]) -> str:
+    if not words:
+        return ""
+    return next((name for name, least in _ENTITIES if len(words[0]) >= least and _begins(name, words[0])), "")
+
+
+def _begins(name: str, word: str) -> bool:
+    """Whether the word is a beginning of the entity's name or of its plural."""
+    lowered = word.lower()
+    return (name + "s").startswith(lowered) or (name == "account" and "acct".startswith(lowered))
+
+
+def _show(session: Session, words: list[str]) -> None:
+    entity = _entity(words)
+    if entity not in _SHOWN:
+        session.context.complain(_LISTED)
+        session.code = 1
+        return
+    from understudy.commands.sacctmgr_show import show
+
+    session.code = max(session.code, show(session, entity, words[1:]))
+
+
+def _change(session: Session, action: str, words: list[str]) -> None:
+    entity = _entity(words)
+    if entity not in (_MODIFIABLE if action == "modify" else _CHANGEABLE):
+        session.context.complain(f"No valid entity in {action} command\n{_MODIFIED if action == 'modify' else _CHANGED}")
+        session.code = 1
+        return
+    if session.readonly:
+        session.context.complain(f"Can't run this command in readonly mode.\n{action}")
+        session.code = 1
+        return
+    from understudy.commands.sacctmgr_change import change
+
+    session.code = max(session.code, change(session, action, entity, words[1:]))
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run("sacctmgr", sacctmgr, client=AccountingClient()))

@@ -1,0 +1,673 @@
+"""sacctmgr add, modify, delete: words into one request, the request's answer into Slurm's texts, and a question before it is carried out.
+
+Place: under sacctmgr. Accounting is asked twice unless `-i` was given: what would happen, and, if the user agrees, to do it.
+"""
+
+from understudy.commands import sacctmgr_words as sw
+from understudy.commands.client import RefusedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from understudy.commands.sacctmgr import Session
+
+ACCESS_DENIED = 2002
+_NOTHING_NEW = " Nothing new added."
+
+
+class Answer:
+    """AccountingChanged, by name."""
+
+    __slots__ = ("associations", "names", "problems", "wckeys")
+
+    def __init__(self, fields: "list[Any]") -> None:
+        self.names: list[str]
+        self.associations: list[list[str]]
+        self.names, self.associations, self.wckeys, self.problems = fields
+
+
+class _Request:
+    """What the words ask for."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.set: dict[str, Any] = {}
+        self.where: dict[str, list[Any]] = {}
+        self.keys: set[str] = set()  # fields that words named, names aside
+        self.is_well = True
+        self.has_bad_value = False  # a number that is none: Slurm then goes on as if it had not been there
+
+
+def change(session: "Session", action: str, entity: str, words: list[str]) -> int:
+    """Carry out a change. The exit code."""
+    request = _read_addition(session, entity, words) if action == "add" else _read_words(session, entity, words, sets=action == "modify")
+    function: Callable[[Session, _Request], int] = globals()[f"_{action}_{entity}"]
+    return function(session, request)
+
+
+# --- words ---------------------------------------------------------------------------------------------------------------------
+
+
+def _refuse(session: "Session", error: sw.ValueRefusedError) -> None:
+    context = session.context
+    (context.error if error.is_error else context.print if error.to_stdout else context.complain)(error.text)
+
+
+def _unknown_option(session: "Session", entity: str, word: str, *, adds_user: bool = False) -> None:
+    text = f" Unknown option: {word}" + ("" if adds_user else "\n Use keyword 'where' to modify condition")
+    (session.context.print if entity == "qos" else session.context.complain)(text)
+
+
+def _set(session: "Session", request: _Request, entity: str, key: sw.Key, operator: str, value: str, word: str) -> None:
+    """Take one word of `set` over."""
+    try:
+        read = sw.read_value(key, operator, value, word, session.words)
+    except sw.ValueRefusedError as error:
+        _refuse(session, error)
+        request.is_well = False
+        request.has_bad_value = key.kind in {"number", "factor"}
+        if entity != "qos" and key.kind != "default_qos":
+            _unknown_option(session, entity, word)
+        return
+    if isinstance(read, dict) and key.field in request.set:
+        read = {**request.set[key.field], **read}
+    elif isinstance(read, list) and isinstance(request.set.get(key.field), list):
+        read = request.set[key.field] + read
+    request.set[key.field] = read
+    request.keys.add(key.field)
+
+
+def _read_addition(session: "Session", entity: str, words: list[str]) -> _Request:
+    """The words behind `add ENTITY`; `where` and `set` among them say nothing."""
+    request = _Request()
+    for word in words:
+        key, operator, value = sw.split_word(word)
+        if not key:
+            if value.lower() not in {"where", "set", ""}:
+                request.names += sw.names_in(value)
+            continue
+        place = sw.find_key(sw.ADDED_TO[entity], key)
+        if place is not None and place.field == "names":
+            request.names += sw.names_in(value)
+        elif place is not None:
+            request.where.setdefault(place.field, []).extend(sw.names_in(value, lower=place.kind == "names"))
+            request.keys.add(place.field)
+        elif (found := sw.find_key(sw.SET[entity], key)) is not None:
+            _set(session, request, entity, found, operator, value, word)
+        else:
+            request.is_well = False
+            if entity == "coordinator":
+                session.context.complain(f" Unknown condition: {word}\n Use keyword 'set' to modify value")
+            else:
+                _unknown_option(session, entity, word, adds_user=entity == "user")
+    return request
+
+
+def _read_words(session: "Session", entity: str, words: list[str], *, sets: bool) -> _Request:
+    """The words behind `modify ENTITY` or `delete ENTITY`."""
+    request = _Request()
+    in_set = False
+    hint = "SLURM_PRINT_VALUE" if entity == "qos" else "value"
+    for word in words:
+        key, operator, value = sw.split_word(word)
+        if not key:
+            if value.lower() == "set":
+                in_set = sets
+            elif value.lower() == "where":
+                in_set = False
+            elif value and not in_set:
+                request.where.setdefault("names", []).extend(sw.names_in(value))
+            continue
+        if in_set:
+            found = sw.find_key(sw.SET[entity], key)
+            if found is None:
+                request.is_well = False
+                _unknown_option(session, entity, word)
+            else:
+                _set(session, request, entity, found, operator, value, word)
+            continue
+        place = sw.find_key(sw.WHERE[entity], key)
+        if place is None:
+            request.is_well = False
+            session.context.complain(f" Unknown condition: {word}\n Use keyword 'set' to modify {hint}")
+            continue
+        try:
+            values = sw.read_condition(place, value, session.words)
+        except sw.ValueRefusedError as error:
+            _refuse(session, error)
+            request.is_well = False
+            continue
+        if values:
+            request.where.setdefault(place.field, []).extend(values)
+    return request
+
+
+# --- asking accounting ---------------------------------------------------------------------------------------------------------
+
+
+def _ask(session: "Session", action: str, entity: str, request: _Request, *, commit: bool) -> Answer:
+    where = {name: [str(value) for value in values] for name, values in request.where.items()}
+    return Answer(session.context.client.call("AccountingChange", action, entity, request.names, request.set, where, commit))
+
+
+def _add(session: "Session", entity: str, request: _Request, what: str, tell: "Callable[[Answer], int | None]") -> int:
+    """Say what an addition does, ask, and do it. `tell` prints it and returns an exit code, or None if there is nothing to do."""
+    code = tell(_ask(session, "add", entity, request, commit=False))
+    if code is None:
+        return 1
+    if not session.confirmed():
+        return code
+    try:
+        _ask(session, "add", entity, request, commit=True)
+    except RefusedError as error:
+        session.context.complain(f" Problem adding {what}: {error.text}")
+        return 1
+    return code
+
+
+def _alter(session: "Session", action: str, entity: str, request: _Request, tell: "Callable[[Answer], int | None]") -> int:
+    """Say what a change or a deletion does, ask, and do it."""
+    try:
+        answer = _ask(session, action, entity, request, commit=not session.asks)
+    except RefusedError as error:
+        if error.code == ACCESS_DENIED:
+            session.context.error("Your user doesn't have privilege to perform this action")
+        session.context.complain(f" Error with request: {error.text}")
+        return 1
+    code = tell(answer)
+    if code is None:
+        return 1
+    if session.asks and _has_done(answer) and session.confirmed():
+        _ask(session, action, entity, request, commit=True)
+    return code
+
+
+def _has_done(answer: Answer) -> bool:
+    return bool(answer.names or answer.associations)
+
+
+# --- texts ---------------------------------------------------------------------------------------------------------------------
+
+_LIMIT_LABELS = (
+    ("Fairshare", "shares"),
+    ("GrpJobs", "grp_jobs"),
+    ("GrpJobsAccrue", "grp_jobs_accrue"),
+    ("GrpSubmitJobs", "grp_submit_jobs"),
+    ("GrpTRES", "grp_tres"),
+    ("GrpTRESMins", "grp_tres_mins"),
+    ("GrpTRESRunMins", "grp_tres_run_mins"),
+    ("GrpWall", "grp_wall"),
+    ("MaxJobs", "max_jobs"),
+    ("MaxJobsPrioAcc", "max_jobs_accrue"),
+    ("MaxSubmitJobs", "max_submit_jobs"),
+    ("MaxTRES", "max_tres_per_job"),
+    ("MaxTRESPerNode", "max_tres_per_node"),
+    ("MaxTRESMins", "max_tres_mins_per_job"),
+    ("MaxWall", "max_wall"),
+    ("MinPrioThresh", "min_prio_threshold"),
+    ("Parent", "parent"),
+    ("Priority", "priority"),
+    ("QOS", "qos"),
+    ("DefQOS", "default_qos"),
+)
+_QOS_LABELS = (
+    ("Flags", "flags"),
+    ("GraceTime", "grace_time_s"),
+    ("GrpJobs", "grp_jobs"),
+    ("GrpJobsAccrue", "grp_jobs_accrue"),
+    ("GrpSubmitJobs", "grp_submit_jobs"),
+    ("GrpTRES", "grp_tres"),
+    ("GrpTRESMins", "grp_tres_mins"),
+    ("GrpTRESRunMins", "grp_tres_run_mins"),
+    ("GrpWall", "grp_wall"),
+    ("MaxJobsAccruePerAccount", "max_jobs_accrue_per_account"),
+    ("MaxJobsAccruePerUser", "max_jobs_accrue_per_user"),
+    ("MaxJobsPerAccount", "max_jobs_per_account"),
+    ("MaxJobsPerUser", "max_jobs_per_user"),
+    ("MaxSubmitJobsPerAccount", "max_submit_jobs_per_account"),
+    ("MaxSubmitJobsPerUser", "max_submit_jobs_per_user"),
+    ("MaxTRESPerAccount", "max_tres_per_account"),
+    ("MaxTRESPerJob", "max_tres_per_job"),
+    ("MaxTRESPerNode", "max_tres_per_node"),
+    ("MaxTRESPerUser", "max_tres_per_user"),
+    ("MinPrioThresh", "min_prio_threshold"),
+    ("MinTRESPerJob", "min_tres_per_job"),
+    ("MaxTRESMins", "max_tres_mins_per_job"),
+    ("MaxWall", "max_wall"),
+    ("Preempt", "preempt"),
+    ("PreemptMode", "preempt_mode"),
+    ("PreemptExemptTime", "preempt_exempt_time_s"),
+    ("Priority", "priority"),
+    ("UsageFactor", "usage_factor"),
+    ("UsageThreshold", "usage_threshold"),
+    ("LimitFactor", "limit_factor"),
+)
+
+
+def _limits_text(values: "dict[str, Any]") -> "list[str]":
+    """One line for each limit that is set. Where a name fills its column, two lines have another width, as in Slurm."""
+    found = []
+    for label, field in _LIMIT_LABELS:
+        value = values.get(field)
+        if value is None or (field == "priority" and not value):
+            continue
+        text = ",".join(sorted(value)) if field == "qos" else sw.text_of_limit(field, value)
+        if text:
+            found.append(f"  {label:<25}= {text}" if field == "grp_jobs_accrue" else f"  {label:<14}= {text}")
+    return found
+
+
+def _association_line(association: "list[str]") -> str:
+    """As additions list it."""
+    cluster, account, _, user, partition = association
+    text = f"  U = {user[:9]:<9} A = {account[:10]:<10} C = {cluster[:10]:<10}" if user else f"  A = {account[:10]:<10} C = {cluster[:10]:<10}"
+    return text + (f" P = {partition[:10]:<10}" if partition else "")
+
+
+def _modified_line(association: "list[str]") -> str:
+    """As changes list it."""
+    cluster, account, parent, user, partition = association
+    if not user:
+        return f"  C = {cluster:<10} A = {account} of {parent}" if parent else f"  C = {cluster:<10} A = {account}"
+    return f"  C = {cluster:<10} A = {account:<20} U = {user:<9}" + (f" P = {partition}" if partition else "")
+
+
+def _deleted_line(association: "list[str]") -> str:
+    """As deletions list it."""
+    cluster, account, parent, user, partition = association
+    if not user:
+        return f"  C = {cluster:<10} A = {account} of {parent}"
+    return f"  C = {cluster:<10} A = {account:<10} U = {user:<9}" + (f" P = {partition:<9}" if partition else "")
+
+
+def _print_names(session: "Session", head: str, names: list[str]) -> None:
+    for line in (head, *(f"  {name}" for name in names)):
+        session.context.print(line)
+
+
+def _say(session: "Session", lines: list[str]) -> None:
+    for line in lines:
+        session.context.print(line)
+
+
+_HELP = "        Contact your admin to"
+
+
+def _tell_problems(session: "Session", answer: Answer) -> None:
+    """What could not be added, and why."""
+    complain = session.context.complain
+    for kind, names in answer.problems:
+        if kind == "no_cluster":
+            complain(f" This cluster '{names[0]}' doesn't exist.\n{_HELP} add it to accounting.")
+        elif kind == "no_parent":
+            complain(f" Parent account '{names[0]}' doesn't exist on cluster {names[1]}\n{_HELP} add this account.")
+        elif kind == "no_account":
+            complain(f" This account '{names[0]}' doesn't exist.\n{_HELP} add this account.")
+        elif kind == "no_account_on_cluster":
+            complain(f" This account '{names[0]}' doesn't exist on cluster {names[1]}\n{_HELP} add this account.")
+
+
+def _no_access_to_default_qos(session: "Session", answer: Answer) -> bool:
+    """Whether that is why nothing was changed, which has been said then."""
+    lines = [names for kind, names in answer.problems if kind == "no_access_to_default_qos"]
+    if not lines:
+        return False
+    session.context.complain(" These associations don't have access to their default qos.")
+    session.context.complain(" Please give them access before they the default can be set to this.")
+    for qos, cluster, account, user, partition in lines:
+        place = f"  DefQOS = {qos:<10} C = {cluster:<10} A = {account:<20} "
+        session.context.complain(place + (f"U = {user:<9}" if user else "") + (f" P = {partition}" if partition else ""))
+    return True
+
+
+# --- add -----------------------------------------------------------------------------------------------------------------------
+
+
+def _add_cluster(session: "Session", request: _Request) -> int:
+    context = session.context
+    if not request.is_well:
+        return 1
+    if not request.names:
+        context.complain(" Need name of cluster to add.")
+        return 1
+    known = {row["cluster"] for row in session.table.rows("clusters", ["cluster"])}
+    for name in [name for name in request.names if name in known]:
+        context.print(f" This cluster {name} already exists.  Not adding.")
+        request.names.remove(name)
+    if not request.names:
+        return 1
+
+    def tell(answer: Answer) -> int:
+        context.print(" Adding Cluster(s)")
+        _say(session, [f"  Name           = {name}" for name in answer.names])
+        limits = _limits_text(request.set)
+        if limits:
+            _say(session, [" Setting", " Default Limits:", *limits])
+        return 0
+
+    return _add(session, "cluster", request, "clusters", tell)
+
+
+def _add_account(session: "Session", request: _Request) -> int:
+    context = session.context
+    if not request.is_well:
+        return 1
+    if not request.names:
+        context.complain(" Need name of account to add.")
+        return 1
+
+    def tell(answer: Answer) -> "int | None":
+        _tell_problems(session, answer)
+        if not answer.names and not answer.associations:
+            if any(kind == "no_parent" for kind, _ in answer.problems):
+                context.complain(" No associations created.")
+            elif not answer.problems:
+                context.print(_NOTHING_NEW)
+            return None
+        if answer.names:
+            _print_names(session, " Adding Account(s)", answer.names)
+            context.print(" Settings")
+            context.print(f"  Description     = {request.set.get('description') or 'Account Name'}")
+            context.print(f"  Organization    = {request.set.get('organization') or 'Parent/Account Name'}")
+        if answer.associations:
+            _say(session, [" Associations", *map(_association_line, answer.associations)])
+        if request.keys - {"clusters"}:
+            _say(session, [" Settings", *_limits_text({"parent": "root", **request.set})])
+        return 1 if answer.problems else 0
+
+    return _add(session, "account", request, "accounts", tell)
+
+
+def _add_user(session: "Session", request: _Request) -> int:
+    context = session.context
+    if not request.is_well:
+        return 1
+    if not request.names:
+        context.complain(" Need name of user to add.")
+        return 1
+    values = request.set
+    if not values.get("admin_level", "None"):
+        del values["admin_level"]
+    for name in ("accounts", "partitions", "wckeys"):
+        if name in request.where:
+            values[name] = request.where.pop(name)
+    if not values.get("accounts") and not values.get("default_account") and not values.get("wckeys"):
+        context.complain(" Need name of account to add user to.")
+        return 1
+    known = {row["name"] for row in session.table.rows("users", ["name"], {"names": request.names})}
+
+    def tell(answer: Answer) -> "int | None":
+        _tell_problems(session, answer)
+        if not answer.associations and not answer.wckeys:
+            if known.issuperset(request.names):
+                context.print(_NOTHING_NEW)
+            elif answer.problems:
+                context.complain(" No associations or wckeys created.")
+            return None
+        if answer.names:
+            _print_names(session, " Adding User(s)", answer.names)
+        _tell_user_settings(session, values)
+        if answer.associations:
+            _say(session, [" Associations =", *map(_association_line, answer.associations)])
+        if answer.wckeys:
+            _say(session, [" WCKeys =", *(f"  U = {user[:9]:<9} W = {key[:10]:<10} C = {cluster[:10]:<10}" for user, key, cluster in answer.wckeys)])
+        if request.keys - {"default_account", "admin_level"}:
+            limits = {name: value for name, value in values.items() if name not in {"parent", "accounts"}}
+            _say(session, [" Non Default Settings", *_limits_text(limits)])
+        return 1 if answer.problems else 0
+
+    return _add(session, "user", request, "users", tell)
+
+
+def _tell_user_settings(session: "Session", values: "dict[str, Any]") -> None:
+    shown = (("Default Account =", "default_account"), ("Default WCKey   =", "default_wckey"), ("Admin Level     =", "admin_level"))
+    lines = [f"  {label} {values[field]}" for label, field in shown if values.get(field)]
+    if lines:
+        _say(session, [" Settings =", *lines])
+
+
+def _add_qos(session: "Session", request: _Request) -> int:
+    context = session.context
+    if not request.is_well:
+        return 1
+    if not request.names:
+        context.complain(" Need name of qos to add.")
+        return 1
+
+    def tell(answer: Answer) -> "int | None":
+        if not answer.names:
+            context.print(_NOTHING_NEW)
+            return None
+        _print_names(session, " Adding QOS(s)", answer.names)
+        _say(session, [" Settings", f"  Description    = {request.set.get('description') or request.names[-1]}"])
+        for label, field in _QOS_LABELS:
+            value = request.set.get(field)
+            if value is None or value in ({}, []):
+                continue
+            text = sw.text_of_limit(field, value)
+            if field == "flags":
+                text = ",".join(flag for flag in sw.QOS_FLAGS if flag in {each.lstrip("+") for each in value})
+            elif field == "preempt_mode":
+                text = text.upper()
+            elif isinstance(value, float):
+                text = f"{value:.4f}"
+            context.print(f"  {label} = {text}" if field == "max_jobs_per_user" else f"  {label:<25}= {text}")
+        return 0
+
+    return _add(session, "qos", request, "QOS", tell)
+
+
+def _add_coordinator(session: "Session", request: _Request) -> int:
+    context = session.context
+    if not request.is_well:
+        return 1
+    accounts = request.where.get("accounts", [])
+    if not request.names and not accounts:
+        context.complain(" You need to specify conditions to to add the coordinator.")
+        return 1
+    if not request.names or not accounts:
+        context.complain(f" You need to specify {'a user' if not request.names else 'an account'} list here.")
+        return 1
+
+    def tell(answer: Answer) -> "int | None":
+        if _tell_strangers(session, answer):
+            return None
+        _print_names(session, " Adding Coordinator User(s)", request.names)
+        _print_names(session, " To Account(s) and all sub-accounts", accounts)
+        return 0
+
+    return _add(session, "coordinator", request, "coordinator", tell)
+
+
+def _tell_strangers(session: "Session", answer: Answer) -> bool:
+    for kind, names in answer.problems:
+        session.context.complain(f" You specified a non-existent {'account' if kind == 'no_account' else 'user'} '{names[0]}'.")
+    return bool(answer.problems)
+
+
+# --- modify --------------------------------------------------------------------------------------------------------------------
+
+
+def _has_something_to_set(session: "Session", request: _Request) -> bool:
+    if not request.set and request.is_well:
+        session.context.complain(" You didn't give me anything to set")
+    return bool(request.set) and request.is_well
+
+
+def _nothing_modified(session: "Session") -> None:
+    session.context.print(" Nothing modified")
+
+
+def _modify_cluster(session: "Session", request: _Request) -> int:
+    if not _has_something_to_set(session, request):
+        return 1
+    limits = _limits_text(request.set)
+    if limits:
+        _say(session, [" Setting", " Default Limits:", *limits])
+
+    def tell(answer: Answer) -> "int | None":
+        if not answer.names:
+            _nothing_modified(session)
+            return None
+        _say(session, [" Modified cluster defaults for associations...", *map(_modified_line, answer.associations)])
+        return 0
+
+    return _alter(session, "modify", "cluster", request, tell)
+
+
+def _modify_account(session: "Session", request: _Request) -> int:
+    if not _has_something_to_set(session, request):
+        return 1
+
+    def tell(answer: Answer) -> "int | None":
+        if _no_access_to_default_qos(session, answer):
+            return 0
+        if not _has_done(answer):
+            _nothing_modified(session)
+            return None
+        if answer.names:
+            _print_names(session, " Modified accounts...", answer.names)
+        if answer.associations:
+            _say(session, [" Modified account associations...", *map(_modified_line, answer.associations)])
+        return 0
+
+    return _alter(session, "modify", "account", request, tell)
+
+
+def _modify_user(session: "Session", request: _Request) -> int:
+    if not _has_something_to_set(session, request):
+        return 1
+    context = session.context
+    if request.set.get("admin_level") == "":
+        _nothing_modified(session)
+        context.complain(
+            "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_modify_users: Request didn't affect anything or your user doesn't have privilege"
+            " to perform this action"
+        )
+        return 1
+
+    def tell(answer: Answer) -> "int | None":
+        if _no_access_to_default_qos(session, answer):
+            return 0
+        strange = [names for kind, names in answer.problems if kind == "not_in_account"]
+        if strange:
+            context.print(f" Can't modify because these users aren't associated with new default account '{strange[0][2]}'...")
+            _say(session, [f"  U = {user} C = {cluster}" for user, cluster, _ in strange])
+        if answer.names:
+            _print_names(session, " Modified users...", answer.names)
+        if answer.associations:
+            _say(session, [" Modified user associations...", *map(_modified_line, answer.associations)])
+        if not strange and not _has_done(answer):
+            _nothing_modified(session)
+            return None
+        return 1 if strange else 0
+
+    return _alter(session, "modify", "user", request, tell)
+
+
+def _modify_qos(session: "Session", request: _Request) -> int:
+    if not request.set and (request.is_well or request.has_bad_value):
+        session.context.complain(" You didn't give me anything to set")
+    if not request.set or not request.is_well:
+        return 1
+
+    def tell(answer: Answer) -> "int | None":
+        if not answer.names:
+            _nothing_modified(session)
+            return None
+        _print_names(session, " Modified qos...", answer.names)
+        return 0
+
+    return _alter(session, "modify", "qos", request, tell)
+
+
+# --- delete --------------------------------------------------------------------------------------------------------------------
+
+
+def _has_conditions(session: "Session", request: _Request) -> bool:
+    if not request.where:
+        session.context.complain(" No conditions given to remove, not executing.")
+        return False
+    return request.is_well
+
+
+def _tell_deleted(session: "Session", answer: Answer, head: str, associations_head: str = "") -> "int | None":
+    if not _has_done(answer):
+        session.context.print(" Nothing deleted")
+        return None
+    if answer.names:
+        _print_names(session, head, answer.names)
+    else:
+        _say(session, [associations_head, *map(_deleted_line, answer.associations)])
+    return 0
+
+
+def _delete_cluster(session: "Session", request: _Request) -> int:
+    if not request.is_well or not _has_conditions(session, request):
+        return 1
+    return _alter(session, "delete", "cluster", request, lambda answer: _tell_deleted(session, answer, " Deleting clusters..."))
+
+
+def _delete_account(session: "Session", request: _Request) -> int:
+    if not _has_conditions(session, request):
+        return 1
+    complain = session.context.complain
+
+    def tell(answer: Answer) -> "int | None":
+        if any(kind == "root" for kind, _ in answer.problems):
+            complain(" You are not allowed to remove the root account.\n Use remove cluster instead.")
+            return None
+        if answer.problems:
+            complain(" Error with request: You can not remove the default account of a user")
+            for _, (cluster, account, user) in answer.problems:
+                complain(f"  C = {cluster:<15} A = {account:<10} U = {user:<9}")
+            complain(" Please either remove the accounts listed above from list and resubmit,")
+            complain(" or change these users' default accounts to remove the account(s).")
+            complain(" Changes Discarded")
+            return None
+        return _tell_deleted(session, answer, " Deleting accounts...", " Deleting account associations...")
+
+    return _alter(session, "delete", "account", request, tell)
+
+
+def _delete_user(session: "Session", request: _Request) -> int:
+    if not _has_conditions(session, request):
+        return 1
+    return _alter(
+        session, "delete", "user", request, lambda answer: _tell_deleted(session, answer, " Deleting users...", " Deleting user associations...")
+    )
+
+
+def _delete_qos(session: "Session", request: _Request) -> int:
+    if not _has_conditions(session, request):
+        return 1
+    return _alter(session, "delete", "qos", request, lambda answer: _tell_deleted(session, answer, " Deleting QOS(s)..."))
+
+
+def _delete_coordinator(session: "Session", request: _Request) -> int:
+    context = session.context
+    if not request.is_well:
+        return 1
+    names, accounts = request.where.get("names", []), request.where.get("accounts", [])
+    if not names and not accounts:
+        context.complain(" You need to specify a user list or account list here.")
+        return 1
+
+    def tell(answer: Answer) -> "int | None":
+        if _tell_strangers(session, answer):
+            return None
+        if names:
+            _print_names(session, " Removing Coordinators with user name", names)
+            _print_names(session, " From Account(s)" if accounts else " From all accounts", accounts)
+        else:
+            _print_names(session, " Removing all users from Accounts", accounts)
+        if not answer.associations:
+            context.print(" Nothing removed")
+            return None
+        context.print(" Removed Coordinators (sub accounts not listed)...")
+        _say(session, [f"  U = {user:<9} A = {account:<10}" for _, account, _, user, _ in answer.associations])
+        return 0
+
+    return _alter(session, "delete", "coordinator", request, tell)

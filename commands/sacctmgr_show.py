@@ -1,0 +1,293 @@
+"""sacctmgr show: conditions and formats from words, rows from accounting, lines out.
+
+Place: under sacctmgr.
+"""
+
+from understudy.commands import sacctmgr_fields as fields
+from understudy.commands import sacctmgr_words as sw
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from understudy.commands.sacctmgr import Session
+
+    Row = dict[str, Any]
+
+_FLAGS = [  # word, how many letters are enough
+    ("WithAssociations", 5),
+    ("WithCoordinators", 5),
+    ("WithDeleted", 5),
+    ("WithRawQOSLevel", 5),
+    ("WithSubAccounts", 5),
+    ("WithClusters", 5),
+    ("WithFed", 5),
+    ("WOPInfo", 4),
+    ("WOPLimits", 4),
+    ("WOLimits", 3),
+    ("OnlyDefaults", 2),
+    ("Tree", 4),
+    ("All_Clusters", 5),
+    ("All_Time", 5),
+]
+_POSITIONAL = {"association": "ids", "event": "nodes", "transaction": "ids"}  # what a word without a key is; else a name
+_TABLES = {
+    "account": "accounts",
+    "user": "users",
+    "association": "associations",
+    "cluster": "clusters",
+    "qos": "qos",
+    "tres": "tres",
+    "wckey": "wckeys",
+    "transaction": "transactions",
+    "event": "events",
+    "reservation": "reservations",
+    "problem": "problems",
+}
+_ASSOCIATION = [
+    *(
+        "id",
+        "cluster",
+        "account",
+        "user",
+        "partition",
+        "parent_id",
+        "parent_account",
+        "left",
+        "right",
+        "depth",
+        "shares",
+        "priority",
+        "qos",
+        "qos_raw",
+    ),
+    *("default_qos", "grp_jobs", "grp_jobs_accrue", "grp_submit_jobs", "grp_wall", "grp_tres", "grp_tres_mins", "grp_tres_run_mins", "max_jobs"),
+    *("max_jobs_accrue", "max_submit_jobs", "max_wall", "max_tres_per_job", "max_tres_per_node", "max_tres_mins_per_job", "min_prio_threshold"),
+]
+_COLUMNS = {
+    "account": ["name", "description", "organization", "coordinators"],
+    "user": ["name", "admin_level", "default_account", "default_wckey", "coordinates"],
+    "association": _ASSOCIATION,
+    "cluster": [
+        *("cluster", "control_host", "control_port", "rpc_version", "classification", "nodes", "tres"),
+        *(name for name in _ASSOCIATION if name not in {"cluster", "account", "user", "partition", "depth", "qos_raw"}),
+    ],
+    "qos": [
+        *("id", "name", "description", "priority", "flags", "grace_time_s", "preempt", "preempt_mode", "preempt_exempt_time_s", "usage_factor"),
+        *("usage_threshold", "limit_factor", "grp_jobs", "grp_jobs_accrue", "grp_submit_jobs", "grp_wall", "grp_tres", "grp_tres_mins"),
+        *("grp_tres_run_mins", "max_jobs_per_account", "max_jobs_per_user", "max_jobs_accrue_per_account", "max_jobs_accrue_per_user"),
+        *("max_submit_jobs_per_account", "max_submit_jobs_per_user", "max_tres_per_job", "max_tres_per_node", "max_tres_per_account"),
+        *("max_tres_per_user", "max_tres_mins_per_job", "max_wall", "min_prio_threshold", "min_tres_per_job"),
+    ],
+    "tres": ["id", "type", "name"],
+    "wckey": ["id", "name", "cluster", "user"],
+    "transaction": ["id", "time", "action", "actor", "where", "info", "cluster"],
+    "event": ["cluster", "node", "start_time", "end_time", "state", "reason", "user_id", "nodes", "tres"],
+    "reservation": ["cluster", "id", "name", "start_time", "end_time", "nodes", "tres", "flags", "associations"],
+    "problem": ["cluster", "account", "user", "problem"],
+}
+
+
+def show(session: "Session", entity: str, words: list[str]) -> int:
+    """Print the records of the entity that the words choose. The exit code."""
+    if entity == "configuration":
+        return _show_configuration(session)
+    if entity == "stats":
+        return _show_statistics(session)
+    context = session.context
+    chosen = _read(session, entity, words)
+    if chosen is None:
+        return 1
+    where, flags, form = chosen
+    if session.with_associations and entity in {"user", "account"}:
+        flags.add("WithAssociations")
+    try:
+        columns = fields.columns_of(form or _default_format(entity, flags))
+    except fields.UnknownFieldError as error:
+        context.complain(f"Unknown field '{error}'")
+        return 1
+    rows = _rows(session, entity, where, flags)
+    for line in fields.lines(columns, rows, header=session.header, parsable=session.parsable):
+        context.print(line)
+    return 0
+
+
+def _read(session: "Session", entity: str, words: list[str]) -> "tuple[dict[str, list[Any]], set[str], str] | None":
+    """Conditions, flags and the format; None if something was not understood, which has been said then."""
+    context = session.context
+    where: dict[str, list[Any]] = {}
+    flags: set[str] = set()
+    form = ""
+    is_well = True
+    for word in words:
+        key, _, value = sw.split_word(word)
+        if not key:
+            flag = next((name for name, least in _FLAGS if len(value) >= least and name.lower().startswith(value.lower())), "")
+            if flag:
+                flags.add(flag)
+            elif value.lower() not in {"where", "set", ""}:
+                field = _POSITIONAL.get(entity, "names")
+                kind = "numbers" if field == "ids" else "nodes" if field == "nodes" else "names"
+                is_well = _take(session, where, sw.Key("", 0, field, kind), value) and is_well
+            continue
+        if "format".startswith(key.lower()):
+            form += ("," if form else "") + value
+            continue
+        found = sw.find_key(sw.WHERE[entity], key)
+        if found is None:
+            hint = {"qos": "SLURM_PRINT_VALUE", "user": "value", "account": "value", "cluster": "value", "tres": "value"}.get(entity)
+            context.complain(f" Unknown condition: {word}" + (f"\n Use keyword 'set' to modify {hint}" if hint else ""))
+            is_well = False
+        else:
+            is_well = _take(session, where, found, value) and is_well
+    return (where, flags, form) if is_well else None
+
+
+def _take(session: "Session", where: "dict[str, list[Any]]", key: sw.Key, value: str) -> bool:
+    try:
+        values = sw.read_condition(key, value, session.words)
+    except sw.ValueRefusedError as error:
+        (session.context.error if error.is_error else session.context.complain)(error.text)
+        return False
+    if values:
+        where.setdefault(key.field, []).extend(values)
+    return True
+
+
+def _default_format(entity: str, flags: set[str]) -> str:
+    if entity in {"user", "account"}:
+        form = fields.DEFAULTS[f"{entity} assoc" if "WithAssociations" in flags else entity]
+        if "WithCoordinators" in flags:
+            form = form.replace("admin", "admin,coordinators") if entity == "user" else form + ",coordinators"
+        return form
+    if entity == "association" and flags & {"WOLimits", "WOPLimits"}:
+        return fields.DEFAULTS["association short"]
+    if entity == "cluster" and "WOLimits" in flags:
+        return fields.DEFAULTS["cluster short"]
+    return fields.DEFAULTS[entity]
+
+
+def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags: set[str]) -> "list[Row]":
+    table = session.table
+    if entity == "association":
+        wire = [name for name, flag in (("with_sub_accounts", "WithSubAccounts"), ("only_defaults", "OnlyDefaults")) if flag in flags]
+        if flags & {"WOPInfo", "WOPLimits"}:
+            wire.append("raw")
+        rows = table.rows("associations", _ASSOCIATION, where, wire)
+        return _finish_associations(session, rows, is_tree="Tree" in flags)
+    if entity in {"user", "account"}:
+        return _with_associations(session, entity, where, flags)
+    conditions = dict(where)
+    if entity == "event":
+        if "All_Time" not in flags and "after" not in conditions:
+            conditions["after"] = [session.words.read_time("midnight") - 86400]
+        conditions.pop("reasons", None)
+        conditions.pop("states", None)
+        conditions.pop("users", None)
+    if entity == "transaction":
+        named = [*conditions.pop("accounts", []), *conditions.pop("users", [])]
+        after = conditions.get("after")
+        rows = table.rows("transactions", _COLUMNS[entity], conditions)
+        return [
+            row
+            for row in rows
+            if (not after or row["time"] >= after[0]) and (not named or any(name in f"{row['where']} {row['info']}" for name in named))
+        ]
+    if entity == "cluster":
+        conditions.pop("classifications", None)
+        conditions.pop("flags", None)
+    rows = table.rows(_TABLES[entity], _COLUMNS[entity], conditions)
+    return [_finish(session, entity, row) for row in rows]
+
+
+def _finish(session: "Session", entity: str, row: "Row") -> "Row":
+    """What columns read beside what was asked."""
+    row["@now"] = session.table.now
+    if entity == "cluster":
+        row["node_names"] = row["nodes"]
+        row["node_count"] = row["tres"].get("node", 0)
+    elif entity == "wckey":
+        row["wckey"] = row["name"]
+    elif entity == "event":
+        from understudy.commands.states import node_state_code
+
+        row["node_names"] = row["node"]
+        row["state_raw"], row["state"] = row["state"], node_state_code(row["state"] & 15, row["state"] & ~15).upper() if row["node"] else ""
+        row["user"] = _user_text(row["user_id"])
+    elif entity == "reservation":
+        row["node_names"] = row["nodes"]
+        row["flags"] = row["flags"].split(",") if row["flags"] else []
+        row["associations"] = [str(each) for each in row["associations"]]
+    return row
+
+
+def _user_text(user_id: "int | None") -> str:
+    if user_id is None:
+        return ""
+    import pwd
+
+    try:
+        return f"{pwd.getpwuid(user_id).pw_name}({user_id})"
+    except KeyError:
+        return f"{user_id}({user_id})"
+
+
+def _finish_associations(session: "Session", rows: "list[Row]", *, is_tree: bool = False) -> "list[Row]":
+    numbers: dict[str, str] = {}
+    for row in rows:
+        if row["qos_raw"] and not numbers:
+            numbers = {each["name"]: str(each["id"]) for each in session.table.rows("qos", ["name", "id"])}
+        row["qos_raw"] = ",".join(name[0] + numbers.get(name[1:], "") if name[0] in "+-" else numbers.get(name, "") for name in row["qos_raw"])
+        if is_tree:
+            row["@indent"] = row["depth"]
+    return rows
+
+
+def _with_associations(session: "Session", entity: str, where: "dict[str, list[Any]]", flags: set[str]) -> "list[Row]":
+    """Users or accounts, with WithAssoc one row for each of their associations."""
+    table = session.table
+    rows = table.rows(_TABLES[entity], _COLUMNS[entity], where)
+    for row in rows:
+        row[entity] = row["name"]
+        if entity == "user":
+            row["coordinators"] = row["coordinates"]
+    if "WithAssociations" not in flags:
+        return rows
+    conditions = {name: values for name, values in where.items() if name in {"clusters", "accounts", "partitions"}}
+    conditions[entity + "s"] = [row["name"] for row in rows]
+    raw = ["raw"] if "WOPLimits" in flags else []
+    placed: dict[str, list[Row]] = {}
+    for each in _finish_associations(session, table.rows("associations", _ASSOCIATION, conditions, ["left_to_right", *raw])):
+        placed.setdefault(each[entity], []).append(each)
+    found = []
+    for row in rows:
+        found += [{**each, **row} for each in placed.get(row["name"], [])] or [row]
+    return found
+
+
+def _show_configuration(session: "Session") -> int:
+    """The part of the configuration that has a meaning here."""
+    from understudy.commands.client import VERSION
+    from understudy.commands.texts import timestamp
+
+    session.table.rows("tres", ["id"], {"ids": [0]})
+    context = session.context
+    context.print(f"Configuration data as of {timestamp(session.table.now)}")
+    common = [("PrivateData", "none"), ("SlurmUserId", _user_text(0)), ("SLURM_VERSION", VERSION), ("TrackWCKey", "No")]
+    for name, value in (("AccountingStorageType", "accounting_storage/slurmdbd"), *common):
+        context.print(f"{name:<22} = {value}")
+    context.print("\nSlurmDBD configuration:")
+    for name, value in (("PrivateData", "none"), ("SLURMDBD_VERSION", VERSION), ("SlurmUser", _user_text(0)), ("TrackWCKey", "No")):
+        context.print(f"{name:<22} = {value}")
+    return 0
+
+
+def _show_statistics(session: "Session") -> int:
+    """That accounting answers, and when."""
+    import time
+
+    session.table.rows("tres", ["id"], {"ids": [0]})
+    now = session.table.now
+    stars = "*" * 67
+    session.context.print(f"{stars}\nsacctmgr show stats output at {time.asctime(time.localtime(now))} ({int(now)})\n{stars}")
+    return 0

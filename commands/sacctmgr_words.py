@@ -1,0 +1,463 @@
+"""The words after `sacctmgr add | modify | delete | show ENTITY`: which keys an entity knows, and how their values are read.
+
+Place: under sacctmgr, pure. A key may be cut short as long as the table's least number of letters is left; the first that fits counts. Values become
+the fields of understudy.model.associations and .qos. Follows sacctmgr(1) and what 22.05.8 answers.
+"""
+
+from understudy.model import tres
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+PARENT_SHARES = 0x7FFFFFFF  # Fairshare=parent
+QOS_FLAGS = (
+    *("DenyOnLimit", "EnforceUsageThreshold", "NoReserve", "PartitionMaxNodes", "PartitionMinNodes", "OverPartQOS", "PartitionTimeLimit"),
+    *("RequiresReservation", "NoDecay", "UsageFactorSafe"),
+)
+_PREEMPT_MODES = ("cluster", "cancel", "requeue", "suspend", "off", "gang")
+
+
+class Key:
+    """A key: its full name, how many letters of it are enough, the field, and how its value is read."""
+
+    __slots__ = ("field", "kind", "least", "name")
+
+    def __init__(self, name: str, least: int, field: str, kind: str) -> None:
+        self.name, self.least, self.field, self.kind = name, least, field, kind
+
+
+def _keys(text: str) -> "list[Key]":
+    keys = []
+    for line in filter(str.strip, text.splitlines()):
+        name, least, field, kind = line.split()
+        keys.append(Key(name, int(least), field, kind))
+    return keys
+
+
+_LIMITS = """
+DefaultQOS 8 default_qos default_qos
+FairShare 1 shares shares
+Shares 1 shares shares
+GrpCPUMins 7 grp_tres_mins tres:cpu
+GrpCPURunMins 7 grp_tres_run_mins tres:cpu
+GrpCPUs 7 grp_tres tres:cpu
+GrpJobs 4 grp_jobs number
+GrpJobsAccrue 8 grp_jobs_accrue number
+GrpMemory 4 grp_tres tres:mem
+GrpNodes 4 grp_tres tres:node
+GrpSubmitJobs 4 grp_submit_jobs number
+GrpTRES 7 grp_tres tres
+GrpTRESMins 8 grp_tres_mins tres
+GrpTRESRunMins 8 grp_tres_run_mins tres
+GrpWall 4 grp_wall minutes
+MaxCPUMinsPerJob 7 max_tres_mins_per_job tres:cpu
+MaxCPUsPerJob 7 max_tres_per_job tres:cpu
+MaxJobs 4 max_jobs number
+MaxJobsAccrue 8 max_jobs_accrue number
+MaxNodesPerJob 4 max_tres_per_job tres:node
+MaxSubmitJobs 4 max_submit_jobs number
+MaxTRESPerJob 7 max_tres_per_job tres
+MaxTRESPerNode 11 max_tres_per_node tres
+MaxTRESMinsPerJob 8 max_tres_mins_per_job tres
+MaxWallDurationPerJob 4 max_wall minutes
+MinPrioThres 4 min_prio_threshold number
+Priority 3 priority number
+QosLevel 1 qos qos
+"""
+
+_ACCOUNT_SET = (
+    _LIMITS
+    + """
+Description 3 description text
+Organization 1 organization text
+Parent 1 parent name
+RawUsage 3 raw_usage number
+"""
+)
+_USER_SET = (
+    _LIMITS
+    + """
+AdminLevel 2 admin_level level
+DefaultAccount 8 default_account name
+DefaultWCKey 8 default_wckey name
+NewName 1 new_name name
+RawUsage 3 raw_usage number
+"""
+)
+_QOS_SET = """
+Description 1 description text
+Flags 2 flags flags
+GraceTime 3 grace_time_s number
+GrpCPUMins 7 grp_tres_mins tres:cpu
+GrpCPURunMins 7 grp_tres_run_mins tres:cpu
+GrpCPUs 7 grp_tres tres:cpu
+GrpJobs 4 grp_jobs number
+GrpJobsAccrue 8 grp_jobs_accrue number
+GrpMemory 4 grp_tres tres:mem
+GrpNodes 4 grp_tres tres:node
+GrpSubmitJobs 8 grp_submit_jobs number
+GrpTRES 7 grp_tres tres
+GrpTRESMins 8 grp_tres_mins tres
+GrpTRESRunMins 8 grp_tres_run_mins tres
+GrpWall 4 grp_wall minutes
+LimitFactor 1 limit_factor factor
+MaxCPUMinsPerJob 7 max_tres_mins_per_job tres:cpu
+MaxCPUsPerUser 11 max_tres_per_user tres:cpu
+MaxCPUsPerJob 7 max_tres_per_job tres:cpu
+MaxJobsAccruePerAccount 16 max_jobs_accrue_per_account number
+MaxJobsAccruePA 15 max_jobs_accrue_per_account number
+MaxJobsAccruePerUser 16 max_jobs_accrue_per_user number
+MaxJobsAccruePU 15 max_jobs_accrue_per_user number
+MaxJobsPerAccount 11 max_jobs_per_account number
+MaxJobsPA 9 max_jobs_per_account number
+MaxJobsPerUser 4 max_jobs_per_user number
+MaxJobsPU 9 max_jobs_per_user number
+MaxNodesPerUser 12 max_tres_per_user tres:node
+MaxNodesPerJob 4 max_tres_per_job tres:node
+MaxSubmitJobsPerAccount 17 max_submit_jobs_per_account number
+MaxSubmitJobsPA 15 max_submit_jobs_per_account number
+MaxSubmitJobsPerUser 4 max_submit_jobs_per_user number
+MaxSubmitJobsPU 15 max_submit_jobs_per_user number
+MaxTRESPerAccount 11 max_tres_per_account tres
+MaxTRESPA 9 max_tres_per_account tres
+MaxTRESPerJob 7 max_tres_per_job tres
+MaxTRESPerNode 11 max_tres_per_node tres
+MaxTRESPerUser 11 max_tres_per_user tres
+MaxTRESPU 9 max_tres_per_user tres
+MaxTRESMinsPerJob 8 max_tres_mins_per_job tres
+MaxWallDurationPerJob 4 max_wall minutes
+MinPrioThres 4 min_prio_threshold number
+MinCPUs 6 min_tres_per_job tres:cpu
+MinNodes 7 min_tres_per_job tres:node
+MinTRESPerJob 7 min_tres_per_job tres
+Preempt 7 preempt preempt
+PreemptMode 8 preempt_mode mode
+PreemptExemptTime 8 preempt_exempt_time_s exempt
+Priority 3 priority number
+RawUsage 3 raw_usage number
+UsageFactor 6 usage_factor factor
+UsageThreshold 6 usage_threshold factor
+"""
+
+_ACCOUNT_WHERE = """
+Names 1 names names
+Acct 4 names names
+Accounts 1 names names
+Clusters 1 clusters names
+DefaultQOS 8 default_qos names
+Descriptions 3 descriptions texts
+Organizations 1 organizations texts
+Parents 1 parents names
+QosLevel 1 qos names
+"""
+_USER_WHERE = """
+Names 1 names names
+Users 1 names names
+Accounts 2 accounts names
+Acct 4 accounts names
+AdminLevel 2 admin_levels levels
+Clusters 1 clusters names
+DefaultAccount 8 default_accounts names
+DefaultQOS 8 default_qos names
+DefaultWCKey 8 default_wckeys names
+Partitions 3 partitions texts
+QosLevel 1 qos names
+"""
+_ADDED_TO = """
+Names 1 names names
+Users 1 names names
+Accounts 2 accounts names
+Acct 4 accounts names
+Clusters 1 clusters names
+Partitions 3 partitions texts
+WCKeys 1 wckeys names
+"""
+
+SET = {  # what `set` takes, and what `add` takes beside names
+    "account": _keys(_ACCOUNT_SET),
+    "user": _keys(_USER_SET),
+    "qos": _keys(_QOS_SET),
+    "cluster": _keys(_LIMITS + "\nClassification 3 classification name"),
+    "coordinator": [],
+}
+WHERE = {
+    "account": _keys(_ACCOUNT_WHERE),
+    "user": _keys(_USER_WHERE),
+    "qos": _keys(
+        "Names 1 names names\nQOSLevel 1 names names\nDescriptions 1 descriptions texts\nIds 1 ids texts\nPreemptMode 8 preempt_modes names"
+    ),
+    "cluster": _keys("Names 1 names names\nClusters 1 names names\nClassification 3 classifications names\nFlags 2 flags names"),
+    "coordinator": _keys("Names 1 names names\nUsers 1 names names\nAccounts 1 accounts names\nAcct 4 accounts names"),
+    "association": _keys(
+        "Ids 1 ids numbers\nAssociations 2 ids numbers\nAccounts 2 accounts names\nAcct 4 accounts names\nClusters 1 clusters names\n"
+        "DefaultQOS 8 default_qos names\nPartitions 4 partitions texts\nParents 4 parents names\nQosLevel 1 qos names\nUsers 1 users names"
+    ),
+    "wckey": _keys("Names 1 names names\nWCKeys 1 names names\nClusters 1 clusters names\nIds 1 ids numbers\nUsers 1 users names"),
+    "tres": _keys("Names 1 names names\nIds 1 ids numbers\nTypes 1 types names"),
+    "transaction": _keys(
+        "Accounts 3 accounts names\nAction 4 actions texts\nActors 4 actors names\nClusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\n"
+        "Start 1 after time\nUsers 1 users names"
+    ),
+    "event": _keys(
+        "Clusters 1 clusters names\nEnd 1 before time\nNodes 1 nodes nodes\nStart 4 after time\nReason 1 reasons texts\nStates 4 states texts\n"
+        "Users 1 users names"
+    ),
+    "reservation": _keys("Clusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\nNames 1 names texts\nStart 1 after time"),
+    "problem": [],
+}
+ADDED_TO = {  # where `add` puts it
+    "account": _keys("Names 1 names names\nAccounts 1 names names\nAcct 4 names names\nClusters 1 clusters names"),
+    "user": _keys(_ADDED_TO),
+    "qos": _keys("Names 1 names names"),
+    "cluster": _keys("Names 1 names names"),
+    "coordinator": WHERE["coordinator"],
+}
+
+
+def find_key(keys: "Iterable[Key]", word: str) -> "Key | None":
+    """The first key that the word, in any case, may stand for."""
+    lowered = word.lower()
+    for key in keys:
+        if len(lowered) >= key.least and key.name.lower().startswith(lowered):
+            return key
+    return None
+
+
+class ValueRefusedError(Exception):
+    """A value that cannot be. The text has been shaped as Slurm says it; `is_error`: with the program's name before it; `to_stdout`: there."""
+
+    def __init__(self, text: str, *, is_error: bool = False, to_stdout: bool = False) -> None:
+        self.text, self.is_error, self.to_stdout = text, is_error, to_stdout
+        super().__init__(text)
+
+
+def split_word(word: str) -> "tuple[str, str, str]":
+    """Key, operator (`=`, `+=`, `-=`, "" for a word that stands alone) and value. Quotes around the value go."""
+    key, equals, value = word.partition("=")
+    if not equals:
+        return "", "", word
+    operator = "="
+    if key[-1:] in {"+", "-"}:
+        operator, key = key[-1] + "=", key[:-1]
+    return key, operator, unquoted(value)
+
+
+def unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] in "\"'" and text[-1] == text[0] else text
+
+
+def names_in(text: str, *, lower: bool = True) -> "list[str]":
+    """A list with commas; `a[1-3]` as well."""
+    text = text.lower() if lower else text
+    if "[" in text:
+        from understudy.model.hostlist import expand
+
+        return list(expand(text))
+    return [unquoted(name) for name in text.split(",") if unquoted(name)]
+
+
+class Vocabulary:
+    """What values may name: resources and qualities of service that accounting knows, asked for when first needed."""
+
+    def __init__(self, tres_names: "Any", qos_names: "Any", read_time: "Any") -> None:
+        self._tres, self._qos, self.read_time = tres_names, qos_names, read_time
+
+    def tres_names(self) -> "list[str]":
+        names: list[str] = self._tres()
+        return names
+
+    def qos_names(self) -> "list[str]":
+        names: list[str] = self._qos()
+        return names
+
+
+def number(label: str, text: str) -> "int | None":
+    """A limit; None for -1.
+
+    Raises:
+        ValueRefusedError: not a number.
+    """
+    try:
+        value = int(text)
+    except ValueError:
+        raise ValueRefusedError(f"Invalid value for {label} ({text})", is_error=True) from None
+    return None if value < 0 else value
+
+
+def minutes(label: str, text: str, word: str) -> "int | None":
+    """A wall time, in minutes, seconds rounded up; None for -1.
+
+    Raises:
+        ValueRefusedError: not a time.
+    """
+    from understudy.model.times import parse_limit
+
+    if text == "-1":
+        return None
+    try:
+        seconds = parse_limit(text)
+    except ValueError:
+        raise ValueRefusedError(f" Bad {label} time format: {word}") from None
+    return None if seconds is None else -(-seconds // 60)
+
+
+_LABELS = {"MaxWallDurationPerJob": "MaxWall", "MaxTRESPerJob": "MaxTRES", "MinPrioThres": "MinPrioThreshold"}
+
+
+def read_value(key: Key, operator: str, text: str, word: str, words: Vocabulary) -> "Any":
+    """The value of a key in `set`.
+
+    Raises:
+        ValueRefusedError: with what to say.
+    """
+    label = _LABELS.get(key.name, key.name)
+    kind = key.kind
+    if kind == "number":
+        return number(label, text)
+    if kind == "minutes":
+        return minutes(label, text, word)
+    if kind == "exempt":
+        value = minutes(label, text, word)
+        return None if value is None else value * 60
+    if kind == "shares":
+        return PARENT_SHARES if text.lower() == "parent" else number("FairShare", text)
+    if kind.startswith("tres"):
+        return _tres(kind, text, words)
+    if kind == "factor":
+        return _factor(label, text)
+    if kind == "level":
+        return level(text)
+    if kind in {"qos", "preempt"}:
+        return _qos_names(operator, text, words)
+    if kind == "default_qos":
+        return _default_qos(text, words)
+    if kind == "flags":
+        return _flags(operator, text)
+    if kind == "mode":
+        modes = text.lower().split(",")
+        if any(mode not in _PREEMPT_MODES for mode in modes):
+            raise ValueRefusedError(f" Bad Preempt Mode given: {word}")
+        return ",".join(modes)
+    return text if kind == "text" else text.lower()
+
+
+def _tres(kind: str, text: str, words: Vocabulary) -> "dict[str, int]":
+    name = kind.partition(":")[2]
+    if name:
+        value = number("TRES", text)
+        return {name: -1 if value is None else value}
+    if not text or text.lstrip("-").isdigit():
+        raise ValueRefusedError("slurmdb_format_tres_str: no value given as TRES type/id.", is_error=True)
+    try:
+        return tres.parse(text, words.tres_names())
+    except tres.TresError as error:
+        said = str(error)
+        raise ValueRefusedError(said if said.startswith("Invalid") else f"slurmdb_format_tres_str: {said}", is_error=True) from None
+
+
+def _factor(label: str, text: str) -> "float | None":
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueRefusedError(f"Invalid value for {label} ({text})", is_error=True) from None
+    return None if value < 0 else value
+
+
+def level(text: str) -> str:
+    """An administrator's level from the beginning of its name; "" for none of them."""
+    lowered = text.lower()
+    for name in ("None", "Operator", "Administrator", "SuperUser"):
+        if lowered and name.lower().startswith(lowered):
+            return "Administrator" if name == "SuperUser" else name
+    return ""
+
+
+def _qos_names(operator: str, text: str, words: Vocabulary) -> "list[str]":
+    """Names with + or - where they are to be added or taken away; [] for all that is inherited."""
+    sign = operator[0] if operator in {"+=", "-="} else ""
+    known: list[str] | None = None
+    found = []
+    for name in text.lower().split(","):
+        bare = unquoted(name).lstrip("+-")
+        if not bare or unquoted(name) == "-1":
+            continue
+        known = known if known is not None else words.qos_names()
+        by_lower = {each.lower(): each for each in known}
+        if bare not in by_lower:
+            raise ValueRefusedError(f"You gave a bad qos '{bare}'. Valid QOS's are {','.join(known)}", is_error=True)
+        found.append((sign or (name[0] if name[0] in "+-" else "")) + by_lower[bare])
+    return found
+
+
+def _default_qos(text: str, words: Vocabulary) -> "str | None":
+    if text in {"-1", ""}:
+        return None
+    by_lower = {each.lower(): each for each in words.qos_names()}
+    if text.lower() not in by_lower:
+        raise ValueRefusedError(f"You gave a bad default qos '{text}'.  Use 'list qos' to get complete list.")
+    return by_lower[text.lower()]
+
+
+def _flags(operator: str, text: str) -> "list[str] | None":
+    if text == "-1":
+        return None
+    sign = operator[0] if operator in {"+=", "-="} else ""
+    known = {flag.lower(): flag for flag in QOS_FLAGS}
+    found, strange = [], False
+    for word in text.split(","):
+        own = word[:1] if word[:1] in {"+", "-"} else ""
+        flag = known.get(word.lstrip("+-").lower())
+        strange = strange or flag is None
+        if flag is not None:
+            found.append((sign or own) + flag)
+    if strange:
+        raise ValueRefusedError(f" Unknown QOS flag used in:\n  '{text}'\n Valid QOS flags are\n  '{','.join(QOS_FLAGS)}'", to_stdout=True)
+    return found
+
+
+def read_condition(key: Key, text: str, words: Vocabulary) -> "list[Any]":
+    """The values of a key in `where`.
+
+    Raises:
+        ValueRefusedError: with what to say.
+    """
+    if key.kind == "numbers":
+        return [number("AssocId", part) for part in text.split(",")]
+    if key.kind == "levels":
+        return [level(part) or part for part in text.split(",")]
+    if key.kind == "time":
+        try:
+            return [words.read_time(text)]
+        except ValueError:
+            raise ValueRefusedError(f"Invalid time specification (pos=0): {text}", is_error=True) from None
+    if key.kind == "nodes":
+        return names_in(text, lower=False) if "[" not in text else names_in(text)
+    return names_in(text, lower=key.kind == "names")
+
+
+def text_of_limit(field: str, value: "Any") -> str:
+    """A limit's value as sacctmgr prints it: "" for none."""
+    if value is None:
+        return ""
+    if isinstance(value, dict):
+        return tres.text_of({name: amount for name, amount in value.items() if amount >= 0})
+    if field in {"grp_wall", "max_wall"}:
+        return wall_text(value * 60)
+    if field == "preempt_exempt_time_s":
+        return wall_text(value)
+    if field == "shares":
+        return "parent" if value == PARENT_SHARES else str(value)
+    if isinstance(value, float):
+        return f"{value:.6f}"
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value)
+
+
+def wall_text(seconds: int) -> str:
+    """`01:00:00`, `1-00:00:00`."""
+    from understudy.commands.texts import full_duration
+
+    return full_duration(seconds)
