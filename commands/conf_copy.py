@@ -1,17 +1,19 @@
 """The copy of a site's configuration that a run directory holds: slurm.conf with its includes put in their places, and its companion files.
 
 Place: under commands/launch.py. Understands only what copying needs, which is `Include` and `ClusterName`; what the file means, and whether it
-can be used, is for understudy.model.slurm_conf, which has read it before it is copied.
+can be used, is for understudy.model.conf, which has read it before it is copied.
 Follows: slurm.conf(5), "Include" and "INCLUDE MODIFIERS".
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from understudy.model.conf_scan import include_candidates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 COMPANIONS: Final = ("gres.conf", "topology.conf", "cgroup.conf", "plugstack.conf", "job_container.conf", "acct_gather.conf", "burst_buffer.conf")
 MAX_DEPTH: Final = 16
@@ -45,6 +47,11 @@ def inlined(conf: Path) -> str:
     return "".join(_lines(conf, conf.parent, _State(), 0))
 
 
+def _find(name: str, base: Path, folder: Path, cluster: str) -> Path | None:
+    candidates = map(Path, include_candidates(name.strip('"'), str(base), str(folder), cluster))
+    return next((path for path in candidates if path.is_file()), None)
+
+
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", errors="surrogateescape")  # sites' files are often Latin-1: their bytes stay what they were
 
@@ -61,8 +68,8 @@ def _lines(file: Path, base: Path, state: _State, depth: int) -> Iterator[str]:
     for line in file.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
         words = line.partition("#")[0].split()
         if len(words) > 1 and words[0].lower() == "include":
-            included = base / words[1].replace("%c", state.cluster)
-            if included.is_file():  # the reader has said before what it makes of one that is missing
+            included = _find(words[1], base, file.parent, state.cluster)
+            if included is not None:  # the reader has said before what it makes of one that is missing
                 yield f"# {line.strip()}\n"
                 yield from _lines(included, base, state, depth + 1)
                 continue

@@ -152,12 +152,25 @@ def _scan_text(result: Scan, path: str, data: bytes, depth: int) -> None:
             result.lines.append(ConfLine(path, number, [(key.lower(), value) for key, value in pairs], written))
 
 
-def _include(result: Scan, path: str, number: int, name: str, depth: int) -> None:
-    """Read an included file: relative to the including one; an absolute path that does not exist is also looked for beside it."""
-    folder = os.path.dirname(path)
-    candidates = [os.path.join(folder, name)]
+def include_candidates(name: str, base: str, folder: str, cluster: str) -> list[str]:
+    """Where an included file may be: at an absolute path, or beside slurm.conf (`base`); a site's files that were taken elsewhere together lie beside
+    each other, and so an absolute path that is not there is looked for there, too. `folder`: the including file's; `cluster`: what %c means.
+    """
+    name = name.replace("%c", cluster)
+    candidates = [os.path.join(base, name), os.path.join(folder, name)]
     if os.path.isabs(name):
-        candidates.append(os.path.join(folder, os.path.basename(name)))
+        candidates += [os.path.join(base, os.path.basename(name)), os.path.join(folder, os.path.basename(name))]
+    return list(dict.fromkeys(candidates))
+
+
+def _cluster_name(result: Scan) -> str:
+    return next((value for line in reversed(result.lines) for key, value in line.pairs if key == "clustername"), "")
+
+
+def _include(result: Scan, path: str, number: int, name: str, depth: int) -> None:
+    """Read an included file."""
+    cluster = _cluster_name(result) if "%c" in name else ""
+    candidates = include_candidates(name, os.path.dirname(result.path), os.path.dirname(path), cluster)
     problem = "it includes itself" if depth >= _DEEPEST_INCLUDE else ""
     data = None
     for candidate in [] if problem else candidates:

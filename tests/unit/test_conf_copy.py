@@ -3,6 +3,7 @@
 import pytest
 
 from understudy.commands.conf_copy import copy_configuration, inlined
+from understudy.model.conf_scan import scan
 
 
 @pytest.fixture
@@ -24,6 +25,29 @@ def test_the_name_of_an_include_may_hold_the_clusters_name(site):
     (site / "slurm.conf").write_text('ClusterName = "tux"\nInclude parts/%c.nodes\n')
     (site / "parts" / "tux.nodes").write_text("NodeName=n1\n")
     assert "NodeName=n1\n" in inlined(site / "slurm.conf")
+
+
+def test_files_that_were_taken_elsewhere_together_are_found_beside_each_other(site):
+    (site / "slurm.conf").write_text("Include /nowhere/at/all/nodes.conf\n")
+    (site / "nodes.conf").write_text('include "/nowhere/at/all/more.conf"\n')
+    (site / "more.conf").write_text("NodeName=n1\n")
+    assert "NodeName=n1\n" in inlined(site / "slurm.conf")
+
+
+@pytest.mark.parametrize("name", ["parts/nodes", "parts/%c.nodes", "/nowhere/nodes", '"parts/nodes"'])
+@pytest.mark.parametrize("inner", ["parts/more", "more", "/nowhere/more"])
+def test_what_the_reader_reads_is_what_is_copied(site, name, inner):
+    (site / "slurm.conf").write_text(f"ClusterName=tux\nInclude {name}\n")
+    for path in ("parts/nodes", "parts/tux.nodes", "nodes"):
+        (site / path).write_text(f"Include {inner}\n")
+    for path in ("parts/more", "more"):
+        (site / path).write_text(f"NodeName={path.replace('/', '')}\n")
+    read = scan(str(site / "slurm.conf"))
+    assert not read.findings
+    (site.parent / "copy.conf").write_text(inlined(site / "slurm.conf"))
+    copied = scan(str(site.parent / "copy.conf"))
+    assert [line.pairs for line in copied.lines] == [line.pairs for line in read.lines]
+    assert "nodename" in str(read.lines[-1].pairs)
 
 
 def test_an_include_that_is_missing_becomes_a_comment(site):
