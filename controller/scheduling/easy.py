@@ -9,9 +9,10 @@ Feitelson (2001):
 3. the others start in queue order if they fit now, and either end (by their limit) by the shadow time, or take no more than the extra processors,
    which they use up.
 
-What is kept from pass to pass, because a pass a completion over a queue of hundreds is the whole cost: the running jobs sorted by expected end,
-the smallest waiting job, and, while nothing has come free, the promise. A job that was refused stays refused until resources come back: time that
-passes only makes its expected end later, and a backfilled job changes neither the shadow time nor (beyond what it took) the extra processors.
+What is kept from pass to pass, because a pass a completion over a queue of hundreds is the whole cost: the running jobs sorted by expected end, the
+smallest waiting job, of a long queue its sizes as vectors, and, while nothing has come free, the promise. A job that was refused stays refused
+until resources come back: time that passes only makes its expected end later, and a backfilled job changes neither the shadow time nor (beyond what
+it took) the extra processors.
 """
 
 from __future__ import annotations
@@ -19,15 +20,21 @@ from __future__ import annotations
 from bisect import insort
 from dataclasses import dataclass, field
 from math import inf, isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from understudy.controller.scheduling.textbook import TextbookPolicy
+from understudy.controller.scheduling.waiting import Waiting
 
 if TYPE_CHECKING:
     from understudy.controller.job import Job
     from understudy.controller.partitions import Partition
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector, Tables
     from understudy.controller.scheduling.queue import Record
+
+_MANY: Final = 40  # jobs from which on vectors are quicker than a loop
+_HUGE: Final = 2**62
 
 
 @dataclass(slots=True)
@@ -49,6 +56,17 @@ class _Pool:
     smallest: float = 0  # no waiting job behind the head needs fewer processors
     promise: _Promise | None = None
     head: Record | None = None
+    waiting: Waiting | None = None  # the queue's sizes, while it is long
+
+    def may_start(self, second: int, places: range) -> list[int]:
+        """Those of the places whose jobs would fit now and not delay the head. With what starts the processors only become fewer."""
+        assert self.waiting is not None
+        assert self.promise is not None
+        part = slice(places.start, places.stop)
+        cpus, limits_s = self.waiting.cpus[part], self.waiting.limits_s[part]
+        fitting = (cpus <= self.free) & ((limits_s <= self.promise.shadow - second) | (cpus <= self.promise.extra))
+        listed: list[int] = (np.flatnonzero(fitting) + places.start).tolist()
+        return listed
 
 
 class Easy(TextbookPolicy):
@@ -79,12 +97,19 @@ class Easy(TextbookPolicy):
                 continue
             if added is None:
                 pool.smallest = 0
+                pool.waiting = None
                 self._review(pool, records, second, now)
                 continue
             new = len(added)
             for record in added:
                 pool.smallest = min(pool.smallest, record.cpus)
-            if freed or pool.head is None or new == len(records) or records[-new:] != added:
+            is_behind = not new or (new < len(records) and records[-new:] == added)
+            if pool.waiting is not None and new:
+                if is_behind:
+                    pool.waiting.append(added)
+                else:
+                    pool.waiting = None
+            if freed or pool.head is None or not is_behind:
                 self._review(pool, records, second, now)
             elif pool.free:
                 self._backfill(pool, records, range(len(records) - new, len(records)), second, now)
@@ -118,6 +143,8 @@ class Easy(TextbookPolicy):
             passed += 1
         if passed:
             del records[:passed]
+            if pool.waiting is not None:
+                pool.waiting.drop_first(passed)
         if pool.head is None:
             return
         self.explain(pool.head, "Resources")
@@ -126,34 +153,64 @@ class Easy(TextbookPolicy):
 
     def _backfill(self, pool: _Pool, records: list[Record], places: range, second: int, now: float) -> None:
         """Start what does not delay the head, out of the records at `places`."""
-        gone: list[int] = []
-        promise, free = pool.promise, pool.free
-        smallest = inf
-        for place in places:
-            record = records[place]
-            need = record.cpus
-            if need <= free:
-                if promise is None:
-                    promise = pool.promise = self._promise(pool, second)
-                in_time = second + record.limit_s <= promise.shadow
-                if in_time or need <= promise.extra:
-                    if not record.job.is_pending:
-                        gone.append(place)
-                        continue
-                    if self._start(pool, record, now):
-                        gone.append(place)
-                        free = pool.free
-                        if not in_time:
-                            promise.extra -= need
-                        if not free:
-                            smallest = 0
-                            break
-                        continue
-            smallest = min(need, smallest)
+        if len(places) > _MANY:
+            if pool.waiting is None:
+                pool.waiting = Waiting(records)
+            gone = self._backfill_among_many(pool, records, places, second, now)
+            pool.waiting.drop(gone)
+            smallest = float(pool.waiting.cpus[places.start : places.stop - len(gone)].min(initial=_HUGE))
+        else:
+            gone, smallest = self._backfill_among_few(pool, records, places, second, now)
+            if pool.waiting is not None:
+                pool.waiting.drop(gone)
         for place in reversed(gone):
             del records[place]
         whole = places.start == 1
         pool.smallest = smallest if whole else min(pool.smallest, smallest)
+
+    def _backfill_among_few(self, pool: _Pool, records: list[Record], places: range, second: int, now: float) -> tuple[list[int], float]:
+        """(the places of those that are not waiting any more, what the smallest of the others needs at the least)."""
+        gone: list[int] = []
+        free = pool.free
+        smallest = inf
+        for place in places:
+            record = records[place]
+            need = record.cpus
+            if need <= free and self._passes(pool, record, second, now):
+                gone.append(place)
+                free = pool.free
+                if not free:
+                    return gone, 0
+            elif need < smallest:
+                smallest = need
+        return gone, smallest
+
+    def _backfill_among_many(self, pool: _Pool, records: list[Record], places: range, second: int, now: float) -> list[int]:
+        """The places of those that are not waiting any more."""
+        assert pool.waiting is not None
+        if pool.promise is None:
+            if int(pool.waiting.cpus[places.start : places.stop].min()) > pool.free:
+                return []
+            pool.promise = self._promise(pool, second)
+        return [
+            place for place in pool.may_start(second, places) if records[place].cpus <= pool.free and self._passes(pool, records[place], second, now)
+        ]
+
+    def _passes(self, pool: _Pool, record: Record, second: int, now: float) -> bool:
+        """Start a job that fits now, unless it delays the head. Whether it does not wait any more."""
+        promise = pool.promise
+        if promise is None:
+            promise = pool.promise = self._promise(pool, second)
+        in_time = second + record.limit_s <= promise.shadow
+        if not in_time and record.cpus > promise.extra:
+            return False
+        if not record.job.is_pending:
+            return True
+        if not self._start(pool, record, now):
+            return False
+        if not in_time:
+            promise.extra -= record.cpus
+        return True
 
     def _start(self, pool: _Pool, record: Record, now: float) -> bool:
         taken = self.start(record, pool.nodes, now)

@@ -1,9 +1,11 @@
 """Schedules of random little workloads, compared with a slow textbook and with what must hold of any schedule."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduling_harness import World, check_tables, make_job, node, table, table_of, tables_of
 
+from understudy.controller.scheduling import easy
 from understudy.controller.scheduling.backfill import Backfill
 from understudy.controller.scheduling.best_fit import _alike_narrow, _alike_wide, alike
 from understudy.controller.scheduling.builtin import Builtin
@@ -70,6 +72,14 @@ def scheduled(policy, rows, made=None, selector=None, parameters=None):
 def test_easy_starts_every_job_when_the_slow_textbook_does(drawn):
     rows = workload(drawn)
     assert scheduled(Easy, rows).starts == slow_textbook(rows, backfill=True)
+
+
+@given(jobs)
+def test_easy_decides_the_same_on_vectors(drawn):
+    rows = workload(drawn)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(easy, "_MANY", 1)
+        assert scheduled(Easy, rows).starts == slow_textbook(rows, backfill=True)
 
 
 @given(jobs)
