@@ -26,12 +26,14 @@ from understudy.experiments.replay import Replayer, ReplayOptions, ReplayOutcome
 from understudy.experiments.replay_conf import replay_conf
 from understudy.experiments.run_folder import write_run_folder
 from understudy.experiments.swf import Trace, read_swf
+from understudy.model.hostlist import RANGE_LIMIT
 from understudy.protocol.messages import Message, Query, Rows
 
 if TYPE_CHECKING:
     import asyncio
 
 DEFAULT_EPOCH: Final = 946_684_800.0  # 2000-01-01 UTC, for traces that do not say when they began
+MAX_NODES: Final = RANGE_LIMIT  # they are written as one range
 _SHOWN_WAITING: Final = 10
 
 
@@ -68,6 +70,10 @@ def replay(request: ReplayRequest) -> int:
     if not jobs:
         raise ReplayError(f"{request.trace}: no job that can be replayed")
     nodes = request.nodes or trace.max_nodes or -(-(trace.max_procs or max(job.procs for job in jobs)) // request.cpus)
+    if request.conf is None and nodes > MAX_NODES:
+        raise ReplayError(
+            f"{nodes:,} nodes of {request.cpus} CPUs: a cluster has at most {MAX_NODES:,}. Say how many the machine had: --nodes, --cpus"
+        )
     epoch = float(trace.unix_start_time or DEFAULT_EPOCH)
     answers = _look_ahead(request, zero=epoch + 1.0)
     text = (

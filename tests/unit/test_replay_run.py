@@ -53,3 +53,9 @@ def test_a_bad_line_is_named_with_the_file_once(trace, tmp_path):
     trace.write_text("1 0\n")
     with pytest.raises(ReplayError, match=r"^[^ ]*one.swf line 1: 2 columns where 18 are expected$"):
         replay(ReplayRequest(trace, tmp_path / "run", strict=True))
+
+
+def test_a_machine_of_which_only_the_processors_are_known_may_be_too_large(trace, tmp_path):
+    trace.write_text("; MaxProcs: 93312\n" + trace.read_text())
+    with pytest.raises(ReplayError, match=r"93,312 nodes of 1 CPUs: .* --nodes, --cpus"):
+        replay(ReplayRequest(trace, tmp_path / "run"))

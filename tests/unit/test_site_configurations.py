@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from understudy.commands.conf_copy import copy_configuration
 from understudy.model import conf, hostlist
 from understudy.model.conf import Finding, SlurmConfig
 from understudy.model.errors import ConfigError
@@ -118,3 +119,11 @@ def test_a_site_s_configuration_loads_or_the_first_error_names_file_and_line(sit
     places = {each["line"] for kind in ("parse_errors", "address_count_mismatch") for each in stated[kind]}
     if caught.value.line and places:
         assert caught.value.line <= min(places)
+
+
+@pytest.mark.parametrize("site", SITES, ids=[site["dir"] for site in SITES])
+def test_the_copy_in_a_run_directory_has_all_that_the_site_s_files_have(site: dict[str, Any], tmp_path: Path) -> None:
+    path = FOLDER / site["dir"] / "slurm.conf"
+    written = [line.pairs for line in conf.read(path).lines if Path(line.file).name not in COMPANIONS]
+    copied = conf.read(copy_configuration(path, tmp_path))
+    assert [line.pairs for line in copied.lines if Path(line.file).name not in COMPANIONS] == written
