@@ -122,6 +122,11 @@ class _Filter:
             return not self.nodes.isdisjoint(expand(job["nodes"]))
         return True
 
+    def names_tasks_of(self, job: "dict[str, Any]") -> bool:
+        """Whether of an array's record only some tasks are wanted."""
+        own = (job["job_id"], job["array_job_id"])
+        return self.jobs is not None and all(task is not None for number, task in self.jobs if number in own)
+
     @staticmethod
     def _is(job: "dict[str, Any]", number: int, task: int | None) -> bool:
         if task is None:
@@ -210,8 +215,9 @@ def _show(options: "dict[str, str | None]", wanted: _Filter, cells: list[Cell], 
     if options.get("nodelist"):
         _check_nodes(wanted, context)
     one_line_a_task = "array" in options and "array_unique" not in options
+    names_tasks = wanted.jobs is not None and any(task is not None for _, task in wanted.jobs)
     also = [*wanted.columns(), "priority", *(column for key in keys for column in key.columns)]
-    if one_line_a_task:
+    if one_line_a_task or names_tasks:
         also.append("array_max_tasks")
     names = needed_columns(cells, also)
     rows, now = _load(names, wanted, options, context)
@@ -222,6 +228,8 @@ def _show(options: "dict[str, str | None]", wanted: _Filter, cells: list[Cell], 
     jobs.reverse()
     if one_line_a_task:
         jobs = [task for job in jobs for task in _split(job, wanted)]
+    elif names_tasks:
+        jobs = [task for job in jobs for task in (_split(job, wanted) if wanted.names_tasks_of(job) else [job])]
     _sort(jobs, keys)
     columns = [*names, "@now"]
     if "noheader" not in options:
@@ -398,10 +406,18 @@ class _SortKey:
         self.value: Callable[[dict[str, Any]], Any] = _sort_value(field)
 
 
+def _task_place(job: "dict[str, Any]") -> int:
+    """The tasks of an array come by number, then those that are not split off."""
+    task: int | None = job.get("array_task_id")
+    if task is not None:
+        return task
+    return 1 << 32 if job.get("array_job_id") else -1
+
+
 def _sort_value(field: Field) -> "Callable[[dict[str, Any]], Any]":
     """Jobs compare by raw values where a text would compare badly ("10:00" before "5:00")."""
     if field.letter in {"i", "A", "F"}:
-        return lambda job: (job.get("array_job_id") or job["job_id"], -1 if job.get("array_task_id") is None else job["array_task_id"], job["job_id"])
+        return lambda job: (job.get("array_job_id") or job["job_id"], _task_place(job), job["job_id"])
     if field.letter in {"t", "T"}:
         return lambda job: job["state"] | job["flags"]
     if len(field.columns) > 1 and field.letter not in {"l", "L", "S"}:
