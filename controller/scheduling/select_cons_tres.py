@@ -73,7 +73,7 @@ class SelectConsTres(ChoosingSelector):
             usable = usable * (usable >= request.min_cpus_per_node)
         if request.tasks_per_node:
             wanted = request.tasks_per_node * request.cpus_per_task
-            usable = np.where(usable >= min(wanted, request.cpus), np.minimum(usable, wanted), 0)
+            usable = usable * (usable >= min(wanted, request.cpus))  # nodes are compared by what they have, not by what the tasks may use of it
         if per_node:
             usable = usable * (have >= per_node)
         elif self._takes_all_memory(request):
@@ -124,6 +124,8 @@ class SelectConsTres(ChoosingSelector):
             return [(usable, 1)]
         chosen = alike(usable, count)
         room = each // request.cpus_per_task
+        if request.tasks_per_node:
+            room = min(room, request.tasks_per_node)
         least = min(max(int(usable_of_unit) // request.cpus_per_task, 1), room)
         return spread(chosen, max(request.tasks, count), room, least, evenly=request.exclusive and not self.packs)
 
@@ -177,6 +179,8 @@ class SelectConsTres(ChoosingSelector):
         if len(chosen) == 1:
             return [(1 << int(at[chosen[0]]), min(tasks, int(cpus[chosen[0]]) // request.cpus_per_task))]
         room = cpus[chosen] // request.cpus_per_task
+        if request.tasks_per_node:
+            room = np.minimum(room, request.tasks_per_node)
         if request.exclusive and not self.packs:
             on_each = even_tasks(tasks, room)
         else:
