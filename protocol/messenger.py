@@ -289,7 +289,8 @@ class Messenger:
 
     def _time_out(self) -> None:
         self._deadline = None
-        now = self._loop.time()
+        # The deadline counts even if the clock's last digit says that it is not reached yet: else the same instant would come again and again.
+        now = max(self._loop.time(), self._deadline_at)
         late = [number for number, (_, _, deadline) in self._pending.items() if deadline <= now]
         for number in late:
             peer = self._pending[number][1]

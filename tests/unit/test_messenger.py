@@ -212,3 +212,20 @@ def test_in_memory_messages_take_their_latency_and_keep_their_order():
         seen, answered = runner.run(main())
     assert seen == [(0.005, name, "a") for name in ("one", "two", "three", "told")]
     assert answered == [(0.006, Ok())] * 3
+
+
+def test_a_deadline_between_two_microseconds_is_kept_once():
+    loop = VirtualEventLoop()
+    network = MemoryNetwork()
+    asker, silent = Messenger("a", loop, KEY, network=network), Messenger("b", loop, KEY, network=network)
+    silent.set_handler(lambda _request: None)
+    answers, fired = [], []
+    keep = asker._time_out
+    asker._time_out = lambda: (fired.append(loop.time()), keep())
+    loop.call_at(30.62, lambda: asker.send("b", Ping(), answers.append, 10.0))  # 30.62 + 10.0 is more than 40.62
+    try:
+        loop.run_until_complete(asyncio.sleep(60.0))
+    finally:
+        loop.close()
+    assert fired == [40.62]
+    assert [answer.code for answer in answers] == [5004]
