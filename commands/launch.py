@@ -296,6 +296,27 @@ def wait_registered(cluster: Cluster, started: Started, timeout_s: float = 60.0)
         if missing is None:
             client = Client(lambda: location, timeout_s=timeout_s)
         clock_time.sleep(4 * POLL_S)
+    if cluster.accounting:
+        _wait_accounted(cluster, started, location, deadline)
+
+
+def _wait_accounted(cluster: Cluster, started: Started, location: locate.Location, deadline: float) -> None:
+    """Return when accounting knows the cluster: its controller has announced itself there."""
+    from understudy.commands.accounting_client import AccountingClient
+    from understudy.commands.client import RefusedError
+
+    client = AccountingClient(lambda: location)
+    while True:
+        try:
+            rows, *_ = client.call("AccountingQuery", "clusters", ["cluster", "control_host"], {"names": [cluster.name]})
+        except RefusedError:
+            rows, client = [], AccountingClient(lambda: location)
+        if rows and rows[0][1]:
+            return
+        _check_alive(started)
+        if clock_time.monotonic() >= deadline:
+            _give_up(started, "accounting", "has not heard of the controller")
+        clock_time.sleep(4 * POLL_S)
 
 
 def location_of(cluster: Cluster, run_dir: Path) -> locate.Location:

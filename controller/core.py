@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.api import SchedulingPolicy, Selector, Tables
     from understudy.controller.settings import Settings
     from understudy.model.hostlist import NodeNames
-    from understudy.protocol.messages import Message
+    from understudy.protocol.messages import AssociationsChanged, Message
 
 log = logging.getLogger("understudy.controller")
 
@@ -115,6 +115,7 @@ class Core:
     shut_down: Callable[[], None] = field(default=lambda: None)  # the edge's: end the daemon
     show_configuration: Callable[[], list[tuple[str, str]]] = field(default=list)  # for `scontrol show config`
     read_configuration: Callable[[], None] = field(default=lambda: None)  # the edge's: for Reconfigure
+    take_associations: Callable[[AssociationsChanged], Message | Later] = field(default=lambda _message: Ok())  # the edge's: accounting has changed
 
     def __post_init__(self) -> None:
         self.daemon_of_node = [None] * len(self.tables.nodes.nodes)

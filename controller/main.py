@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 from understudy.auth.credential import Signer
 from understudy.auth.keys import read_key
 from understudy.clock.daemon import Daemon, run_daemon
+from understudy.controller.accounting import AccountingLink, NotingJournal
+from understudy.controller.accounting_queue import LEAST_BOUND, QueueFile, RecordQueue
 from understudy.controller.agents import Agents
 from understudy.controller.build import build_settings, build_tables
 from understudy.controller.core import Core
@@ -64,6 +66,10 @@ class Controller:
             self.store = Store(daemon.run_dir / "state")
             journal = self.dirty = Dirty()
             wire = held = HeldWire(daemon.messenger)
+        self.accounting: AccountingLink | None = None
+        noting = NotingJournal(journal)
+        if cluster.accounting:
+            journal = noting
         agents = Agents(wire, daemon.time, timeout_s=settings.message_timeout_s, tree_width=settings.tree_width)
         self.core = core = Core(
             tables=tables,
@@ -95,6 +101,20 @@ class Controller:
             assert held is not None
             held.commits = self.commits
         self.server = Server(core, self.locks, self.passes, self.commits, soon=loop.call_soon, clock=real_time.perf_counter)
+        if cluster.accounting:
+            saved = QueueFile(daemon.run_dir / "state" / "accounting.sqlite") if cluster.state == "disk" else None
+            most = max(LEAST_BOUND, 2 * settings.max_job_count + 4 * len(tables.nodes.nodes))
+            self.accounting = AccountingLink(
+                core,
+                wire,
+                RecordQueue(most),
+                saved,
+                cluster=config.cluster_name,
+                host="127.0.0.1",
+                port=int(cluster.controller.rpartition(":")[2] or 0),
+                soon=loop.call_soon,
+            )
+            noting.note = self.accounting.note
         core.shut_down = daemon.stop
         core.show_configuration = self.show
         core.read_configuration = self.reconfigure
@@ -113,6 +133,8 @@ class Controller:
         start_pinging(core)
         daemon.messenger.set_handler(self.server.handle)
         daemon.at_exit.append(self.close)
+        if self.accounting is not None:
+            self.accounting.start(daemon.cluster.accounting_unix or daemon.cluster.accounting)
         self.server.settled()
         unused = not_emulated(self.config)
         if unused:
@@ -120,6 +142,8 @@ class Controller:
 
     async def close(self) -> None:
         """Write what is left to write."""
+        if self.accounting is not None:
+            self.accounting.close()
         if self.store is None or self.commits is None:
             return
         idle = asyncio.Event()

@@ -20,6 +20,7 @@ from understudy.controller.update_nodes import update_nodes
 from understudy.controller.update_partitions import update_partition
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import (
+    AssociationsChanged,
     AwaitEmpty,
     BatchComplete,
     BreakAtStart,
@@ -85,6 +86,13 @@ def break_at_start(core: Core, message: BreakAtStart, sender: Sender) -> Message
     return Ok()
 
 
+def associations_changed(core: Core, message: AssociationsChanged, sender: Sender) -> Message | Later:
+    """Accounting tells what has changed there."""
+    if not sender.is_daemon:
+        raise SlurmError(2002)
+    return core.take_associations(message)
+
+
 def ping(_core: Core, _message: Ping, _sender: Sender) -> Message:
     """It is there."""
     return Ok()
@@ -128,4 +136,5 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     GetScript: Rpc(get_script, _JOB_READ),
     BreakAtStart: Rpc(break_at_start, _JOB_READ),
     AwaitEmpty: Rpc(await_empty, _JOB_READ),
+    AssociationsChanged: Rpc(associations_changed, _JOB_WRITE),
 }

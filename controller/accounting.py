@@ -1,0 +1,206 @@
+"""The controller's line to the accounting daemon: what it may do comes from there, what happened goes there.
+
+Place: the edge. It fetches associations at the start and takes over what changes, and tells of every job that was submitted, started or ended. While
+the daemon is away the controller works on with what it knows, and records wait in the queue.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.accounting_records import job_record, signature
+from understudy.controller.core import Later
+from understudy.model.associations import AssociationState
+from understudy.protocol.messages import AccountingRecords, Associations, AssociationsChanged, Failure, GetAssociations, Message, Ok
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.controller.accounting_queue import QueueFile, RecordQueue
+    from understudy.controller.core import Core
+    from understudy.controller.ports import Journal, TimerHandle, Wire
+
+log = logging.getLogger("understudy.controller.accounting")
+
+PEER: Final = "accounting"
+RETRY_S: Final = 10.0  # Slurm's accounting agent tries again after as long
+FIRST_RETRY_S: Final = 0.1  # daemons of one cluster start side by side, and the controller is quicker
+BATCH: Final = 1000
+GATHER_S: Final = 10.0  # under virtual time records are told so late: each message has its price there
+_ANSWER_S: Final = 60.0
+
+
+class NotingJournal:
+    """A journal that also says which jobs have changed."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self.note: Callable[[int], None] = lambda _job_id: None
+
+    def job(self, job_id: int) -> None:
+        """A job's record was added, changed or forgotten."""
+        self._journal.job(job_id)
+        self.note(job_id)
+
+    def nodes(self, nodes: int) -> None:
+        """The states of the nodes (a bitmap) have changed."""
+        self._journal.nodes(nodes)
+
+    def partition(self, name: str) -> None:
+        """A partition was added, changed or deleted."""
+        self._journal.partition(name)
+
+
+class AccountingLink:
+    """Fetches, takes over, tells. `soon` calls after what is being handled now; `saved`: None if the queue need not survive the process."""
+
+    def __init__(
+        self,
+        core: Core,
+        wire: Wire,
+        queue: RecordQueue,
+        saved: QueueFile | None,
+        *,
+        cluster: str,
+        host: str,
+        port: int,
+        soon: Callable[[Callable[[], None]], object],
+    ) -> None:
+        self._core, self._wire, self._queue, self._saved, self._soon = core, wire, queue, saved, soon
+        self._cluster, self._host, self._port = cluster, host, port
+        self._told: dict[int, tuple[object, ...]] = {}
+        self._changed: dict[int, None] = {}
+        self._timer: TimerHandle | None = None
+        self._is_sending = self._is_fetching = False
+        self._awaiting: list[Later] = []
+        self._retry_s = FIRST_RETRY_S
+        if saved is not None:
+            queue.restore(saved.read())
+        core.take_associations = self._take_over
+
+    def start(self, address: str) -> None:
+        """Ask for associations, and tell what is left in the queue."""
+        self._wire.add_peer(PEER, address)
+        self._fetch()
+
+    # --- associations ----------------------------------------------------------------------------------------------------------
+
+    def _fetch(self) -> None:
+        if self._is_fetching:
+            return
+        self._is_fetching = True
+        nodes = self._core.tables.nodes.nodes
+        cpus = sum(node.cpus for node in nodes)
+        tres = {"cpu": cpus, "mem": sum(node.memory_mb for node in nodes), "node": len(nodes), "billing": cpus}
+        names = self._core.names.to_expression(self._core.names.all)
+        self._wire.send(PEER, GetAssociations(self._cluster, self._host, self._port, names, tres), self._fetched, _ANSWER_S)
+
+    def _fetched(self, answer: Message) -> None:
+        self._is_fetching = False
+        if not isinstance(answer, Associations):
+            log.warning("no associations from accounting: %s", answer.text if isinstance(answer, Failure) else answer)
+            self._core.at(self._core.time.now() + self._retry_s, self._fetch)
+            self._retry_s = min(2 * self._retry_s, RETRY_S)
+            return
+        self._retry_s = FIRST_RETRY_S
+        self._core.associations = AssociationState(
+            self._cluster,
+            answer.number,
+            associations=answer.associations,
+            qos=answer.qos,
+            users=answer.users,
+            wckeys=answer.wckeys,
+            tres=answer.tres,
+        )
+        log.info("accounting has %d associations and %d qualities of service", len(answer.associations), len(answer.qos))
+        self._have_changed()
+        waiting, self._awaiting = self._awaiting, []
+        for later in waiting:
+            later.give(Ok())
+        self._send()
+
+    def _take_over(self, message: AssociationsChanged) -> Message | Later:
+        """Accounting tells of a change."""
+        state = self._core.associations
+        if message.number != state.number + 1:
+            later = Later()
+            self._awaiting.append(later)
+            self._fetch()
+            return later
+        state.apply(
+            message.number,
+            associations=message.associations,
+            removed_associations=message.removed_associations,
+            qos=message.qos,
+            removed_qos=message.removed_qos,
+            users=message.users,
+            removed_users=message.removed_users,
+            wckeys=message.wckeys,
+            tres=message.tres,
+        )
+        self._have_changed()
+        return Ok()
+
+    def _have_changed(self) -> None:
+        self._core.changed("change", self._core.time.now())
+        self._core.settled()
+
+    # --- records ---------------------------------------------------------------------------------------------------------------
+
+    def note(self, job_id: int) -> None:
+        """The job's record was added, changed or forgotten."""
+        if not self._changed:
+            self._soon(self._record)
+        self._changed[job_id] = None
+
+    def _record(self) -> None:
+        """Put what has changed into the queue."""
+        changed, self._changed = self._changed, {}
+        records = []
+        for job_id in changed:
+            job = self._core.tables.jobs.get(job_id)
+            if job is None:
+                self._told.pop(job_id, None)
+                continue
+            new = signature(job)
+            if self._told.get(job_id) != new:
+                self._told[job_id] = new
+                records.append(job_record(self._core, job))
+        if not records:
+            return
+        added, dropped = self._queue.add(records)
+        if self._saved is not None:
+            self._saved.write(added, dropped)
+        if not self._core.time.is_virtual:
+            self._send()
+        elif self._timer is None and not self._is_sending:
+            self._timer = self._core.time.call_at(self._core.time.now() + GATHER_S, self._send)
+
+    def _send(self) -> None:
+        """Tell accounting the first part of the queue, unless it has something to answer to."""
+        self._timer = None
+        batch = self._queue.batch(BATCH)
+        if self._is_sending or not batch or not self._core.associations.number:
+            return
+        self._is_sending = True
+        numbers = [number for number, _ in batch]
+        message = AccountingRecords(self._cluster, [record for _, record in batch])
+        self._wire.send(PEER, message, lambda answer: self._sent(numbers, answer), _ANSWER_S)
+
+    def _sent(self, numbers: list[int], answer: Message) -> None:
+        self._is_sending = False
+        if isinstance(answer, Failure):
+            log.warning("accounting has not taken %d records, %d wait: %s", len(numbers), len(self._queue), answer.text)
+            self._timer = self._core.time.call_at(self._core.time.now() + RETRY_S, self._send)
+            return
+        self._queue.taken(numbers)
+        if self._saved is not None:
+            self._saved.write((), numbers)
+        self._send()
+
+    def close(self) -> None:
+        """Close the queue's file."""
+        self._record()
+        if self._saved is not None:
+            self._saved.close()
