@@ -116,6 +116,8 @@ def _combined(of_parent: float, local: float, *, is_first_level: bool) -> float:
         return local
     if local <= 0 or of_parent <= 0:
         return 0.0
+    if of_parent == np.inf:
+        return np.inf
     distance = float(np.log(of_parent))
     weight = 1.0 if distance * np.log(local) > 0 else 1.0 / (1.0 + (5.0 * distance) ** 2)
     return float(of_parent * local**weight)
