@@ -126,7 +126,7 @@ class SelectConsTres(ChoosingSelector):
         room = each // request.cpus_per_task
         if request.tasks_per_node:
             room = min(room, request.tasks_per_node)
-        least = min(max(int(usable_of_unit) // request.cpus_per_task, 1), room)
+        least = 1
         return spread(chosen, max(request.tasks, count), room, least, evenly=request.exclusive and not self.packs)
 
     def _could_give(
@@ -184,7 +184,7 @@ class SelectConsTres(ChoosingSelector):
         if request.exclusive and not self.packs:
             on_each = even_tasks(tasks, room)
         else:
-            on_each = packed_tasks(tasks, room, max(reserve // request.cpus_per_task, 1))
+            on_each = packed_tasks(tasks, room)
         return _grouped(at[chosen], on_each)
 
     # --- what the job holds there ----------------------------------------------------------------------------------------------
