@@ -17,7 +17,7 @@ from understudy.controller.requeue import requeue_job
 from understudy.controller.start import launch
 from understudy.model.errors import SlurmError
 from understudy.model.states import NodeFlag, NodeState
-from understudy.protocol.messages import Failure, Message, Ping, Registered, RegisterNodes
+from understudy.protocol.messages import Failure, Message, Ping, Registered, RegisterNodes, TerminateJob
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
@@ -85,8 +85,10 @@ def _settle_jobs(core: Core, record: DaemonRecord, running: list[int], *, is_new
     present = set(running)
     for job_id in running:
         job = core.tables.jobs.get(job_id)
-        if job is None or (not job.is_running and not job.is_completing):
-            unknown.append(job_id)
+        if job is None or not (
+            job.is_completing or (job.is_running and job.allocation is not None and record.nodes >> job.allocation.first_node & 1)
+        ):
+            unknown.append(job_id)  # it is over, or runs elsewhere by now
     for job in list(core.completing.values()):
         part = job.completing_nodes & record.nodes
         if part and (is_new_life or job.job_id in present):
@@ -119,12 +121,19 @@ def nodes_down(core: Core, nodes: int, now: float) -> None:
 
 
 def _lose(core: Core, job: Job, lost: int, now: float) -> None:
+    """End or requeue a running job that has lost nodes (a bitmap). Nobody waits for them, but if they are there after all they hear of it."""
+    _clean_up(core, job, lost)
     if job.requeue:
         requeue_job(core, job, now, event=JobEvent.NODE_FAILED, lost_nodes=lost)
         return
     job.exit_code, job.exit_signal = 0, SIGTERM
     end_job(core, job, JobEvent.NODE_FAILED, now, reason=NODE_DOWN, lost_nodes=lost)
     give_back(core, job, lost & job.completing_nodes, now)
+
+
+def _clean_up(core: Core, job: Job, nodes: int) -> None:
+    for daemon, part in core.parts(nodes):
+        core.agents.send(daemon.name, TerminateJob(job.job_id, job.restarts, core.names.to_expression(part)))
 
 
 def heard_of(core: Core, daemon: str, responds: bool) -> None:

@@ -8,7 +8,7 @@ from tests.controller_harness import START, USER, FakeSender, Harness
 from understudy.controller.node_events import start_pinging
 from understudy.controller.settings import Settings
 from understudy.model.states import JobState, NodeFlag, NodeState
-from understudy.protocol.messages import Failure, LaunchBatch, Ok, Ping, Registered, RegisterNodes
+from understudy.protocol.messages import Failure, LaunchBatch, Ok, Ping, Registered, RegisterNodes, TerminateJob
 
 DAEMON = FakeSender("noded0", 0, 0, is_daemon=True)
 GONE = Failure(1005, "no connection")
@@ -110,3 +110,24 @@ def test_nobody_is_pinged_under_virtual_time_or_without_a_timeout() -> None:
         waiting = h.time.waiting
         start_pinging(h.core)
         assert h.time.waiting == waiting
+
+
+def test_a_node_that_is_set_down_while_its_daemon_is_well_hears_that_its_job_is_over() -> None:
+    h = Harness(daemons={"noded0": "n[1-2]", "noded1": "n[3-4]"})
+    job = h.submit(min_nodes=4)
+    h.acknowledge()
+    h.update_nodes("n[1-4]", state="down", reason="broken")
+    assert job.is_pending
+    assert not job.is_completing
+    assert [(sent.peer, sent.message) for sent in h.sent(TerminateJob)] == [
+        ("noded0", TerminateJob(job.job_id, 0, "n[1-2]")),
+        ("noded1", TerminateJob(job.job_id, 0, "n[3-4]")),
+    ]
+
+
+def test_a_job_that_runs_elsewhere_by_now_is_unknown_to_the_daemon_that_lost_it() -> None:
+    h = Harness(daemons={"noded0": "n[1-2]", "noded1": "n[3-4]"})
+    job = h.submit(required_nodes="n3")
+    h.acknowledge()
+    assert h.register("noded1", [job.job_id]) == Registered([])
+    assert h.register("noded0", [job.job_id]) == Registered([job.job_id])
