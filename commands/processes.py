@@ -22,6 +22,11 @@ POLL_S = 0.005
 KILL_S = 5.0  # a killed process that is still there has a system call that does not end; waiting longer helps nobody
 
 
+def heed_termination() -> None:
+    """Have SIGTERM unwind this command as Ctrl-C does, so that it ends the daemons that it has started."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
 @dataclass(frozen=True, slots=True)
 class Process:
     """One process that was started, and when (clock ticks since boot)."""

@@ -43,9 +43,11 @@ def up(
 ) -> None:
     """Start a cluster; its nodes are idle when this returns."""
     from understudy.commands import launch, locate
+    from understudy.commands.processes import heed_termination
     from understudy.commands.run_dir import LaunchError, clear_stale, exclusive
     from understudy.model.errors import ConfigError
 
+    heed_termination()
     began = clock_time.monotonic()
     try:
         mode, rate = _parse_time(time)

@@ -29,6 +29,7 @@ def replay(
 ) -> None:
     """Replay a trace through a cluster of real daemons under virtual time, and write a folder with what came of it."""
     from understudy.commands.launch import LaunchError
+    from understudy.commands.processes import heed_termination
     from understudy.commands.replay_run import ReplayError, ReplayRequest
     from understudy.commands.replay_run import replay as replay_trace
     from understudy.experiments.scenario import ScenarioError
@@ -51,6 +52,7 @@ def replay(
         state="disk" if keep_state else "memory",
         latency_s=latency,
     )
+    heed_termination()
     try:
         if trace.is_dir():
             from understudy.commands.scenario_run import replay_scenario
@@ -62,5 +64,6 @@ def replay(
         typer.echo(f"understudy replay: error: {error}", err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
+        typer.echo("understudy replay: interrupted; what had been started has been ended", err=True)
         raise typer.Exit(130) from None
     raise typer.Exit(code)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from understudy.commands.processes import Process, descendants, end, identify, read_pid_file, recorded
+from understudy.commands.processes import Process, descendants, end, heed_termination, identify, read_pid_file, recorded
 
 OBEDIENT = "import signal; print(flush=True); signal.pause()"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
@@ -100,3 +100,13 @@ def test_nobody_can_be_identified_by_a_pid_that_is_free(children):
     children.started[0].wait()
     with pytest.raises(ProcessLookupError):
         identify("child", process.pid)
+
+
+def test_a_command_that_is_told_to_end_unwinds_as_if_interrupted():
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        heed_termination()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
