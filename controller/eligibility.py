@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.dependency import SINGLETON, Outlook, evaluate, next_test
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER, JobEvent, advance
+from understudy.controller.partitions import MEMORY_LIMIT, PARTITION_NODE_LIMIT, PARTITION_TIME_LIMIT, limit_broken
 from understudy.controller.purge import schedule_purge
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
-    from understudy.controller.partitions import Partition
 
 NONE: Final = "None"
-PARTITION_TIME_LIMIT: Final = "PartitionTimeLimit"
-PARTITION_NODE_LIMIT: Final = "PartitionNodeLimit"
 PARTITION_DOWN: Final = "PartitionDown"
 PARTITION_INACTIVE: Final = "PartitionInactive"
-MEMORY_LIMIT: Final = "MaxMemPerLimit"
 DEPENDENCY: Final = "Dependency"
 NEVER_SATISFIED: Final = "DependencyNeverSatisfied"
 BEGIN_TIME: Final = "BeginTime"
@@ -33,23 +30,6 @@ _OWN: Final = frozenset(
     {PARTITION_TIME_LIMIT, PARTITION_NODE_LIMIT, PARTITION_DOWN, PARTITION_INACTIVE, MEMORY_LIMIT, DEPENDENCY, NEVER_SATISFIED, BEGIN_TIME}
     | {HELD_BY_ADMIN, HELD_BY_USER}
 )
-
-
-def limit_broken(job: Job, partition: Partition, max_memory: tuple[int | None, int | None] = (None, None)) -> str:
-    """The partition's limit that the job breaks, "" if none. `max_memory`: the cluster's (per node, per CPU)."""
-    if job.time_limit_is_set and partition.max_time_s is not None and (job.time_limit_s is None or job.time_limit_s > partition.max_time_s):
-        return PARTITION_TIME_LIMIT
-    if partition.max_nodes is not None and job.min_nodes > partition.max_nodes:
-        return PARTITION_NODE_LIMIT
-    if job.max_nodes is not None and job.max_nodes < partition.min_nodes:
-        return PARTITION_NODE_LIMIT
-    per_node = partition.max_memory_per_node_mb if partition.max_memory_per_node_mb is not None else max_memory[0]
-    if per_node is not None and job.memory_per_node_mb is not None and job.memory_per_node_mb > per_node:
-        return MEMORY_LIMIT
-    per_cpu = partition.max_memory_per_cpu_mb if partition.max_memory_per_cpu_mb is not None else max_memory[1]
-    if per_cpu is not None and job.memory_per_cpu_mb is not None and job.memory_per_cpu_mb > per_cpu:
-        return MEMORY_LIMIT
-    return ""
 
 
 def partition_reason(core: Core, job: Job) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HELD_BY_ADMIN: Final = "JobHeldAdmin"
 HELD_BY_USER: Final = "JobHeldUser"
+BAD_CONSTRAINTS: Final = "BadConstraints"  # no partition of its own could ever hold it; also who holds it then
 
 
 class NodeShare(NamedTuple):
@@ -265,7 +266,7 @@ class Job:
     derived_exit_code: int = 0
     restarts: int = 0
     requeue: bool = True
-    held_by: str = ""  # HELD_BY_ADMIN, HELD_BY_USER or ""
+    held_by: str = ""  # HELD_BY_ADMIN, HELD_BY_USER, BAD_CONSTRAINTS or ""
     last_sched_eval: int | None = None
     last_scheduler: str = ""  # Main or Backfill
     admin_comment: str = ""

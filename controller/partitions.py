@@ -1,8 +1,19 @@
-"""Partitions as the controller holds them, made from the configuration's PartitionName lines."""
+"""Partitions as the controller holds them, made from the configuration's PartitionName lines, and whether a job is within their limits.
+
+Place: the controller's core, no I/O.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from understudy.controller.job import Job
+
+PARTITION_TIME_LIMIT: Final = "PartitionTimeLimit"
+PARTITION_NODE_LIMIT: Final = "PartitionNodeLimit"
+MEMORY_LIMIT: Final = "MaxMemPerLimit"
 
 
 @dataclass(slots=True, eq=False)
@@ -58,3 +69,20 @@ class Partition:
     @property
     def can_submit(self) -> bool:
         return self.state in ("UP", "DOWN")
+
+
+def limit_broken(job: Job, partition: Partition, max_memory: tuple[int | None, int | None] = (None, None)) -> str:
+    """The partition's limit that the job breaks, "" if none. `max_memory`: the cluster's (per node, per CPU)."""
+    if job.time_limit_is_set and partition.max_time_s is not None and (job.time_limit_s is None or job.time_limit_s > partition.max_time_s):
+        return PARTITION_TIME_LIMIT
+    if partition.max_nodes is not None and job.min_nodes > partition.max_nodes:
+        return PARTITION_NODE_LIMIT
+    if job.max_nodes is not None and job.max_nodes < partition.min_nodes:
+        return PARTITION_NODE_LIMIT
+    per_node = partition.max_memory_per_node_mb if partition.max_memory_per_node_mb is not None else max_memory[0]
+    if per_node is not None and job.memory_per_node_mb is not None and job.memory_per_node_mb > per_node:
+        return MEMORY_LIMIT
+    per_cpu = partition.max_memory_per_cpu_mb if partition.max_memory_per_cpu_mb is not None else max_memory[1]
+    if per_cpu is not None and job.memory_per_cpu_mb is not None and job.memory_per_cpu_mb > per_cpu:
+        return MEMORY_LIMIT
+    return ""

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.arrays import explain_limit, split
 from understudy.controller.arrays import job_environment as array_environment
 from understudy.controller.core import log
-from understudy.controller.eligibility import limit_broken, notify_dependents
-from understudy.controller.job import HELD_BY_ADMIN, JobEvent, advance
+from understudy.controller.eligibility import notify_dependents
+from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_ADMIN, JobEvent, advance
 from understudy.controller.limits import watch_limits
+from understudy.controller.partitions import limit_broken
 from understudy.protocol.messages import Failure, LaunchBatch, Message
 
 if TYPE_CHECKING:
@@ -78,7 +79,11 @@ class Planning:
         return True
 
     def explain(self, job: Job, reason: str, detail: str = "") -> None:
-        """Record why a pending job does not start now."""
+        """Record why a pending job does not start now. One that could never run is held until somebody releases it."""
+        if reason == BAD_CONSTRAINTS and job.priority:
+            job.priority, job.admin_priority, job.held_by = 0, None, BAD_CONSTRAINTS
+            self._core.journal.job(job.job_id)
+            self._core.policy.note("change", self._core.time.now())
         job.last_sched_eval = int(self._core.time.now())
         if job.reason != reason or job.reason_detail != detail:
             job.reason, job.reason_detail = reason, detail

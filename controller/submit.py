@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.arrays import make_array, read_tasks, split_all, split_ended
 from understudy.controller.core import log
 from understudy.controller.dependency import parse as parse_dependency
-from understudy.controller.eligibility import limit_broken, note_end, review, watch_dependency
+from understudy.controller.eligibility import note_end, review, watch_dependency
 from understudy.controller.feasibility import could_ever_run
-from understudy.controller.job import HELD_BY_USER, Job, JobEvent, advance
+from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEvent, advance
 from understudy.controller.limits import watch_deadline
+from understudy.controller.partitions import limit_broken
 from understudy.controller.prioritise import prioritise
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import Submitted
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import JobSpec, SubmitJob
 
 TRY_AGAIN: Final = 11  # EAGAIN: sbatch waits and tries again
-_BAD_CONSTRAINTS: Final = "BadConstraints"
 UNLIMITED_S: Final = -1
 
 
@@ -67,7 +67,7 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     if tasks:
         make_array(core, job, tasks, task_limit)
     if not _is_feasible(core, job):
-        job.reason = _BAD_CONSTRAINTS
+        job.reason = BAD_CONSTRAINTS
         job.priority = 0
         advance(job, JobEvent.CANNOT_RUN, now)
         job.start_time = job.end_time = int(now)

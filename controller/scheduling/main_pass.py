@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.job import BAD_CONSTRAINTS
 from understudy.controller.scheduling.parameters import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from understudy.controller.job import Job
+    from understudy.controller.partitions import Partition
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector, Tables
     from understudy.controller.scheduling.queue import Record
 
@@ -85,12 +87,16 @@ class MainPass:
             if job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
                 lost |= job.required_nodes
             elif not self.selector.could_ever_run(job, partition, self.tables):
-                self._explain(job, "BadConstraints")
+                if not any(self.selector.could_ever_run(job, other, self.tables) for other in self._partitions_of(job)):
+                    self._explain(job, BAD_CONSTRAINTS)
             elif self.reserves.holds_back(job, second):
                 failed.add(name)
                 lost |= partition.nodes
             yield
         self.saw_all = True
+
+    def _partitions_of(self, job: Job) -> list[Partition]:
+        return [partition for name in job.partitions if (partition := self.tables.partitions.get(name)) is not None]
 
     def _start_all(self, record: Record, usable: int, now: float) -> bool:
         """Start the job; of an array one task after the other. Whether nothing of it that may run now waits for nodes."""

@@ -13,6 +13,8 @@ from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from understudy.controller.partitions import limit_broken
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -122,7 +124,8 @@ class PendingQueue:
             limit = inf if job.time_limit_s is None else float(job.time_limit_s)
             for name in job.partitions:
                 partition = partitions.get(name)
-                if partition is not None:
+                # Of one partition that alone makes it eligible or not.
+                if partition is not None and (len(job.partitions) == 1 or not limit_broken(job, partition)):
                     found.append(Record(order(job, partition), job, partition, job.min_cpus, limit))
         return found
 

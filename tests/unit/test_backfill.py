@@ -77,6 +77,27 @@ def test_a_blocked_partition_keeps_its_nodes_from_those_that_overlap_only():
     assert set(w.starts) == {1, 5}
 
 
+def test_a_job_of_several_partitions_waits_in_those_only_whose_limits_it_keeps():
+    tables = tables_of(table(4), [Partition("short", nodes=0b0011, max_time_s=300, priority_tier=2), Partition("long", nodes=0b1100)])
+    w = world(policy=Builtin, tables=tables)
+    w.submit(at=1, cpus=2, run_s=900, limit_s=900, partitions=("long",))
+    w.submit(at=2, cpus=2, run_s=600, limit_s=600, partitions=("short", "long"))
+    w.submit(at=3, cpus=2, run_s=60, limit_s=60, partitions=("short",))
+    w.run(until=50)
+    assert set(w.starts) == {1, 3}
+    w.run()
+    assert w.tables.jobs[2].partition == "long"
+
+
+def test_a_job_that_no_partition_could_ever_hold_stops_nobody():
+    w = world(policy=Builtin)
+    w.submit(at=1, cpus=5, run_s=60, limit_s=60)
+    w.submit(at=2, cpus=4, run_s=60, limit_s=60)
+    w.run(until=20)
+    assert set(w.starts) == {2}
+    assert w.tables.jobs[1].reason == "BadConstraints"
+
+
 def test_only_as_many_jobs_are_tested_as_allowed():
     w = blocked(parameters={"bf_max_job_test": "1"})
     w.submit(at=11, cpus=1, run_s=600, limit_s=600)

@@ -7,6 +7,7 @@ from tests.controller_harness import OTHER, ROOT, START, USER, FakeSender, Harne
 
 from understudy.auth.credential import Verifier
 from understudy.controller.settings import Settings
+from understudy.controller.start import Planning
 from understudy.model.states import JobFlag, JobState
 from understudy.protocol.messages import AwaitEmpty, BatchComplete, CancelJobs, Failure, GetScript, Ok, Script, SignalJob, TerminateJob
 
@@ -225,6 +226,15 @@ def test_a_launch_that_is_refused_requeues_and_holds_the_job(h: Harness) -> None
 def test_a_held_job_waits_for_release(h: Harness) -> None:
     job = h.submit(hold=True)
     assert (job.priority, job.reason, job.eligible_time) == (0, "JobHeldUser", None)
+    assert h.control("release", job) == 0
+    assert job.is_running
+
+
+def test_a_job_that_could_never_run_is_held_until_somebody_releases_it(h: Harness) -> None:
+    job = h.submit(begin_time=START + 50)
+    Planning(h.core).explain(job, "BadConstraints")
+    h.run(100)
+    assert (job.state, job.priority, job.reason) == (JobState.PENDING, 0, "BadConstraints")
     assert h.control("release", job) == 0
     assert job.is_running
 
