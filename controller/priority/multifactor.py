@@ -10,7 +10,7 @@ not change with time is remembered for each job, so that a period costs a few ve
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from understudy.controller.priority.api import Factors, NoAccounts
 from understudy.controller.priority.options import PriorityOptions
 from understudy.controller.priority.registry import site_factor
 from understudy.controller.priority.resets import next_reset
+from understudy.controller.priority.rows import ASSOCIATION, NICE, PARTITION, QOS, SITE, SIZE, TRES, Rows
 from understudy.controller.priority.tree import ShareTree
 from understudy.controller.priority.tres import PartitionTotals, billing, tres_of
 from understudy.controller.priority.usage import Ledger
@@ -33,21 +34,6 @@ if TYPE_CHECKING:
 
 MOST: Final = 0xFFFFFFFF - 1
 PHASE_S: Final = 1  # Slurm's thread is at work about a second after the controller's start; the periods count from there
-
-
-class _Steady(NamedTuple):
-    """What of a job's priority does not change with time: contributions, weighted."""
-
-    place: int  # of its association in the tree, -1 without one
-    association: float
-    job_size: float
-    partition: float
-    qos: float
-    tres: float
-    site: float
-    nice: float
-    since: int  # from when its age counts; NEVER if it does not yet
-    time: int  # when its priority was calculated
 
 
 _NEVER: Final = 1 << 62
@@ -68,7 +54,7 @@ class MultifactorPriority:
         self._totals = PartitionTotals(tables.nodes)
         self._cluster = (float(tables.nodes.cpus.sum()), float(len(tables.nodes.nodes)))
         self._site = site_factor(self.options.site_factor, self.options.site_factor_parameters)
-        self._steady: dict[int, _Steady] = {}
+        self._rows = Rows()
         self._calculated = 0  # periods whose calculation has been done
         self._reset_at = next_reset(self.options.reset_period, start)
         self.tree = ShareTree(())
@@ -83,12 +69,12 @@ class MultifactorPriority:
     def assign(self, job: Job, now: float) -> int:
         """The priority of a job that becomes ready for the queue, calculated with the time of now."""
         self._bring_up_to_date(now)
-        self._steady[job.job_id] = steady = self._steady_of(job, now)
-        return self._single(job, steady, self._age(steady.since, now))
+        row = self._note(job, now)
+        return self._single(job, row, self._age(self._accrues_since(job), now))
 
     def changed(self, job: Job, now: float, *, at_once: bool = True) -> None:
         """Something of the job was changed: what is remembered of it is worthless. Held and fixed priorities stay."""
-        self._steady.pop(job.job_id, None)
+        self._rows.drop(job.job_id)
         if at_once and job.is_pending and job.priority and job.admin_priority is None:
             job.priority = self.assign(job, now)
 
@@ -96,7 +82,7 @@ class MultifactorPriority:
         """The job uses what it holds from now on."""
         self._advance(now)
         if "CALCULATE_RUNNING" not in self.options:
-            self._steady.pop(job.job_id, None)
+            self._rows.drop(job.job_id)
         place = self.tree.place_of.get(self.accounts.association_of(job))
         partition = self.tables.partitions.get(job.partition)
         if place is None or partition is None:
@@ -110,7 +96,7 @@ class MultifactorPriority:
     def ended(self, job: Job, now: float) -> None:
         """The job uses nothing any more."""
         self._advance(now)
-        self._steady.pop(job.job_id, None)
+        self._rows.drop(job.job_id)
         self.ledger.end(job.job_id)
 
     def next_calculation(self, now: float) -> float | None:
@@ -129,22 +115,22 @@ class MultifactorPriority:
         jobs = [job for job in self.tables.pending.values() if job.priority and job.admin_priority is None]
         if "CALCULATE_RUNNING" in self.options:
             jobs += [job for job in self.tables.running.values() if job.admin_priority is None]
-        if len(self._steady) > 2 * len(jobs) + 1000:
-            alive = {job.job_id for job in jobs}
-            self._steady = {job_id: steady for job_id, steady in self._steady.items() if job_id in alive}
+        if len(self._rows) > 2 * len(jobs) + 1000:
+            self._rows.keep({job.job_id for job in jobs})
         return bool(jobs) and self._calculate(jobs, now)
 
     def factors(self, job: Job) -> Factors | None:
         """What a pending job's priority is made of, as of when it was calculated."""
-        steady = self._steady.get(job.job_id)
+        row = self._rows.row_of.get(job.job_id)
         partition = self._partition_of(job)
-        if steady is None or partition is None:
+        if row is None or partition is None:
             return None
         options = self.options
-        share = float(self.fair_share[steady.place]) if steady.place >= 0 else 0.0
-        age = self._age(steady.since, steady.time)
+        values, time = self._rows.values[row].tolist(), int(self._rows.time[row])
+        share = self._share(row)
+        age = self._age(self._accrues_since(job), time)
         return Factors(
-            time=steady.time,
+            time=time,
             age=age,
             association=self._association_factor(job),
             fair_share=share,
@@ -152,14 +138,14 @@ class MultifactorPriority:
             partition=self._partition_factor(partition),
             qos=self._qos_factor(job),
             weighted_age=age * options.weight_age,
-            weighted_association=steady.association,
+            weighted_association=values[ASSOCIATION],
             weighted_fair_share=share * options.weight_fair_share,
-            weighted_job_size=steady.job_size,
-            weighted_partition=steady.partition,
-            weighted_qos=steady.qos,
+            weighted_job_size=values[SIZE],
+            weighted_partition=values[PARTITION],
+            weighted_qos=values[QOS],
             tres=self._tres(job, partition),
-            site=int(steady.site),
-            nice=int(steady.nice),
+            site=int(values[SITE]),
+            nice=int(values[NICE]),
         )
 
     def billing_of(self, job: Job, partition: Partition) -> float:
@@ -216,7 +202,7 @@ class MultifactorPriority:
         self.ledger.resize(len(self.tree.shares), moved)
         self._highest_association = max((share.priority for share in self.tree.shares), default=0)
         self._ranked_at = -1
-        self._steady.clear()
+        self._rows.clear()
         self.fair_share = self._fair_share()
 
     # --- factors ---------------------------------------------------------------------------------------------------------------
@@ -298,35 +284,36 @@ class MultifactorPriority:
 
     # --- sums ------------------------------------------------------------------------------------------------------------------
 
-    def _steady_of(self, job: Job, now: float) -> _Steady:
+    def _note(self, job: Job, now: float) -> int:
+        """Work out what of the job's priority does not change with time; its row."""
         options = self.options
         partition = self._partition_of(job)
-        return _Steady(
-            place=self.tree.place_of.get(self.accounts.association_of(job), -1),
-            association=self._association_factor(job) * options.weight_association if options.weight_association else 0.0,
-            job_size=self._size_factor(job) * options.weight_job_size if options.weight_job_size else 0.0,
-            partition=self._partition_factor(partition) * options.weight_partition if partition is not None and options.weight_partition else 0.0,
-            qos=self._qos_factor(job) * options.weight_qos if options.weight_qos else 0.0,
-            tres=sum(self._tres(job, partition).values()) if partition is not None else 0.0,
-            site=float(0 if self._site is None else self._site.factor(job, now)),
-            nice=float(job.nice),
-            since=self._accrues_since(job),
-            time=int(now),
+        values = (
+            self._association_factor(job) * options.weight_association if options.weight_association else 0.0,
+            self._size_factor(job) * options.weight_job_size if options.weight_job_size else 0.0,
+            self._partition_factor(partition) * options.weight_partition if partition is not None and options.weight_partition else 0.0,
+            self._qos_factor(job) * options.weight_qos if options.weight_qos else 0.0,
+            sum(self._tres(job, partition).values()) if partition is not None else 0.0,
+            float(0 if self._site is None else self._site.factor(job, now)),
+            float(job.nice),
         )
+        return self._rows.put(job.job_id, self.tree.place_of.get(self.accounts.association_of(job), -1), values, int(now))
 
-    def _single(self, job: Job, steady: _Steady, age: float) -> int:
+    def _share(self, row: int) -> float:
+        place = int(self._rows.place[row])
+        return float(self.fair_share[place]) if place >= 0 else 0.0
+
+    def _single(self, job: Job, row: int, age: float) -> int:
         options = self.options
-        share = float(self.fair_share[steady.place]) if steady.place >= 0 else 0.0
-        total = age * options.weight_age + steady.association + share * options.weight_fair_share + steady.job_size
-        total = total + steady.partition + steady.qos + steady.tres + steady.site - steady.nice
+        association, size, partition, qos, tres, site, nice = self._rows.values[row].tolist()
+        total = age * options.weight_age + association + self._share(row) * options.weight_fair_share + size + partition + qos + tres + site - nice
         if len(job.partitions) > 1:
-            self._by_partition(job, steady, total)
+            self._by_partition(job, total - partition - tres)
         return _cut(total)
 
-    def _by_partition(self, job: Job, steady: _Steady, total: float) -> None:
-        """A job of several partitions has a priority in each."""
+    def _by_partition(self, job: Job, rest: float) -> None:
+        """A job of several partitions has a priority in each; `rest`: what is the same in all."""
         found: dict[str, int] = {}
-        rest = total - steady.partition - steady.tres
         for name in job.partitions:
             partition = self.tables.partitions.get(name)
             if partition is None:
@@ -337,41 +324,45 @@ class MultifactorPriority:
                 found[name] = max(found[name], job.partition_priorities.get(name, 1))
         job.partition_priorities = found
 
+    def _rows_of(self, jobs: list[Job], now: float) -> NDArray[np.intp]:
+        """The jobs' rows, noted where they are not yet, with the site's present opinion."""
+        row_of = self._rows.row_of
+        found = [row_of.get(job.job_id, -1) for job in jobs]
+        if -1 in found:
+            found = [self._note(job, now) if row < 0 else row for job, row in zip(jobs, found, strict=True)]
+        rows = np.array(found, dtype=np.intp)
+        if self._site is not None:
+            self._rows.values[rows, SITE] = [self._site.factor(job, now) for job in jobs]
+        self._rows.time[rows] = int(now)
+        return rows
+
+    def _ages(self, jobs: list[Job], now: float) -> NDArray[np.float64]:
+        if self.options.max_age_s <= 0:
+            return np.zeros(len(jobs))
+        since = np.array([self._accrues_since(job) for job in jobs], dtype=np.float64)
+        return np.clip((int(now) - since) / self.options.max_age_s, 0.0, 1.0)
+
     def _calculate(self, jobs: list[Job], now: float) -> bool:
-        options, steady = self.options, self._steady
-        second = int(now)
-        rows: list[_Steady] = []
-        for job in jobs:
-            row = steady.get(job.job_id)
-            if row is None or row.since != self._accrues_since(job):
-                row = self._steady_of(job, now)
-            elif self._site is not None:
-                row = row._replace(site=float(self._site.factor(job, now)))
-            if row.time != second:
-                row = row._replace(time=second)
-            steady[job.job_id] = row
-            rows.append(row)
-        place = np.array([row.place for row in rows], dtype=np.intp)
-        table = np.array([row[1:8] for row in rows], dtype=np.float64)
-        since = np.array([row.since for row in rows], dtype=np.float64)
-        waited = np.clip(second - since, 0.0, None)
-        age = np.minimum(waited / options.max_age_s, 1.0) if options.max_age_s > 0 else np.zeros(len(rows))
-        share = np.zeros(len(rows))
-        if len(self.fair_share):
-            share = np.where(place >= 0, self.fair_share[place], 0.0)
-        association, size, partition, qos, tres, site, nice = table.T
-        total = age * options.weight_age + association + share * options.weight_fair_share + size + partition + qos + tres + site - nice
-        new = np.clip(np.trunc(total), 1, MOST).astype(np.int64).tolist()
-        only_up = "INCR_ONLY" in options
-        has_changed = False
-        for index, (job, priority) in enumerate(zip(jobs, new, strict=True)):
+        options = self.options
+        rows = self._rows_of(jobs, now)
+        values, place = self._rows.values[rows].T, self._rows.place[rows]
+        share = np.where(place >= 0, self.fair_share[place], 0.0) if len(self.fair_share) else np.zeros(len(jobs))
+        age = self._ages(jobs, now)
+        total = age * options.weight_age + values[ASSOCIATION] + share * options.weight_fair_share + values[SIZE] + values[PARTITION] + values[QOS]
+        total = total + values[TRES] + values[SITE] - values[NICE]
+        before = np.array([job.priority for job in jobs], dtype=np.int64)
+        after = np.clip(np.trunc(total), 1, MOST).astype(np.int64)
+        if "INCR_ONLY" in options:
+            after = np.maximum(before, after)
+        changed = np.flatnonzero(after != before).tolist()
+        for index in changed:
+            jobs[index].priority = int(after[index])
+        has_changed = bool(changed)
+        for index, job in enumerate(jobs):
             if len(job.partitions) > 1:
-                before = job.partition_priorities
-                self._by_partition(job, rows[index], float(total[index]))
-                has_changed |= before != job.partition_priorities
-            if priority != job.priority and not (only_up and priority < job.priority):
-                job.priority = priority
-                has_changed = True
+                seen = job.partition_priorities
+                self._by_partition(job, float(total[index] - values[PARTITION, index] - values[TRES, index]))
+                has_changed |= seen != job.partition_priorities
         return has_changed
 
 
