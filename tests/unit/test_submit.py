@@ -179,3 +179,10 @@ def test_test_only_says_when_and_where_without_a_job(h: Harness) -> None:
     assert isinstance(answer, Submitted)
     assert "using 2 processors on nodes n[1-2] in partition main" in answer.note
     assert not h.core.tables.jobs
+
+
+def test_what_jobs_have_alike_in_their_environments_is_kept_once() -> None:
+    h = Harness()
+    first, second = (h.submit(environment=[b"PATH=/usr/bin".decode(), f"N={n}"]) for n in range(2))
+    assert first.spec.environment == ["PATH=/usr/bin", "N=0"]
+    assert second.spec.environment[0] is first.spec.environment[0]
