@@ -145,7 +145,9 @@ def give_back(core: Core, job: Job, nodes: int, now: float) -> None:
     table.completing_nodes &= ~freed
     table.note_departure(nodes, int(now))
     core.last_node_update = now
-    if not job.completing_nodes:
+    if job.completing_nodes:
+        core.journal.job(job.job_id)  # before others start on these nodes: after a crash they must not be taken for this job's
+    else:
         _all_given_back(core, job, now)
     core.changed("free", now)
 

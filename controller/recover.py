@@ -7,12 +7,13 @@ acknowledged. A job of which it is not known whether its launch arrived is launc
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from understudy.controller.arrays import restore
 from understudy.controller.core import log
 from understudy.controller.eligibility import review, wait_until, watch_dependency
-from understudy.controller.job import JobEvent, advance
+from understudy.controller.job import Allocation, JobEvent, advance
 from understudy.controller.limits import watch_deadline, watch_limits
 from understudy.controller.prioritise import arm as arm_priorities
 from understudy.controller.purge import schedule_purge
@@ -94,16 +95,16 @@ def _take_back(core: Core, job: Job) -> None:
     nodes = core.tables.nodes
     allocation = job.allocation
     assert allocation is not None, job.story
-    nodes.allocate(allocation)
     if job.is_running:
+        nodes.allocate(allocation)
         core.tables.running[job.job_id] = job
         watch_limits(core, job, core.tables.partitions.get(job.partition))
         core.priorities.started(job, core.time.now())
         if job.array is not None:
             job.array.running += 1
         return
-    given_back = allocation.nodes & ~job.completing_nodes
-    if given_back:
-        nodes.release(allocation, given_back)
+    held = job.completing_nodes  # others may be on what it has given back
+    groups = tuple(replace(group, nodes=group.nodes & held) for group in allocation.groups if group.nodes & held)
+    nodes.allocate(Allocation.of_groups(groups, whole=allocation.whole))
     core.completing[job.job_id] = job
     nodes.completing_nodes |= job.completing_nodes

@@ -205,6 +205,24 @@ def test_completing_jobs_are_terminated_again(disk: Disk) -> None:
     assert h.core.tables.nodes.idle_nodes == 0b1111
 
 
+def test_nodes_that_a_completing_job_has_given_back_belong_to_whoever_is_there_now(disk: Disk) -> None:
+    h = disk.h
+    first = h.submit(min_nodes=4, exclusive=True)
+    h.acknowledge()
+    disk.save()
+    h.finish(first)
+    h.epilog(first, "n[1-3]")
+    second = h.submit(min_nodes=2, exclusive=True)
+    assert second.is_running
+    disk.save()
+    h = disk.crash(running=[second.job_id])
+    validate(h.core)
+    assert [h.core.tables.jobs[job.job_id].completing_nodes for job in (first, second)] == [0b1000, 0]
+    h.complete(h.core.tables.jobs[second.job_id])
+    h.epilog(h.core.tables.jobs[first.job_id], "n4")
+    assert h.core.tables.nodes.idle_nodes == 0b1111
+
+
 def test_nodes_and_partitions_are_as_they_were_left(disk: Disk) -> None:
     disk.h.update_nodes("n2", state="drain", reason="disk", weight="5", comment="hm")
     disk.h.ask(UpdatePartition("create", "new", {"nodes": "n[2-3]", "maxtime": "10"}), ROOT)
