@@ -304,15 +304,13 @@ class NodeCore:
         if not self.faults:
             job.epilogs += 1
             return [RunEpilog(job, nodes, 0.0)]
-        groups: dict[float, list[str]] = {}
+        # Silent nodes are a group of their own: nobody hears that they are done until they are heard again.
+        groups: dict[tuple[float, bool], list[str]] = {}
         for node in expand(nodes):
             fault = self.faults.of(node)
-            if not fault.silent:
-                groups.setdefault(fault.epilog_s, []).append(node)
+            groups.setdefault((fault.epilog_s, fault.silent), []).append(node)
         job.epilogs += len(groups)
-        if job.epilogs == 0:
-            return self._forget(job)
-        return [RunEpilog(job, compress(groups[delay_s]), delay_s) for delay_s in sorted(groups)]
+        return [RunEpilog(job, compress(groups[kind]), kind[0]) for kind in sorted(groups)]
 
     def _forget(self, job: NodeJob) -> list[Effect]:
         del self.jobs[job.key]

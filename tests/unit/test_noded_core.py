@@ -192,8 +192,9 @@ def test_slow_and_silent_nodes_are_apart_in_the_epilog(core):
     core.script_ended((7, 0), 0, 0)
     core.faults.put(["n1"], Fault(epilog_s=30.0))
     core.faults.put(["n2"], Fault(silent=True))
-    assert core.terminate(TerminateJob(7, 0))[1] == [RunEpilog(job, "n[0,3]", 0.0), RunEpilog(job, "n1", 30.0)]
+    assert core.terminate(TerminateJob(7, 0))[1] == [RunEpilog(job, "n[0,3]", 0.0), RunEpilog(job, "n2", 0.0), RunEpilog(job, "n1", 30.0)]
     assert core.epilog_done(job, "n[0,3]") == [Report(EpilogComplete(7, 0, "n[0,3]"), "n0")]
+    assert core.epilog_done(job, "n2") == [Report(EpilogComplete(7, 0, "n2"), "n2")]  # which leaves when n2 speaks again
     assert core.epilog_done(job, "n1") == [Report(EpilogComplete(7, 0, "n1"), "n1"), Forget((7, 0))]
 
 
