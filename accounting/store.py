@@ -20,7 +20,7 @@ from understudy.model.qos import Qos
 from understudy.protocol.messages import EventRecord, JobRecord, ReservationRecord, StepRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection
 
@@ -62,10 +62,14 @@ class Store:
         """
         try:
             self.engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
+        except (SQLAlchemyError, ImportError) as error:
+            raise StoreError(f"the accounting database {_without_password(url)} cannot be used: {error}") from error
+        try:
             if self.engine.dialect.name == "sqlite":
                 event.listen(self.engine, "connect", _prepare_durable if durable else _prepare_fast)
             migrate.upgrade(self.engine)
-        except (SQLAlchemyError, ImportError, migrate.MigrationError) as error:
+        except (SQLAlchemyError, migrate.MigrationError) as error:
+            self.close()
             raise StoreError(f"the accounting database {_without_password(url)} cannot be used: {error}") from error
 
     def close(self) -> None:
@@ -81,9 +85,9 @@ class Store:
             for name, (kind, key) in _RECORDS.items():
                 table = getattr(ledger, name)
                 for row in connection.execute(select(schema.metadata.tables[name])).mappings():
-                    record = msgspec.convert({k: v for k, v in row.items() if v is not None or k in _OPTIONAL[name]}, kind)
+                    record = _record(kind, row)
                     table[getattr(record, key)] = record
-            ledger.counters = dict(connection.execute(select(schema.counters.c.name, schema.counters.c.value)).tuples().all())
+            ledger.counters = {row.name: row.value for row in connection.execute(select(schema.counters.c.name, schema.counters.c.value))}
         return ledger if ledger.counters else None
 
     def save(self, before: Ledger, after: Ledger, transactions: Sequence[Transaction]) -> None:
@@ -193,9 +197,14 @@ class Store:
                 self._set_until(connection, cluster, until)
 
 
-_OPTIONAL: Final = {  # fields that may be None; in all others NULL in a column is the default
-    name: {each.name for each in msgspec.structs.fields(kind) if "None" in str(each.type)} for name, (kind, _) in _RECORDS.items()
-}
+def _record(kind: type[msgspec.Struct], row: Mapping[str, Any]) -> Any:
+    """A record of a row; a column without a value where there has to be one: the field's default."""
+    given = {}
+    for field in msgspec.structs.fields(kind):
+        value = row[field.name]
+        if value is not None:
+            given[field.name] = msgspec.convert(value, field.type)
+    return kind(**given)
 
 
 def _named(record: msgspec.Struct) -> dict[str, Any]:
