@@ -11,6 +11,7 @@ Where a job's behaviour comes from, first found first taken, for each of run tim
 from __future__ import annotations
 
 import heapq
+import math
 import re
 import signal
 from dataclasses import dataclass
@@ -81,10 +82,14 @@ class Ended:
 
 @dataclass(slots=True)
 class _Run:
-    end: float
+    """`script_end`: when the script ends by itself, never while it is stopped; `limit_end`: when its exact limit ends it all the same."""
+
     ended: Ended
-    left_s: float = 0.0  # while suspended
-    suspended: bool = False
+    script_end: float
+    limit_end: float
+    end: float = 0.0  # the earlier of the two, but not in the past
+    left_s: float = 0.0  # while stopped
+    is_stopped: bool = False
 
 
 class EmulatedJobs:
@@ -105,14 +110,16 @@ class EmulatedJobs:
         ended = Ended(key, emulation.exit_code, emulation.signal)
         limit_s = launch.exact_limit_s
         if limit_s is None:
-            end = now + emulation.run_s + self._overhead_s
-        elif emulation.run_s > limit_s:
-            end = launch.start_time + float(limit_s)
-            ended = Ended(key, 0, signal.SIGTERM, timed_out=True)
+            run = _Run(ended, now + emulation.run_s + self._overhead_s, math.inf)
         else:
-            end = launch.start_time + emulation.run_s
-        self._runs[key] = _Run(max(end, now), ended)
-        heapq.heappush(self._heap, (max(end, now), key))
+            run = _Run(ended, launch.start_time + emulation.run_s, launch.start_time + float(limit_s))
+        self._runs[key] = run
+        self._set_end(key, run, now)
+
+    def _set_end(self, key: Key, run: _Run, now: float) -> None:
+        run.end = end = max(now, min(run.script_end, run.limit_end))
+        if end != math.inf:
+            heapq.heappush(self._heap, (end, key))
 
     def next_end(self) -> float | None:
         """When the next job ends."""
@@ -120,9 +127,9 @@ class EmulatedJobs:
         while heap:
             end, key = heap[0]
             run = runs.get(key)
-            if run is not None and run.end == end and not run.suspended:
+            if run is not None and run.end == end:
                 return end
-            heapq.heappop(heap)  # killed, suspended or put off meanwhile
+            heapq.heappop(heap)  # killed, stopped or put off meanwhile
         return None
 
     def due(self, now: float) -> list[Ended]:
@@ -130,7 +137,8 @@ class EmulatedJobs:
         done = []
         while (end := self.next_end()) is not None and end <= now:
             _, key = heapq.heappop(self._heap)
-            done.append(self._runs.pop(key).ended)
+            run = self._runs.pop(key)
+            done.append(run.ended if run.script_end <= run.limit_end else Ended(key, 0, signal.SIGTERM, timed_out=True))
         return done
 
     def kill(self, key: Key, number: int = signal.SIGTERM) -> Ended | None:
@@ -143,13 +151,14 @@ class EmulatedJobs:
         if run is None or number in _IGNORED:
             return None
         if number in _STOPPING:
-            if not run.suspended:
-                run.suspended, run.left_s = True, max(0.0, run.end - now)
+            if not run.is_stopped:
+                run.is_stopped, run.left_s, run.script_end = True, max(0.0, run.script_end - now), math.inf
+                self._set_end(key, run, now)
             return None
         if number == signal.SIGCONT:
-            if run.suspended:
-                run.suspended, run.end = False, now + run.left_s
-                heapq.heappush(self._heap, (run.end, key))
+            if run.is_stopped:
+                run.is_stopped, run.script_end = False, now + run.left_s
+                self._set_end(key, run, now)
             return None
         return self.kill(key, number)
 

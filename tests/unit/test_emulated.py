@@ -75,6 +75,23 @@ def test_time_stands_still_for_a_stopped_job(jobs):
     assert jobs.due(NOW + 106) == [Ended((1, 0), 0, 0)]
 
 
+def test_an_exact_limit_does_not_wait_for_a_stopped_job(jobs):
+    jobs.start(launch(1, 10.0, exact_limit_s=60), NOW)
+    jobs.signal((1, 0), signal.SIGSTOP, NOW + 4)
+    assert jobs.next_end() == NOW + 60
+    jobs.signal((1, 0), signal.SIGCONT, NOW + 20)
+    assert jobs.next_end() == NOW + 26
+    jobs.signal((1, 0), signal.SIGSTOP, NOW + 25)
+    assert jobs.due(NOW + 59) == []
+    assert jobs.due(NOW + 60) == [Ended((1, 0), 0, signal.SIGTERM, timed_out=True)]
+    assert len(jobs) == 0
+
+
+def test_a_launch_that_arrives_after_the_limit_still_tells_what_ended_the_job(jobs):
+    jobs.start(launch(1, 70.0, start_time=900, exact_limit_s=60), NOW)
+    assert jobs.due(NOW) == [Ended((1, 0), 0, signal.SIGTERM, timed_out=True)]
+
+
 def test_a_stopped_job_can_be_killed(jobs):
     jobs.start(launch(1), NOW)
     jobs.signal((1, 0), signal.SIGSTOP, NOW)
