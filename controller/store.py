@@ -40,6 +40,7 @@ CREATE TABLE IF NOT EXISTS jobs (job_id INTEGER PRIMARY KEY, record BLOB NOT NUL
 CREATE TABLE IF NOT EXISTS scripts (job_id INTEGER PRIMARY KEY, script TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS nodes (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS partitions (name TEXT PRIMARY KEY, record BLOB) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS usage (association_id INTEGER PRIMARY KEY, use REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
 
@@ -53,6 +54,7 @@ class Batch(NamedTuple):
     nodes: list[tuple[str, bytes]]
     partitions: list[tuple[str, bytes | None]]
     state: list[tuple[str, int]]
+    usage: list[tuple[int, float]] | None  # of associations, for fair share; None: as it was
 
 
 class Dirty:
@@ -64,6 +66,7 @@ class Dirty:
         self._partitions: dict[str, None] = {}
         self._saved_scripts: set[int] = set()
         self._saved_counters: tuple[int, int] = (0, 0)
+        self._saved_usage = 0  # as of when
 
     def job(self, job_id: int) -> None:
         self._jobs[job_id] = None
@@ -104,8 +107,14 @@ class Dirty:
         if counters != self._saved_counters:
             self._saved_counters = counters
             state = [("next_job_id", counters[0]), ("last_priority", counters[1])]
+        usage: list[tuple[int, float]] | None = None
+        usage_time = core.priorities.usage_time
+        if usage_time != self._saved_usage:
+            self._saved_usage = usage_time
+            usage = list(core.priorities.usage().items())
+            state.append(("usage_time", usage_time))
         self._jobs, self._nodes, self._partitions = {}, 0, {}
-        return Batch(jobs, forgotten, scripts, nodes, partitions, state)
+        return Batch(jobs, forgotten, scripts, nodes, partitions, state, usage)
 
 
 class Store:
@@ -148,6 +157,9 @@ class Store:
                 database.executemany("INSERT OR REPLACE INTO nodes VALUES (?, ?)", batch.nodes)
             if batch.partitions:
                 database.executemany("INSERT OR REPLACE INTO partitions VALUES (?, ?)", batch.partitions)
+            if batch.usage is not None:
+                database.execute("DELETE FROM usage")
+                database.executemany("INSERT INTO usage VALUES (?, ?)", batch.usage)
             if batch.state:
                 database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", batch.state)
             database.execute("COMMIT")
@@ -180,6 +192,7 @@ class Store:
         state = dict(database.execute("SELECT name, value FROM state"))
         core.next_job_id = max(core.next_job_id, state.get("next_job_id", 0))
         core.priorities.last = min(core.priorities.last, state.get("last_priority", core.priorities.last))
+        core.priorities.restore(state.get("usage_time", 0), dict(database.execute("SELECT association_id, use FROM usage")))
         core.scripts.update(database.execute("SELECT job_id, script FROM scripts"))
         return [decode_job(record) for (record,) in database.execute("SELECT record FROM jobs ORDER BY job_id")]
 

@@ -133,5 +133,15 @@ class PriorityPlugin(Protocol):
     def calculate(self, now: float) -> bool:
         """Calculate the priorities of all pending jobs again. Whether one has changed."""
 
+    @property
+    def usage_time(self) -> int:
+        """As of when `usage` is, 0 if none is counted; what is saved is saved again when this has changed."""
+
+    def usage(self) -> dict[int, float]:
+        """Use by association id, for the saved state."""
+
+    def restore(self, time: int, use: dict[int, float]) -> None:
+        """What `usage` said before a restart."""
+
     def factors(self, job: Job) -> Factors | None:
         """What the job's priority is made of, None where that has no meaning."""

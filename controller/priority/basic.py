@@ -50,6 +50,18 @@ class BasicPriority:
         del now
         return False
 
+    @property
+    def usage_time(self) -> int:
+        """None is counted."""
+        return 0
+
+    def usage(self) -> dict[int, float]:
+        """None is counted."""
+        return {}
+
+    def restore(self, time: int, use: dict[int, float]) -> None:
+        """None is counted."""
+
     def factors(self, job: Job) -> Factors | None:
         """There are none."""
         del job

@@ -61,6 +61,7 @@ class MultifactorPriority:
         self.ledger = Ledger(0, origin=self.origin, period_s=self.options.calc_period_s, half_life_s=self.options.half_life_s)
         self.fair_share: NDArray[np.float64] = np.zeros(0)  # each association's factor as of the last period
         self._ranked_at = -1
+        self._restored: dict[int, tuple[float, int]] = {}  # saved use (and as of when) of associations that are not known yet
         self._version = -1
         self._look_at_accounts()
 
@@ -118,6 +119,23 @@ class MultifactorPriority:
         if len(self._rows) > 2 * len(jobs) + 1000:
             self._rows.keep({job.job_id for job in jobs})
         return bool(jobs) and self._calculate(jobs, now)
+
+    @property
+    def usage_time(self) -> int:
+        """The end of the last period that is counted."""
+        return self.ledger.last if self.tree.shares else 0
+
+    def usage(self) -> dict[int, float]:
+        """Use of each association's own jobs until then."""
+        found = {share.association_id: use for share, use in zip(self.tree.shares, self.ledger.use.tolist(), strict=True) if use}
+        for association_id, (use, time) in self._restored.items():
+            found[association_id] = use * self.ledger.decay ** max(self.ledger.last - time, 0)
+        return found
+
+    def restore(self, time: int, use: dict[int, float]) -> None:
+        """Go on from what was saved. Associations that are not known yet get theirs when they are."""
+        self._restored = {association_id: (each, time) for association_id, each in use.items()}
+        self._give_restored()
 
     def factors(self, job: Job) -> Factors | None:
         """What a pending job's priority is made of, as of when it was calculated."""
@@ -203,7 +221,15 @@ class MultifactorPriority:
         self._highest_association = max((share.priority for share in self.tree.shares), default=0)
         self._ranked_at = -1
         self._rows.clear()
+        self._give_restored()
         self.fair_share = self._fair_share()
+
+    def _give_restored(self) -> None:
+        """Use that was saved, decayed since."""
+        for association_id in [each for each in self._restored if each in self.tree.place_of]:
+            use, time = self._restored.pop(association_id)
+            self.ledger.use[self.tree.place_of[association_id]] += use * self.ledger.decay ** max(self.ledger.last - time, 0)
+            self._ranked_at = -1
 
     # --- factors ---------------------------------------------------------------------------------------------------------------
 

@@ -252,6 +252,21 @@ def test_use_stays_with_its_association_when_others_come() -> None:
     assert made.fair_share.tolist()[made.tree.place_of[10]] == 1.0
 
 
+def test_use_outlives_a_restart_and_decays_meanwhile() -> None:
+    made = plugin(accounts=FakeAccounts(), calc_period_s=60, half_life_s=600)
+    run(made, 1, 3, 1, 61)
+    saved, at = made.usage(), made.usage_time
+    assert list(saved) == [3]
+    accounts = FakeAccounts()
+    accounts.rows = ()  # type: ignore[assignment]  not known yet
+    again = MultifactorPriority(make_tables(), made.options, accounts, NOW + 601)
+    again.restore(at, saved)
+    assert again.usage() == {3: pytest.approx(saved[3] * made.ledger.decay**541)}
+    accounts.rows, accounts.version = FakeAccounts.rows, 2
+    again.assign(make_job(), NOW + 603)
+    assert again.ledger.use[again.tree.place_of[3]] == pytest.approx(saved[3] * made.ledger.decay**541)
+
+
 # --- use
 
 

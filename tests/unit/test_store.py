@@ -404,3 +404,18 @@ def test_registration_is_handled_without_a_policy_run_when_nothing_changes(disk:
     version = disk.h.core.tables.version
     register_nodes(disk.h.core, RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, 1.0), FakeSender("noded0", 0, 0, is_daemon=True))
     assert disk.h.core.tables.version == version
+
+
+def test_an_array_comes_back_with_its_tasks_and_its_limit(disk: Disk) -> None:
+    h = disk.h
+    array = h.submit(array="1-6%2").job_id
+    h.acknowledge()
+    disk.save()
+    h = disk.crash(running=sorted(job_id for job_id in h.core.tables.running))
+    record = h.core.tables.jobs[array]
+    assert record.array is not None
+    assert (record.array.limit, record.array.running, record.array.count, record.array_tasks) == (2, 2, 6, 0b1111000)
+    assert sorted(record.array.records) == [array, array + 1, array + 2]
+    assert all(job.array is record.array for job in record.array.records.values())
+    h.complete(h.core.tables.jobs[array + 1])
+    assert h.core.job(f"{array}_3").is_running
