@@ -181,10 +181,7 @@ class SelectConsTres(ChoosingSelector):
         room = cpus[chosen] // request.cpus_per_task
         if request.tasks_per_node:
             room = np.minimum(room, request.tasks_per_node)
-        if request.exclusive and not self.packs:
-            on_each = even_tasks(tasks, room)
-        else:
-            on_each = packed_tasks(tasks, room)
+        on_each = even_tasks(tasks, room) if request.exclusive and not self.packs else packed_tasks(tasks, room)
         return _grouped(at[chosen], on_each)
 
     # --- what the job holds there ----------------------------------------------------------------------------------------------
