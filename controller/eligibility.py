@@ -171,7 +171,8 @@ def _review_dependency(core: Core, job: Job, now: float) -> Outlook:
         forget_dependency(core, job)
         return Outlook.MET
     outlook = left.outlook
-    if outlook is Outlook.NEVER and core.settings.kill_invalid_dependency and job.is_pending and not job.is_completing:
+    kills = job.spec.extra.get("kill_on_invalid_dep", "yes" if core.settings.kill_invalid_dependency else "no") == "yes"
+    if outlook is Outlook.NEVER and kills and job.is_pending and not job.is_completing:
         job.reason, job.reason_detail = NEVER_SATISFIED, ""
         core.tables.pending.pop(job.job_id, None)
         advance(job, JobEvent.CANCELLED, now)

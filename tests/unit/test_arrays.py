@@ -240,3 +240,13 @@ def test_each_task_runs_as_long_as_was_said_of_it() -> None:
     h.ask(SubmitJob(JobSpec(array="1-3"), "#!/bin/sh\n", Emulation(5.0, task_run_s={"2": 20.0})))
     runs = {task: job.emulation.run_s for task in (1, 2, 3) if (job := h.core.job(f"1_{task}")).emulation is not None}
     assert runs == {1: 5.0, 2: 20.0, 3: 5.0}
+
+
+def test_a_job_may_ask_to_be_cancelled_when_its_dependency_can_never_be_met() -> None:
+    h = Harness()
+    first = h.submit()
+    doomed = h.submit(dependency=f"afternotok:{first.job_id}", extra={"kill_on_invalid_dep": "yes"})
+    patient = h.submit(dependency=f"afternotok:{first.job_id}")
+    h.complete(first)
+    assert (doomed.state, doomed.reason) == (JobState.CANCELLED, "DependencyNeverSatisfied")
+    assert patient.state is JobState.PENDING
