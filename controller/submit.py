@@ -51,7 +51,7 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
         log.warning("MaxJobCount %d reached", core.settings.max_job_count)
         raise SlurmError(TRY_AGAIN, "Resource temporarily unavailable")
     tasks, task_limit = read_tasks(core, spec.array) if spec.array else (0, 0)
-    job = build_job(core, message, user_id, group_id, now)
+    job = build_job(core, message, user_id, group_id, now, by_admin=core.is_admin(sender.user_id))
     if message.test_only:
         return _test_only(core, job, now)
     job_id = job.job_id = core.take_job_id()
@@ -94,7 +94,7 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     return Submitted(job_id)
 
 
-def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: float) -> Job:
+def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: float, *, by_admin: bool) -> Job:
     """The job record, checked, without an id and not in the tables.
 
     Raises:
@@ -120,7 +120,7 @@ def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: 
         exclusive=spec.exclusive,
         requeue=core.settings.requeue_by_default if spec.requeue is None else spec.requeue,
         emulation=message.emulation,
-        nice=spec.nice if spec.nice >= 0 or core.is_admin(user_id) else 0,
+        nice=spec.nice if spec.nice >= 0 or by_admin else 0,
     )
     if spec.begin_time is not None and spec.begin_time > now:
         job.begin_time = int(spec.begin_time)

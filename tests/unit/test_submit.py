@@ -186,3 +186,9 @@ def test_what_jobs_have_alike_in_their_environments_is_kept_once() -> None:
     first, second = (h.submit(environment=[b"PATH=/usr/bin".decode(), f"N={n}"]) for n in range(2))
     assert first.spec.environment == ["PATH=/usr/bin", "N=0"]
     assert second.spec.environment[0] is first.spec.environment[0]
+
+
+def test_an_administrator_may_raise_the_priority_of_a_job_in_somebody_elses_name(h: Harness) -> None:
+    answer = h.ask(SubmitJob(JobSpec(nice=-200), "#!/bin/sh\n", user_id=1000, group_id=1000), ROOT)
+    job = h.core.tables.jobs[answer.job_id]
+    assert (job.user_id, job.nice) == (1000, -200)
