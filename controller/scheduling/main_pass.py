@@ -84,11 +84,11 @@ class MainPass:
                 continue
             if job.array is not None:
                 rejected.add((job.array.job_id, name))
-            if job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
-                lost |= job.required_nodes
-            elif not self.selector.could_ever_run(job, partition, self.tables):
+            if not self.selector.could_ever_run(job, partition, self.tables):
                 if not any(self.selector.could_ever_run(job, other, self.tables) for other in self._partitions_of(job)):
                     self._explain(job, BAD_CONSTRAINTS)
+            elif job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
+                lost |= job.required_nodes
             elif self.reserves.holds_back(job, second):
                 failed.add(name)
                 lost |= partition.nodes

@@ -98,6 +98,13 @@ def test_a_job_that_no_partition_could_ever_hold_stops_nobody():
     assert w.tables.jobs[1].reason == "BadConstraints"
 
 
+def test_a_job_keeps_no_nodes_in_a_partition_that_could_never_hold_it():
+    w = world(policy=Builtin, tables=tables_of(table(4), [Partition("all", nodes=0b1111), Partition("a", nodes=0b0011)]))
+    w.submit(at=1, cpus=4, run_s=60, limit_s=60, partitions=("all", "a"), required_nodes=0b0001)  # "a" comes first in the queue, by its name
+    w.run()
+    assert w.tables.jobs[1].partition == "all"
+
+
 def test_only_as_many_jobs_are_tested_as_allowed():
     w = blocked(parameters={"bf_max_job_test": "1"})
     w.submit(at=11, cpus=1, run_s=600, limit_s=600)
