@@ -1,4 +1,4 @@
-"""The accounting daemon: opens the database, answers requests, tells controllers what has changed, adds up usage every hour.
+"""The accounting daemon: opens the database, answers requests, tells controllers what has changed, adds up usage.
 
 Place: the top of accounting, its edge. The database is RUN_DIR/accounting/accounting.sqlite unless cluster.json names another by URL. Work on it
 holds virtual time. An answer to a change waits until the controllers concerned have taken it over, so that a job submitted after it is judged by it.
@@ -61,7 +61,12 @@ class Server:
         self._daemon.messenger.set_handler(self.handle)
         self._daemon.messenger.add_peer("controller", self._daemon.cluster.controller_unix or self._daemon.cluster.controller)
         self._daemon.at_exit.append(self.store.close)
-        self._daemon.time.call_at(hour_of(self._daemon.time.now()) + HOUR_S, self._every_hour)
+        name = self._daemon.cluster.name
+        if name in self.core.ledger.clusters:  # a controller that has been running longer than this daemon asks for all again
+            self._daemon.messenger.send("controller", AssociationsChanged(name, 0), lambda _answer: None, _TELL_S)
+        # An idle virtual cluster has to stand still: there usage is added up when somebody asks for it.
+        if not self._daemon.time.is_virtual:
+            self._daemon.time.call_at(hour_of(self._daemon.time.now()) + HOUR_S, self._every_hour)
 
     def handle(self, request: Request) -> Message | None:
         """The messenger's handler."""

@@ -20,9 +20,9 @@ from understudy.model.qos import Qos
 from understudy.protocol.messages import EventRecord, JobRecord, ReservationRecord, StepRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import ColumnElement, Connection, RowMapping
 
     from understudy.accounting.ledger import Transaction
     from understudy.accounting.rollup import Usage
@@ -197,7 +197,7 @@ class Store:
                 self._set_until(connection, cluster, until)
 
 
-def _record(kind: type[msgspec.Struct], row: Mapping[str, Any]) -> Any:
+def _record(kind: type[msgspec.Struct], row: RowMapping) -> Any:
     """A record of a row; a column without a value where there has to be one: the field's default."""
     given = {}
     for field in msgspec.structs.fields(kind):

@@ -6,7 +6,7 @@ RUN_DIR/
     cluster.json   this description
     slurm.conf     the configuration in use (a copy; includes resolved)
     key            the cluster's key, 32 bytes, mode 0600
-    *.pid  *.sock  logs/NAME.log  state/ (the controller's)  spool/NAME/ (each node daemon's)
+    *.pid  *.sock  logs/NAME.log  state/ (the controller's)  accounting/ (its database)  spool/NAME/ (each node daemon's)
 """
 
 from __future__ import annotations

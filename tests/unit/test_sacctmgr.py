@@ -1,0 +1,199 @@
+"""sacctmgr says what 22.05.8's says, and the three kinds of answers come as there: on stdout, on stderr, as the exit code."""
+
+import pytest
+from accounting_harness import House
+
+
+@pytest.fixture
+def house():
+    house = House()
+    yield house
+    house.store.close()
+
+
+def test_adding_an_account_tells_of_it_and_of_its_limits(house):
+    said = house.sacctmgr(
+        "-i add account x1 Fairshare=60 GrpTRES=cpu=64,mem=10G,node=2 GrpJobs=4 MaxJobs=2 grpwall=10:00 grptresrunmins=cpu=5 maxtrespernode=cpu=3"
+        " maxsubmit=4 maxwall=2:00:00 priority=5 defaultqos=normal"
+    )
+    assert said.out == (
+        " Adding Account(s)\n  x1\n Settings\n  Description     = Account Name\n  Organization    = Parent/Account Name\n Associations\n"
+        "  A = x1         C = conform   \n Settings\n  Fairshare     = 60\n  GrpJobs       = 4\n  GrpTRES       = cpu=64,mem=10G,node=2\n"
+        "  GrpTRESRunMins= cpu=5\n  GrpWall       = 00:10:00\n  MaxJobs       = 2\n  MaxSubmitJobs = 4\n  MaxTRESPerNode= cpu=3\n"
+        "  MaxWall       = 02:00:00\n  Parent        = root\n  Priority      = 5\n  DefQOS        = normal\n"
+    )
+    assert (said.code, said.err) == (0, "")
+
+
+def test_a_second_account_of_the_name_is_nothing_new(house):
+    house.do("add account a")
+    said = house.sacctmgr("-i add account a")
+    assert (said.code, said.out, said.err) == (1, " Nothing new added.\n", "")
+
+
+def test_adding_a_user_lists_associations_and_keys(house):
+    house.do("add account x1")
+    said = house.sacctmgr("-i add user fu8 account=x1 partition=debug,other defaultwckey=w1")
+    assert said.out == (
+        " Adding User(s)\n  fu8\n Settings =\n  Default WCKey   = w1\n Associations =\n  U = fu8       A = x1         C = conform    P = debug     \n"
+        "  U = fu8       A = x1         C = conform    P = other     \n WCKeys =\n  U = fu8       W = w1         C = conform   \n"
+        " Non Default Settings\n"
+    )
+
+
+def test_all_that_a_quality_of_service_may_have_is_taken_and_shown(house):
+    said = house.sacctmgr(
+        "-i add qos qall Description=dd GraceTime=10 GrpJobs=1 GrpJobsAccrue=2 GrpSubmitJobs=3 GrpTRES=cpu=4 GrpTRESMins=cpu=5 GrpTRESRunMins=cpu=6"
+        " GrpWall=7 LimitFactor=1.5 MaxJobsAccruePA=1 MaxJobsAccruePU=2 MaxJobsPA=3 MaxJobsPU=4 MaxSubmitJobsPA=5 MaxSubmitJobsPU=6 MaxTRESMins=cpu=8"
+        " MaxTRESPA=cpu=9 MaxTRES=cpu=10 MaxTRESPerNode=cpu=11 MaxTRESPU=cpu=12 MaxWall=13 MinPrioThres=14 MinTRES=cpu=1 Preempt=normal"
+        " PreemptMode=requeue PreemptExemptTime=15 Priority=16 UsageFactor=1.7 UsageThreshold=0.3 Flags=NoReserve,DenyOnLimit"
+    )
+    assert said.out == (
+        " Adding QOS(s)\n  qall\n Settings\n  Description    = dd\n  Flags                    = DenyOnLimit,NoReserve\n"
+        "  GraceTime                = 10\n"
+        "  GrpJobs                  = 1\n  GrpJobsAccrue            = 2\n  GrpSubmitJobs            = 3\n  GrpTRES                  = cpu=4\n"
+        "  GrpTRESMins              = cpu=5\n  GrpTRESRunMins           = cpu=6\n  GrpWall                  = 00:07:00\n"
+        "  MaxJobsAccruePerAccount  = 1\n  MaxJobsAccruePerUser     = 2\n  MaxJobsPerAccount        = 3\n  MaxJobsPerUser = 4\n"
+        "  MaxSubmitJobsPerAccount  = 5\n  MaxSubmitJobsPerUser     = 6\n  MaxTRESPerAccount        = cpu=9\n  MaxTRESPerJob            = cpu=10\n"
+        "  MaxTRESPerNode           = cpu=11\n  MaxTRESPerUser           = cpu=12\n  MinPrioThresh            = 14\n"
+        "  MinTRESPerJob            = cpu=1\n  MaxTRESMins              = cpu=8\n  MaxWall                  = 00:13:00\n"
+        "  Preempt                  = normal\n  PreemptMode              = REQUEUE\n  PreemptExemptTime        = 00:15:00\n"
+        "  Priority                 = 16\n  UsageFactor              = 1.7000\n  UsageThreshold           = 0.3000\n"
+        "  LimitFactor              = 1.5000\n"
+    )
+    assert house.show("qos qall") == [
+        (
+            "qall|16|00:00:10|normal|00:15:00|requeue|DenyOnLimit,NoReserve|0.300000|1.700000|cpu=4|cpu=5|cpu=6|1|3|00:07:00|cpu=10|cpu=11|cpu=8|00:13:00"
+            "|cpu=12|4|6|cpu=9|3|5|cpu=1"
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("add account x nosuch=3", " Unknown option: nosuch=3\n Use keyword 'where' to modify condition\n"),
+        (
+            "add account x grptres=nosuch=3",
+            (
+                "sacctmgr: error: slurmdb_format_tres_str: no TRES known by type nosuch\n Unknown option: grptres=nosuch=3\n"
+                " Use keyword 'where' to modify condition\n"
+            ),
+        ),
+        (
+            "add account x maxwall=abc",
+            " Bad MaxWall time format: maxwall=abc\n Unknown option: maxwall=abc\n Use keyword 'where' to modify condition\n",
+        ),
+        (
+            "add account x maxjobs=abc",
+            "sacctmgr: error: Invalid value for MaxJobs (abc)\n Unknown option: maxjobs=abc\n Use keyword 'where' to modify condition\n",
+        ),
+        ("add account x cluster=nosuch", " This cluster 'nosuch' doesn't exist.\n        Contact your admin to add it to accounting.\n"),
+        ("add user u", " Need name of account to add user to.\n"),
+        (
+            "add user u account=nosuch",
+            " This account 'nosuch' doesn't exist.\n        Contact your admin to add this account.\n No associations or wckeys created.\n",
+        ),
+        ("add qos q preempt=nosuch", "sacctmgr: error: You gave a bad qos 'nosuch'. Valid QOS's are normal\n"),
+        ("modify qos normal", " You didn't give me anything to set\n"),
+        ("delete user", " No conditions given to remove, not executing.\n"),
+        ("delete account root", " You are not allowed to remove the root account.\n Use remove cluster instead.\n"),
+        ("show assoc nosuch=3", " Unknown condition: nosuch=3\n"),
+        ("show qos format=nosuch", "Unknown field 'nosuch'\n"),
+        ("nosuch", "invalid keyword: nosuch\n"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_slurms_words(house, line, complaint):
+    said = house.sacctmgr("-i " + line)
+    assert (said.code, said.out, said.err) == (1, "", complaint)
+
+
+def test_who_says_no_changes_nothing(house):
+    said = house.sacctmgr("add account a", stdin="n\n")
+    assert said.code == 0
+    assert said.out.endswith("Would you like to commit changes? (You have 30 seconds to decide)\n(N/y): \n Changes Discarded\n")
+    assert house.show("account format=account") == ["root"]
+    house.sacctmgr("add account a", stdin="y\n")
+    assert house.show("account format=account") == ["a", "root"]
+
+
+def test_a_change_lists_the_associations_to_which_it_makes_a_difference(house):
+    house.do("add account physics", "add account optics parent=physics", "add user u,v account=physics,optics", "modify user v set maxwall=5")
+    said = house.sacctmgr("-i modify account physics set grpjobs=3 maxwall=1-0 description=new")
+    assert said.out.splitlines() == [
+        " Modified accounts...",
+        "  physics",
+        " Modified account associations...",
+        "  C = conform    A = physics of root",
+        "  C = conform    A = physics              U = u        ",
+        "  C = conform    A = optics               U = u        ",
+    ]
+
+
+def test_a_default_quality_of_service_must_be_within_reach(house):
+    house.do("add qos q", "add account a", "add user u account=a")
+    said = house.sacctmgr("-i modify user u set defaultqos=q")
+    assert said.err == (
+        " These associations don't have access to their default qos.\n Please give them access before they the default can be set to this.\n"
+        "  DefQOS = q          C = conform    A = a                    U = u        \n"
+    )
+    assert house.show("assoc where user=u format=defaultqos") == [""]
+
+
+def test_somebody_without_rights_is_told_so(house):
+    house.do("add account a", "add user u account=a")
+    said = house.sacctmgr("-i modify user u set maxjobs=3", user_id=2)
+    assert said.code == 1
+    assert said.err == "sacctmgr: error: Your user doesn't have privilege to perform this action\n Error with request: Access/permission denied\n"
+    said = house.sacctmgr("-i add account b", user_id=2)
+    assert (said.code, said.err) == (1, " Problem adding accounts: Access/permission denied\n")
+
+
+def test_columns_are_as_wide_as_slurms_and_cut_with_a_plus(house):
+    house.do("add account averylongaccountname")
+    said = house.sacctmgr("show assoc format=account,user,grptres%-9,qos%6")
+    assert said.out == (
+        "   Account       User GrpTRES      QOS \n---------- ---------- --------- ------ \n      root                      normal \n"
+        "      root       root           normal \naverylong+                      normal \n"
+    )
+
+
+def test_users_with_their_associations_have_a_row_for_each(house):
+    house.do("add account x1", "add account x2 parent=x1 maxtres=cpu=9,node=3", "add user u account=x1,x2 maxtres=cpu=4")
+    assert house.show("user u withassoc") == [
+        "u|x1|None|conform|x1||1||||4||||normal|",
+        "u|x1|None|conform|x2||1|||3|4||||normal|",
+    ]
+
+
+def test_commands_are_read_from_stdin_when_none_is_given(house):
+    said = house.sacctmgr([], stdin="show account root format=account\nquit\n")
+    assert said.out == "sacctmgr: show account root format=account\n   Account \n---------- \n      root \nsacctmgr: quit\n"
+
+
+def test_transactions_say_who_did_what(house):
+    house.do("add account a", "modify account a set maxjobs=1", "delete account a")
+    actions = [line for line in house.show("transaction format=action,actor") if "Cluster" not in line]
+    assert actions == [
+        "Add Associations|root",
+        "Add Accounts|root",
+        "Add Associations|root",
+        "Modify Associations|root",
+        "Remove Account Coords|root",
+        "Remove Accounts|root",
+    ]
+
+
+def test_a_dump_has_a_line_for_each_association(house, tmp_path):
+    house.do("add account a description=d organization=o grpjobs=3 maxwall=1-0", "add user u account=a fairshare=10 adminlevel=operator")
+    said = house.sacctmgr(f"dump conform file={tmp_path / 'dump'}")
+    lines = [line for line in (tmp_path / "dump").read_text().splitlines() if not line.startswith("#")]
+    assert lines == [
+        "Cluster - 'conform':Fairshare=1:QOS='normal'",
+        "Parent - 'root'",
+        "User - 'root':DefaultAccount='root':AdminLevel='Administrator':Fairshare=1",
+        "Account - 'a':Description='d':Organization='o':Fairshare=1:GrpJobs=3:MaxWallDurationPerJob=1440",
+        "Parent - 'a'",
+        "User - 'u':DefaultAccount='a':AdminLevel='Operator':Fairshare=10",
+    ]
+    assert said.err.splitlines() == [f"sacctmgr: {line}" for line in lines]
