@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-
 from tests.reference import textbook
+
 from understudy.experiments.lublin import generate
 from understudy.experiments.swf import read_swf, write_swf
 
