@@ -54,6 +54,8 @@ def in_processes(cluster: Cluster, run_dir: Path, work: Callable[[Participant], 
         clock=cluster.clock,
         key_file=cluster.key_file,
         started=real_time.time(),
+        accounting=cluster.accounting,
+        accounting_unix=cluster.accounting_unix,
     )
     started = launch.start_daemons(cluster, run_dir)
     try:
@@ -69,9 +71,29 @@ def in_processes(cluster: Cluster, run_dir: Path, work: Callable[[Participant], 
         key = read_key(Path(cluster.key_file))
         messenger = _messenger(NAME, loop, key, cluster)
         messenger.add_peer("controller", cluster.controller_unix)
+        if cluster.accounting_unix:
+            messenger.add_peer("accounting", cluster.accounting_unix)
         link = take_part(loop, cluster, NAME, key, messenger, watches=True)
         participant = Participant(loop, messenger, Timekeeper(loop, cluster.epoch), cluster, lambda react: setattr(link, "on_stalled", react))
-        result = _run(loop, participant, work)
+
+        async def work_or_lose(participant: Participant) -> _Result:
+            lost: list[str] = []
+            task = asyncio.current_task()
+            assert task is not None
+
+            def end(reason: str) -> None:
+                lost.append(reason)
+                task.cancel()
+
+            link.on_lost = end
+            try:
+                return await work(participant)
+            except asyncio.CancelledError:
+                if lost:
+                    raise launch.LaunchError(f"the run ended early: {lost[0]}\nThe daemons' logs are in {run_dir / 'logs'}") from None
+                raise
+
+        result = _run(loop, participant, work_or_lose)
         link.leave()
         return result
     finally:
@@ -92,8 +114,14 @@ def in_one_process(cluster: Cluster, run_dir: Path, work: Callable[[Participant]
         time = Timekeeper(loop, cluster.epoch)
 
         async def start_and_work(participant: Participant) -> _Result:
-            daemons = [Daemon("controller", cluster, run_dir, _messenger("controller", loop, key, cluster, network), time)]
-            await start_controller(daemons[0])
+            daemons = []
+            if cluster.accounting:
+                from understudy.accounting.main import start as start_accounting
+
+                daemons.append(Daemon("accounting", cluster, run_dir, _messenger("accounting", loop, key, cluster, network), time))
+                await start_accounting(daemons[0])
+            daemons.append(Daemon("controller", cluster, run_dir, _messenger("controller", loop, key, cluster, network), time))
+            await start_controller(daemons[-1])
             for noded in cluster.nodeds:
                 daemons.append(Daemon(noded.name, cluster, run_dir, _messenger(noded.name, loop, key, cluster, network), time))
                 await start_noded(daemons[-1])
