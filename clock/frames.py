@@ -6,7 +6,9 @@
         {receiver: [messages, earliest delivery us]}]   [STALLED, reason]
     [HOLD]   [LEAVE]   [PAUSE, reason]                  [RATE, virtual us, monotonic s, rate]
     [CONTROL, number, message]                          [ANSWER, number, message]
+                                                        [LOST, reason]
 
+STALLED and LOST go to those who watch. STALLED: nobody has anything left to do. LOST: a participant died or hangs, and time will not go on.
 RATE is for scaled time: from the given instant of the host's monotonic clock on, the cluster's time runs at `rate`. CONTROL is what
 `understudy clock` sends, with a ClockControl message inside.
 """
@@ -25,3 +27,4 @@ HELD: Final = 11
 STALLED: Final = 12
 RATE: Final = 13
 ANSWER: Final = 14
+LOST: Final = 15

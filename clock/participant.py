@@ -88,7 +88,8 @@ class ClockLink:
         self._alive: dict[str, int] = {}  # connections by sender
         self.received: dict[str, int] = {}
         self.waiting: Callable[[], bool] = lambda: False  # for answers: tells a stalled cluster from an idle one
-        self.on_stalled: Callable[[str], None] | None = None
+        self.on_stalled: Callable[[str], None] | None = None  # called while all others stand still, so it may ask them
+        self.on_lost: Callable[[str], None] | None = None  # called between windows: it must not send
         self._wake = select.epoll()
         self._wake.register(self._sock.fileno(), select.EPOLLIN)
         self._wake.register(loop.selector.fileno(), select.EPOLLIN)
@@ -212,7 +213,9 @@ class ClockLink:
             for callback, args in outside:
                 loop.call_soon(callback, *args)
         elif kind == frames.STALLED and self.on_stalled is not None:
-            loop.call_soon(self.on_stalled, content[1])
+            self._outside.append((self.on_stalled, (content[1],)))
+        elif kind == frames.LOST and self.on_lost is not None:
+            loop.call_soon(self.on_lost, content[1])
         return True
 
     def _await_messages(self, must_have: dict[str, int]) -> None:

@@ -152,6 +152,8 @@ class ClockService:
                 log.error("participant %s died at %.6f", name, self.windows.now_us / 1e6)
             self.windows.leave(name, died=died)
             self._decide()
+            if died:
+                self._tell_lost(f"{name} died")
 
     def _closed(self, connection: Connection, _reason: str) -> None:
         self._connections.pop(connection, None)
@@ -174,7 +176,7 @@ class ClockService:
                 connection.send(msgpack.packb((frames.HELD, decision.now_us)))
             else:
                 log.error("stalled: %s", decision.reason)
-                connection.send(msgpack.packb((frames.STALLED, decision.reason)))
+                connection.send(msgpack.packb((frames.LOST if self.windows.lost else frames.STALLED, decision.reason)))
         if decisions:
             self._granted_at = time.monotonic()
         elif self.windows.throttled and self._throttle is None:
@@ -196,9 +198,13 @@ class ClockService:
             self._named.update(running)
             reason = f"{', '.join(running)} has not reported for {silent_s:.0f} s (real time)"
             log.error("hangs: %s", reason)
-            for name, participant in self.windows.participants.items():
-                if participant.watches and not participant.running:
-                    self._send(self._participants[name], [frames.STALLED, reason])
+            self._tell_lost(reason)
+
+    def _tell_lost(self, reason: str) -> None:
+        """Others may be waiting for who is gone, and report no more: whoever watches is told at once."""
+        for name, participant in self.windows.participants.items():
+            if participant.watches:
+                self._send(self._participants[name], [frames.LOST, reason])
 
     # --- understudy clock ------------------------------------------------------------------------------------------------------
 

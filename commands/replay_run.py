@@ -224,10 +224,7 @@ async def _replay(participant: Participant, jobs: list[Any], options: ReplayOpti
                 waiting = f"; unfinished: {', '.join(shown)}{more}" if shown else ""
             done(ReplayOutcome([], error=reason + waiting))
 
-        if "controller" in reason and "died" in reason:
-            done(ReplayOutcome([], error=reason))
-        else:
-            messenger.send("controller", Query("jobs", ["job_id", "name", "reason", "state"], {"state": [0, 1, 2]}), listed, 600.0)
+        messenger.send("controller", Query("jobs", ["job_id", "name", "reason", "state"], {"state": [0, 1, 2]}), listed, 600.0)
 
     participant.on_stalled(stalled)
     for number in (signal.SIGINT, signal.SIGTERM):

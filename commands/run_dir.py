@@ -112,8 +112,9 @@ def socket_folder(run_dir: Path) -> Path:
     if len(os.fsencode(run_dir)) + LONGEST_SOCKET_NAME <= SOCKET_PATH_BYTES:
         return run_dir
     digest = hashlib.sha256(os.fsencode(run_dir)).hexdigest()[:12]
-    base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    return Path(base) / f"understudy-{os.getuid()}-{digest}"
+    name = f"understudy-{os.getuid()}-{digest}"
+    bases = [os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir(), tempfile.gettempdir(), "/tmp"]  # noqa: S108  a private folder in it
+    return next((Path(base) / name for base in bases if len(os.fsencode(base)) + len(name) + 1 + LONGEST_SOCKET_NAME <= SOCKET_PATH_BYTES), run_dir)
 
 
 def make_socket_folder(run_dir: Path) -> Path:

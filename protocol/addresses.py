@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from typing import Any
@@ -41,7 +42,8 @@ def listen(address: str, backlog: int = 512) -> socket.socket:
         sock.listen(backlog)
     except OSError as error:
         sock.close()
-        raise OSError(error.errno, f"cannot listen on {address}: {os.strerror(error.errno or 0)}") from error
+        why = os.strerror(error.errno) if error.errno else str(error)  # "AF_UNIX path too long" has no number
+        raise OSError(error.errno or errno.ENAMETOOLONG, f"cannot listen on {address}: {why}") from error
     sock.setblocking(False)
     return sock
 

@@ -12,6 +12,7 @@ import pytest
 from understudy.auth.handshake import SealedChannel, client_hello, frame, session_secret
 from understudy.clock import frames, service
 from understudy.clock.service import ClockService
+from understudy.clock.windows import Windows
 from understudy.model.cluster import Cluster
 from understudy.protocol.messages import ClockControl, ClockStatus, Failure
 
@@ -46,9 +47,12 @@ class Raw:
     def is_closed(self):
         return self._read() is None
 
+    def hear(self):
+        return msgpack.unpackb(self.channel.open(self._read()))
+
     def control(self, action, value=0.0):
         self.send(frames.CONTROL, 1, msgspec.msgpack.encode(ClockControl(action, value)))
-        _, _, packed = msgpack.unpackb(self.channel.open(self._read()))
+        _, _, packed = self.hear()
         return msgspec.msgpack.decode(packed, type=ClockStatus | Failure)
 
 
@@ -116,6 +120,21 @@ async def test_a_second_participant_of_a_name_is_refused_and_the_first_stays(clo
 
     assert await talk(clock, conversation, "noded0", is_daemon=True) == (["noded0"], [])
     assert "participant noded0 takes part already" in caplog.text
+
+
+async def test_who_watches_is_told_at_once_of_a_participant_that_died_though_another_does_not_report(clock):
+    clock.windows = Windows(1000, ["controller", "noded0", "replay"])
+
+    def conversation(replay):
+        replay.send(frames.JOIN, True)
+        replay.send(frames.REPORT, 1 << 60, 0, False, {})
+        with Raw(clock.path, "controller", is_daemon=True) as controller:
+            controller.send(frames.JOIN, False)
+            with Raw(clock.path, "noded0", is_daemon=True) as noded:
+                noded.send(frames.JOIN, False)
+            return replay.hear()
+
+    assert await talk(clock, conversation, "replay", is_daemon=True) == [frames.LOST, "noded0 died"]
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,33 @@
 
 import os
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from understudy.commands import locate
 from understudy.commands.processes import identify
-from understudy.commands.run_dir import SOCKET_PATH_BYTES, LaunchError, clear_stale, exclusive, free_port, make_socket_folder, remove_traces, running
+from understudy.commands.run_dir import (
+    SOCKET_PATH_BYTES,
+    LaunchError,
+    clear_stale,
+    exclusive,
+    free_port,
+    make_socket_folder,
+    remove_traces,
+    running,
+    socket_folder,
+)
 from understudy.model.cluster import Cluster
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """A folder whose path leaves room for a socket's; pytest's own may not."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield Path(folder)
 
 
 @pytest.fixture(autouse=True)
@@ -74,10 +93,7 @@ def test_sockets_are_in_the_run_directory_if_its_path_is_short(tmp_path):
     assert make_socket_folder(run_dir) == run_dir
 
 
-def test_sockets_of_a_long_run_directory_have_a_short_private_one_that_goes_with_the_cluster(tmp_path, monkeypatch):
-    short = tmp_path / "s"
-    short.mkdir()
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short))
+def test_sockets_of_a_long_run_directory_have_a_short_private_one_that_goes_with_the_cluster(short, tmp_path, monkeypatch):
     run_dir = tmp_path / ("x" * SOCKET_PATH_BYTES)
     run_dir.mkdir()
     folder = make_socket_folder(run_dir)
@@ -91,8 +107,17 @@ def test_sockets_of_a_long_run_directory_have_a_short_private_one_that_goes_with
     assert not folder.exists()
 
 
-def test_a_short_folder_that_others_can_enter_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+def test_sockets_have_a_short_path_also_where_the_folder_for_temporary_files_has_a_long_one(tmp_path, monkeypatch):
+    long = tmp_path / ("long" * 30)
+    long.mkdir()
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    folder = socket_folder(long / "run")
+    assert len(str(folder / "controller.sock")) < SOCKET_PATH_BYTES
+    assert folder.parent == Path("/tmp")
+
+
+def test_a_short_folder_that_others_can_enter_is_refused(short):
     run_dir = Path("/" + "x" * SOCKET_PATH_BYTES)
     make_socket_folder(run_dir).chmod(0o755)
     with pytest.raises(LaunchError, match="belongs to somebody else"):
