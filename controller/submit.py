@@ -18,6 +18,7 @@ from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEve
 from understudy.controller.limits import watch_deadline
 from understudy.controller.partitions import limit_broken
 from understudy.controller.prioritise import prioritise
+from understudy.controller.scheduling.licenses import read_licenses
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import Submitted
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 TRY_AGAIN: Final = 11  # EAGAIN: sbatch waits and tries again
 UNLIMITED_S: Final = -1
+INVALID_LICENSES: Final = 2048
 
 
 def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
@@ -282,10 +284,12 @@ def _check_words(core: Core, spec: JobSpec) -> None:
 
 def check_licenses(core: Core, text: str) -> None:
     """Refuse a licence that is not configured, or more of it than there is."""
-    for part in text.replace(";", ",").replace("|", ",").split(","):
-        name, _, count = part.partition(":")
-        if name not in core.settings.licenses or (count and not count.isdecimal()) or int(count or 1) > core.settings.licenses[name]:
-            raise SlurmError(2048)
+    try:
+        licenses, _ = read_licenses(text)
+    except ValueError:
+        raise SlurmError(INVALID_LICENSES) from None
+    if any(count > core.settings.licenses.get(name, 0) for name, count in licenses):
+        raise SlurmError(INVALID_LICENSES)
 
 
 def _enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:

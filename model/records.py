@@ -310,10 +310,17 @@ PING: Final[dict[str, Column]] = {
     "responding": _flag("whether it answers"),
 }
 
+LICENSES: Final[dict[str, Column]] = {
+    "name": _text("the licence's name"),
+    "total": _number("how many there are"),
+    "used": _number("how many running jobs have"),
+}
+
 TABLES: Final[dict[str, dict[str, Column]]] = {
     "jobs": JOBS,
     "nodes": NODES,
     "partitions": PARTITIONS,
+    "licenses": LICENSES,
     "config": CONFIG,
     "ping": PING,
 }

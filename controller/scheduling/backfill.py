@@ -58,7 +58,9 @@ class BackfillPass:
         tested = 0
         for record in records:
             job = record.job
-            if not job.is_pending or not record.partition.can_schedule or self._is_one_too_many(record, counts):
+            if not job.is_pending or not record.partition.can_schedule or not tables.licenses.are_free(job.spec.licenses):
+                continue
+            if self._is_one_too_many(record, counts):
                 continue
             tested += 1
             if tested > self.max_tests or len(slots) >= self.max_slots:
@@ -95,7 +97,7 @@ class BackfillPass:
         assert array is not None
         first: int | None = None
         promises = 0
-        while job.is_pending and not array.is_full:
+        while job.is_pending and not array.is_full and self.tables.licenses.are_free(job.spec.licenses):
             started = self.started
             start = self._try(record, slots, second, now, may_promise=may_promise, shows=first is None)
             if self.started > started:
