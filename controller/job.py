@@ -267,6 +267,7 @@ class Job:
     restarts: int = 0
     requeue: bool = True
     held_by: str = ""  # HELD_BY_ADMIN, HELD_BY_USER, BAD_CONSTRAINTS or ""
+    prefers: bool = False  # asked for with its preferred features in place of the required ones
     last_sched_eval: int | None = None
     last_scheduler: str = ""  # Main or Backfill
     admin_comment: str = ""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 TRY_AGAIN: Final = 11  # EAGAIN: sbatch waits and tries again
 UNLIMITED_S: Final = -1
 INVALID_LICENSES: Final = 2048
+INVALID_FEATURES: Final = 2029
+INVALID_PREFERENCE: Final = 2133
 
 
 def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
@@ -210,14 +212,14 @@ def find_partitions(core: Core, text: str) -> list[Partition]:
         raise SlurmError(2000) from None
 
 
-def check_features(core: Core, expression: str) -> None:
+def check_features(core: Core, expression: str, code: int = INVALID_FEATURES) -> None:
     """Refuse a feature that no node has."""
     words = expression.replace("&", " ").replace("|", " ").replace(",", " ")
     for bracket in "()[]":
         words = words.replace(bracket, " ")
     for word in words.split():
         if not core.tables.nodes.with_feature(word.partition("*")[0]):
-            raise SlurmError(2029)
+            raise SlurmError(code)
 
 
 def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
@@ -274,6 +276,8 @@ def node_bitmap(core: Core, expression: str) -> int:
 def _check_words(core: Core, spec: JobSpec) -> None:
     if spec.features:
         check_features(core, spec.features)
+    if spec.prefer:
+        check_features(core, spec.prefer, INVALID_PREFERENCE)
     if spec.licenses:
         check_licenses(core, spec.licenses)
     if spec.gres and spec.gres not in ("none", "NONE"):

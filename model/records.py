@@ -138,6 +138,7 @@ JOBS: Final[dict[str, Column]] = {
     "min_memory_per_cpu": _flag("whether min_memory_mb counts per CPU"),
     "min_tmp_disk_mb": _number("least temporary disk on each node"),
     "features": _text("--constraint"),
+    "prefer": _text("--prefer"),
     "cluster_features": _text("--cluster-constraint"),
     "required_nodes": _text("--nodelist"),
     "excluded_nodes": _text("--exclude"),

@@ -85,6 +85,9 @@ class MainPass:
                     return
                 yield
                 continue
+            if record.prefers:  # other nodes will do: the next record
+                yield
+                continue
             if job.array is not None:
                 rejected.add((job.array.job_id, name))
             if job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
@@ -125,7 +128,9 @@ class MainPass:
             is_down = lasting.bit_count() < job.min_nodes or job.required_nodes & ~self.tables.nodes.up_nodes
             self._explain(job, "Resources", NODES_DOWN if is_down else "")
             return False
+        job.prefers = record.prefers
         allocation = self.selector.select(job, record.partition, usable, self.tables)
+        job.prefers = False
         if allocation is not None and self.planner.start(job, record.partition, allocation, now):
             return True
         self._explain(job, "Resources")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.features import feature_sets
+from understudy.controller.scheduling.features import counted_features, feature_sets
 from understudy.model.errors import SlurmError
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Request:
     least_loaded: bool
     required: int  # bitmap
     choices: tuple[int, ...]  # bitmaps of allowed nodes, features considered; tried in order
+    counted: tuple[tuple[int, int], ...] = ()  # (bitmap, how many of its nodes the job must have at least)
 
     @property
     def cpus(self) -> int:
@@ -71,9 +72,15 @@ class Request:
                 per_node = None
         allowed = partition.nodes & ~job.excluded_nodes
         choices: tuple[int, ...] = (allowed,)
-        if spec.features:
+        counted: tuple[tuple[int, int], ...] = ()
+        features = spec.prefer if job.prefers else spec.features
+        if features:
             try:
-                choices = feature_sets(spec.features, table.with_feature, allowed)
+                if "*" in features:
+                    allowed, counted = counted_features(features, table.with_feature, allowed)
+                    choices = (allowed,)
+                else:
+                    choices = feature_sets(features, table.with_feature, allowed)
             except SlurmError:
                 return None
         return cls(
@@ -94,4 +101,5 @@ class Request:
             least_loaded=partition.least_loaded_nodes,
             required=job.required_nodes,
             choices=choices,
+            counted=counted,
         )

@@ -33,6 +33,7 @@ def h() -> Harness:
         ({"features": "nosuch"}, 2029),
         ({"features": "fast&nosuch"}, 2029),
         ({"licenses": "matlab"}, 2048),
+        ({"prefer": "nosuch"}, 2133),
         ({"gres": "gpu:1"}, 2072),
         ({"dependency": "bogus"}, 2038),
         ({"dependency": "afterok"}, 2038),
