@@ -130,6 +130,7 @@ def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: 
         job.begin_time = int(spec.begin_time)
     set_time_limit(job, first, spec.time_limit_s)
     set_memory(core, job, first)
+    _fit_memory_cap(core, job, partitions)
     _named_nodes(core, job)
     _check_words(core, spec)
     if spec.deadline is not None and spec.deadline < now + (job.time_limit_s or spec.time_min_s or 0):
@@ -192,6 +193,18 @@ def set_memory(core: Core, job: Job, partition: Partition) -> None:
         job.memory_per_cpu_mb = settings.default_memory_per_cpu_mb
     elif settings.default_memory_per_node_mb is not None:
         job.memory_per_node_mb = settings.default_memory_per_node_mb
+
+
+def _fit_memory_cap(core: Core, job: Job, partitions: list[Partition]) -> None:
+    """MaxMemPerCPU refuses nobody: who asks for more memory for a CPU gets so many CPUs for a task that each has less."""
+    general = core.settings.max_memory_per_cpu_mb
+    caps = [general if partition.max_memory_per_cpu_mb is None else partition.max_memory_per_cpu_mb for partition in partitions]
+    job.memory_cap_mb = min(filter(None, caps), default=None)
+    if job.memory_cap_mb is not None and job.memory_per_cpu_mb is not None and job.memory_per_cpu_mb > job.memory_cap_mb:
+        times = -(-job.memory_per_cpu_mb // job.memory_cap_mb)
+        job.memory_per_cpu_mb = -(-job.memory_per_cpu_mb // times)
+        job.cpus_per_task *= times
+        job.min_cpus *= times
 
 
 def find_partitions(core: Core, text: str) -> list[Partition]:
@@ -309,7 +322,12 @@ def _enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:
 
 
 def _is_feasible(core: Core, job: Job) -> bool:
-    """Whether one of the job's partitions could hold it; those whose limits it breaks are not asked: there it waits for a change."""
+    """Whether one of the job's partitions could hold it; those whose limits it breaks are not asked: there it waits for a change.
+
+    Nor is it noticed here that a node's CPUs are too few for the job's memory (MaxMemPerCPU); the scheduler does.
+    """
+    if job.memory_cap_mb is not None and job.memory_per_node_mb is not None and job.memory_per_node_mb > job.memory_cap_mb:
+        return True
     for name in job.partitions:
         partition = core.tables.partitions[name]
         if limit_broken(job, partition) or could_ever_run(core, job, partition):

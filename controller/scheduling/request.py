@@ -40,6 +40,7 @@ class Request:
     least_loaded: bool
     required: int  # bitmap
     choices: tuple[int, ...]  # bitmaps of allowed nodes, features considered; tried in order
+    memory_cpus: int = 0  # CPUs that it holds at least on each node, for its memory (MaxMemPerCPU)
     counted: tuple[tuple[int, int], ...] = ()  # (bitmap, how many of its nodes the job must have at least)
 
     @property
@@ -70,6 +71,7 @@ class Request:
             per_node, per_cpu = partition.default_memory_per_node_mb, partition.default_memory_per_cpu_mb
             if per_cpu is not None:
                 per_node = None
+        memory_cpus = -(-per_node // job.memory_cap_mb) if per_node and job.memory_cap_mb else 0
         allowed = partition.nodes & ~job.excluded_nodes
         choices: tuple[int, ...] = (allowed,)
         counted: tuple[tuple[int, int], ...] = ()
@@ -90,7 +92,7 @@ class Request:
             wanted_nodes=wanted,
             max_nodes=max_nodes,
             tasks_per_node=tasks_per_node,
-            min_cpus_per_node=spec.min_cpus_node or 0,
+            min_cpus_per_node=max(spec.min_cpus_node or 0, memory_cpus),
             one_thread_per_core=spec.threads_per_core == 1,
             tasks_per_core=spec.ntasks_per_core or 0,
             memory_per_node_mb=per_node,
@@ -102,4 +104,5 @@ class Request:
             required=job.required_nodes,
             choices=choices,
             counted=counted,
+            memory_cpus=memory_cpus,
         )

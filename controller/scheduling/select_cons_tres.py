@@ -181,10 +181,7 @@ class SelectConsTres(ChoosingSelector):
         room = cpus[chosen] // request.cpus_per_task
         if request.tasks_per_node:
             room = np.minimum(room, request.tasks_per_node)
-        if request.exclusive and not self.packs:
-            on_each = even_tasks(tasks, room)
-        else:
-            on_each = packed_tasks(tasks, room)
+        on_each = even_tasks(tasks, room) if request.exclusive and not self.packs else packed_tasks(tasks, room)
         return _grouped(at[chosen], on_each)
 
     # --- what the job holds there ----------------------------------------------------------------------------------------------
@@ -221,6 +218,8 @@ class SelectConsTres(ChoosingSelector):
         else:
             unit, usable_of_unit = self._per_unit(request, kind.cpus, kind.cores, kind.sockets)
             units = -(-tasks * request.cpus_per_task // int(usable_of_unit))
+            if request.memory_cpus:
+                units = max(units, -(-request.memory_cpus // int(unit)))
             cpus = units * int(unit)
             per_unit = kind.cores // kind.sockets if self.by_socket else 1
             cores = nodeset.lowest(~used & ((1 << kind.cores) - 1), units * per_unit) if used else (1 << units * per_unit) - 1

@@ -187,3 +187,28 @@ def test_what_jobs_have_alike_in_their_environments_is_kept_once() -> None:
     first, second = (h.submit(environment=[b"PATH=/usr/bin".decode(), f"N={n}"]) for n in range(2))
     assert first.spec.environment == ["PATH=/usr/bin", "N=0"]
     assert second.spec.environment[0] is first.spec.environment[0]
+
+
+def test_memory_beyond_maxmempercpu_is_paid_for_with_more_cpus_for_each_task() -> None:
+    h = Harness(settings=Settings(max_memory_per_cpu_mb=20, min_job_age_s=0))
+    job = h.submit(num_tasks=1, mem_per_cpu_mb=30)
+    assert (job.cpus_per_task, job.memory_per_cpu_mb) == (2, 15)
+    assert job.allocation is not None
+    assert (job.allocation.cpus, job.allocation.shares[0].memory_mb) == (2, 30)
+
+
+def test_memory_of_a_node_beyond_maxmempercpu_takes_cpus_of_the_node() -> None:
+    h = Harness(settings=Settings(max_memory_per_cpu_mb=20, min_job_age_s=0))
+    job = h.submit(num_tasks=1, mem_per_node_mb=50)
+    assert job.allocation is not None
+    assert (job.allocation.cpus, job.allocation.tasks) == (3, 1)
+
+
+def test_a_partitions_maxmempercpu_comes_before_the_clusters_and_too_much_memory_waits_for_ever() -> None:
+    h = Harness(settings=Settings(max_memory_per_cpu_mb=20, min_job_age_s=0))
+    partition = next(iter(h.core.tables.partitions.values()))
+    partition.max_memory_per_cpu_mb = 10
+    job = h.submit(num_tasks=1, mem_per_node_mb=50)
+    assert job.is_pending
+    partition.max_memory_per_cpu_mb = 1000
+    assert h.submit(num_tasks=1, mem_per_node_mb=50).is_running
