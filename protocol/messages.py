@@ -365,8 +365,8 @@ class AccountingChange(Message, frozen=True, tag=100):
     """sacctmgr add | modify | delete. Answered by `AccountingChanged`, or `Failure` where it is not allowed.
 
     `names` are those to add; `where` chooses what to modify or delete, values by condition (clusters, accounts, users, partitions, parents, names).
-    `set` has field names of the record (understudy.model.associations, .qos) and values of their types; None or, by resource, -1 takes one away. Lists
-    of qualities of service may have "+name" and "-name". Without `commit` nothing is changed, and the answer says what would be.
+    `set` has field names of the record (understudy.model.associations, .qos) and values of their types; None or, by resource, -1 takes one away.
+    Lists of qualities of service may have "+name" and "-name". Without `commit` nothing is changed, and the answer says what would be.
     """
 
     action: str
