@@ -473,6 +473,7 @@ _ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "ntasks_per_node": _count("ntasks_per_node"),
     "ntasks_per_socket": _count("ntasks_per_socket"),
     "open_mode": _open_mode,
+    "prefer": _text("prefer"),
     "output": _text("std_out"),
     "overcommit": _flag("overcommit"),
     "oversubscribe": _flag("oversubscribe"),

@@ -318,6 +318,21 @@ def _show_aliases(session: Session, words: list[str]) -> int:
     return 0
 
 
+def _show_licenses(session: Session, words: list[str]) -> int:
+    context = session.context
+    try:
+        rows = context.client.query("licenses", ["name", "total", "used"]).rows
+    except RefusedError as error:
+        session.complain(f"slurm_load_licenses error: {error.text}")
+        return 1
+    if not rows:
+        context.print("No licenses configured in Slurm.")
+    for name, total, used in rows:
+        if not words or name == words[0]:
+            context.print(f"LicenseName={name}\n    Total={total} Used={used} Free={max(total - used, 0)} Reserved=0 Remote=no")
+    return 0
+
+
 def _show_daemons(session: Session, _words: list[str]) -> int:
     session.context.print("slurmctld ")
     return 0
@@ -365,7 +380,7 @@ ENTITIES: "dict[str, Callable[[Session, list[str]], int]]" = {
     "hostnames": _show_host_names,
     "jobs": _show_jobs,
     "jobid": _show_jobs,
-    "licenses": _none_of("No licenses configured in Slurm."),
+    "licenses": _show_licenses,
     "nodes": _show_nodes,
     "nodename": _show_nodes,
     "partitions": _show_partitions,

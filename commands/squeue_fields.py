@@ -195,7 +195,7 @@ FIELDS = FieldTable(
         Field("", "originraw", "ORIGIN_RAW", "", lambda: "NA"),
         Field("", "pendingtime", "PENDING_TIME", "submit_time state start_time @now", _pending_time),
         Field("", "preempttime", "PREEMPT_TIME", "", _na),
-        Field("", "prefer", "PREFER", "", lambda: "(null)"),
+        Field("", "prefer", "PREFER", "prefer", or_null),
         Field("", "profile", "PROFILE", "profile", lambda profile: profile or "NotSet"),
         Field("", "reboot", "REBOOT", "reboot", _yes),
         Field("", "reqswitch", "REQ_SWITCH", "switches", _zero),

@@ -59,6 +59,7 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
     job.completing_nodes = allocation.nodes
     tables = core.tables
     del tables.running[job.job_id]
+    tables.licenses.give_back(job.job_id)
     core.priorities.ended(job, now)
     if job.array is not None:
         job.array.running -= 1

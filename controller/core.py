@@ -121,6 +121,7 @@ class Core:
         self.daemon_of_node = [None] * len(self.tables.nodes.nodes)
         self.next_job_id = self.settings.first_job_id
         self.start_time = self.time.now()
+        self.tables.licenses.totals = self.settings.licenses
 
     def at(self, when: float, action: Callable[..., None], *args: Any) -> TimerHandle:
         """Call `action` at a time of the cluster's clock, then let the edge settle."""

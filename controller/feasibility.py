@@ -27,6 +27,7 @@ def could_ever_run(core: Core, job: Job, partition: Partition) -> bool:
         job.min_cpus,
         job.memory_per_node_mb,
         job.memory_per_cpu_mb,
+        job.memory_cap_mb,
         job.exclusive,
         spec.num_tasks,
         spec.ntasks_per_node,

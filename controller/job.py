@@ -250,6 +250,7 @@ class Job:
     min_cpus: int = 1  # tasks * cpus per task
     memory_per_node_mb: int | None = None
     memory_per_cpu_mb: int | None = None
+    memory_cap_mb: int | None = None  # MaxMemPerCPU where it was submitted: whoever needs more memory on a node gets more CPUs there
     exclusive: bool = False
     required_nodes: int = 0  # bitmap of --nodelist
     excluded_nodes: int = 0  # bitmap of --exclude
@@ -267,6 +268,7 @@ class Job:
     restarts: int = 0
     requeue: bool = True
     held_by: str = ""  # HELD_BY_ADMIN, HELD_BY_USER, BAD_CONSTRAINTS or ""
+    prefers: bool = False  # asked for with its preferred features in place of the required ones
     last_sched_eval: int | None = None
     last_scheduler: str = ""  # Main or Backfill
     admin_comment: str = ""

@@ -314,6 +314,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "min_memory_per_cpu": lambda _c, j, _n: j.memory_per_cpu_mb is not None,
     "min_tmp_disk_mb": lambda _c, j, _n: j.spec.tmp_disk_mb or 0,
     "features": lambda _c, j, _n: j.spec.features,
+    "prefer": lambda _c, j, _n: j.spec.prefer,
     "required_nodes": lambda c, j, _n: c.names.to_expression(j.required_nodes),
     "excluded_nodes": lambda c, j, _n: c.names.to_expression(j.excluded_nodes),
     "exclusive": lambda _c, j, _n: j.exclusive,

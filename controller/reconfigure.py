@@ -45,6 +45,7 @@ def take_over(core: Core, path: Path, settings_of: Callable[[SlurmConfig], Setti
     if shape(list(ours)) != shape(list(theirs)):
         raise SlurmError(RESTART_FOR_NODES)
     core.settings = settings_of(config)
+    core.tables.licenses.totals = core.settings.licenses
     for node, new in zip(ours, theirs, strict=True):
         node.weight, node.features, node.active_features = new.weight, new.features, new.active_features
         node.address, node.hostname, node.port, node.tmp_disk_mb = new.address, new.hostname, new.port, new.tmp_disk_mb

@@ -98,6 +98,7 @@ def _take_back(core: Core, job: Job) -> None:
     if job.is_running:
         nodes.allocate(allocation)
         core.tables.running[job.job_id] = job
+        core.tables.licenses.take(job.job_id, job.spec.licenses)
         watch_limits(core, job, core.tables.partitions.get(job.partition))
         core.priorities.started(job, core.time.now())
         if job.array is not None:

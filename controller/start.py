@@ -41,7 +41,7 @@ class Planning:
             return False
         if taken & nodes.completing_nodes:
             return False
-        if not partition.can_schedule or limit_broken(job, partition):
+        if not partition.can_schedule or limit_broken(job, partition) or not core.tables.licenses.are_free(job.spec.licenses):
             return False
         first = core.daemon_of_node[allocation.first_node]
         if first is None:
@@ -63,6 +63,7 @@ class Planning:
         tables = core.tables
         del tables.pending[job.job_id]
         tables.running[job.job_id] = job
+        tables.licenses.take(job.job_id, job.spec.licenses)
         core.last_job_update = core.last_node_update = now
         watch_limits(core, job, partition)
         core.priorities.started(job, now)

@@ -18,6 +18,7 @@ from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEve
 from understudy.controller.limits import watch_deadline
 from understudy.controller.partitions import limit_broken
 from understudy.controller.prioritise import prioritise
+from understudy.controller.scheduling.licenses import read_licenses
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import Submitted
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 TRY_AGAIN: Final = 11  # EAGAIN: sbatch waits and tries again
 UNLIMITED_S: Final = -1
+INVALID_LICENSES: Final = 2048
+INVALID_FEATURES: Final = 2029
+INVALID_PREFERENCE: Final = 2133
 
 
 def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
@@ -126,6 +130,7 @@ def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: 
         job.begin_time = int(spec.begin_time)
     set_time_limit(job, first, spec.time_limit_s)
     set_memory(core, job, first)
+    _fit_memory_cap(core, job, partitions)
     _named_nodes(core, job)
     _check_words(core, spec)
     if spec.deadline is not None and spec.deadline < now + (job.time_limit_s or spec.time_min_s or 0):
@@ -190,6 +195,18 @@ def set_memory(core: Core, job: Job, partition: Partition) -> None:
         job.memory_per_node_mb = settings.default_memory_per_node_mb
 
 
+def _fit_memory_cap(core: Core, job: Job, partitions: list[Partition]) -> None:
+    """MaxMemPerCPU refuses nobody: who asks for more memory for a CPU gets so many CPUs for a task that each has less."""
+    general = core.settings.max_memory_per_cpu_mb
+    caps = [general if partition.max_memory_per_cpu_mb is None else partition.max_memory_per_cpu_mb for partition in partitions]
+    job.memory_cap_mb = min(filter(None, caps), default=None)
+    if job.memory_cap_mb is not None and job.memory_per_cpu_mb is not None and job.memory_per_cpu_mb > job.memory_cap_mb:
+        times = -(-job.memory_per_cpu_mb // job.memory_cap_mb)
+        job.memory_per_cpu_mb = -(-job.memory_per_cpu_mb // times)
+        job.cpus_per_task *= times
+        job.min_cpus *= times
+
+
 def find_partitions(core: Core, text: str) -> list[Partition]:
     """The partitions of a comma separated list, the default one for "".
 
@@ -208,14 +225,14 @@ def find_partitions(core: Core, text: str) -> list[Partition]:
         raise SlurmError(2000) from None
 
 
-def check_features(core: Core, expression: str) -> None:
+def check_features(core: Core, expression: str, code: int = INVALID_FEATURES) -> None:
     """Refuse a feature that no node has."""
     words = expression.replace("&", " ").replace("|", " ").replace(",", " ")
     for bracket in "()[]":
         words = words.replace(bracket, " ")
     for word in words.split():
         if not core.tables.nodes.with_feature(word.partition("*")[0]):
-            raise SlurmError(2029)
+            raise SlurmError(code)
 
 
 def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
@@ -272,6 +289,8 @@ def node_bitmap(core: Core, expression: str) -> int:
 def _check_words(core: Core, spec: JobSpec) -> None:
     if spec.features:
         check_features(core, spec.features)
+    if spec.prefer:
+        check_features(core, spec.prefer, INVALID_PREFERENCE)
     if spec.licenses:
         check_licenses(core, spec.licenses)
     if spec.gres and spec.gres not in ("none", "NONE"):
@@ -282,10 +301,12 @@ def _check_words(core: Core, spec: JobSpec) -> None:
 
 def check_licenses(core: Core, text: str) -> None:
     """Refuse a licence that is not configured, or more of it than there is."""
-    for part in text.replace(";", ",").replace("|", ",").split(","):
-        name, _, count = part.partition(":")
-        if name not in core.settings.licenses or (count and not count.isdecimal()) or int(count or 1) > core.settings.licenses[name]:
-            raise SlurmError(2048)
+    try:
+        licenses, _ = read_licenses(text)
+    except ValueError:
+        raise SlurmError(INVALID_LICENSES) from None
+    if any(count > core.settings.licenses.get(name, 0) for name, count in licenses):
+        raise SlurmError(INVALID_LICENSES)
 
 
 def _enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:
@@ -301,7 +322,12 @@ def _enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:
 
 
 def _is_feasible(core: Core, job: Job) -> bool:
-    """Whether one of the job's partitions could hold it; those whose limits it breaks are not asked: there it waits for a change."""
+    """Whether one of the job's partitions could hold it; those whose limits it breaks are not asked: there it waits for a change.
+
+    Nor is it noticed here that a node's CPUs are too few for the job's memory (MaxMemPerCPU); the scheduler does.
+    """
+    if job.memory_cap_mb is not None and job.memory_per_node_mb is not None and job.memory_per_node_mb > job.memory_cap_mb:
+        return True
     for name in job.partitions:
         partition = core.tables.partitions[name]
         if limit_broken(job, partition) or could_ever_run(core, job, partition):

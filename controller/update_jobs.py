@@ -16,7 +16,7 @@ from understudy.controller.eligibility import forget_dependency, review, wait_un
 from understudy.controller.feasibility import could_ever_run
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.limits import watch_deadline, watch_limits
-from understudy.controller.submit import check_features, check_licenses, find_partitions, node_bitmap, set_memory, set_time_limit
+from understudy.controller.submit import INVALID_PREFERENCE, check_features, check_licenses, find_partitions, node_bitmap, set_memory, set_time_limit
 from understudy.model.errors import SlurmError
 from understudy.model.times import parse_limit, parse_memory, parse_time, whole_minutes
 from understudy.protocol.messages import JobResults
@@ -236,6 +236,12 @@ def _excluded_nodes(change: _Change, text: str) -> None:
     change.spec["excluded_nodes"] = text
 
 
+def _prefer(change: _Change, text: str) -> None:
+    change.need_pending()
+    check_features(change.core, text, INVALID_PREFERENCE)
+    change.spec["prefer"] = text
+
+
 def _licenses(change: _Change, text: str) -> None:
     change.need_pending()
     if text:
@@ -385,6 +391,7 @@ _SETTERS: Final[dict[str, Callable[[_Change, str], None]]] = {
     "gres": _gres,
     "jobname": _name,
     "licenses": _licenses,
+    "prefer": _prefer,
     "mailtype": _text("mail_type"),
     "mailuser": _text("mail_user"),
     "minmemorycpu": _memory_per_cpu,

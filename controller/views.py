@@ -101,6 +101,13 @@ def _partitions(core: Core, query: Query) -> Generator[None, None, Rows]:
     return Rows(rows, core.time.now(), core.last_partition_update)
 
 
+def _licenses(core: Core, query: Query) -> Generator[None, None, Rows]:
+    pool = core.tables.licenses
+    shown = [{"name": name, "total": total, "used": pool.used.get(name, 0)} for name, total in pool.totals.items()]
+    yield
+    return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.last_job_update)
+
+
 def _config(core: Core, query: Query) -> Generator[None, None, Rows]:
     shown = [{"name": name, "value": value} for name, value in core.show_configuration()]
     yield
@@ -125,6 +132,7 @@ _QUERIES: Final[dict[str, Callable[[Core, Query], Generator[None, None, Rows]]]]
     "jobs": _jobs,
     "nodes": _nodes,
     "partitions": _partitions,
+    "licenses": _licenses,
     "config": _config,
     "ping": _ping,
 }

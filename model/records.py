@@ -138,6 +138,7 @@ JOBS: Final[dict[str, Column]] = {
     "min_memory_per_cpu": _flag("whether min_memory_mb counts per CPU"),
     "min_tmp_disk_mb": _number("least temporary disk on each node"),
     "features": _text("--constraint"),
+    "prefer": _text("--prefer"),
     "cluster_features": _text("--cluster-constraint"),
     "required_nodes": _text("--nodelist"),
     "excluded_nodes": _text("--exclude"),
@@ -310,10 +311,17 @@ PING: Final[dict[str, Column]] = {
     "responding": _flag("whether it answers"),
 }
 
+LICENSES: Final[dict[str, Column]] = {
+    "name": _text("the licence's name"),
+    "total": _number("how many there are"),
+    "used": _number("how many running jobs have"),
+}
+
 TABLES: Final[dict[str, dict[str, Column]]] = {
     "jobs": JOBS,
     "nodes": NODES,
     "partitions": PARTITIONS,
+    "licenses": LICENSES,
     "config": CONFIG,
     "ping": PING,
 }

@@ -118,6 +118,7 @@ class JobSpec(Message, frozen=True, tag=11):
     distribution: str = ""
     submit_line: str = ""
     extra: dict[str, str] = {}  # options that are accepted and shown, without effect
+    prefer: str = ""
 
 
 class SubmitJob(Message, frozen=True, tag=12):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from understudy.controller.scheduling.licenses import LicensePool
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -30,6 +32,7 @@ class Tables:
     jobs: dict[int, Job] = field(default_factory=dict)
     pending: dict[int, Job] = field(default_factory=dict)
     running: dict[int, Job] = field(default_factory=dict)
+    licenses: LicensePool = field(default_factory=LicensePool)
     version: int = 0  # raised with every change that could let a job start
 
 

@@ -58,7 +58,9 @@ class BackfillPass:
         tested = 0
         for record in records:
             job = record.job
-            if not job.is_pending or not record.partition.can_schedule or self._is_one_too_many(record, counts):
+            if not job.is_pending or not record.partition.can_schedule or not tables.licenses.are_free(job.spec.licenses):
+                continue
+            if self._is_one_too_many(record, counts):
                 continue
             tested += 1
             if tested > self.max_tests or len(slots) >= self.max_slots:
@@ -95,7 +97,7 @@ class BackfillPass:
         assert array is not None
         first: int | None = None
         promises = 0
-        while job.is_pending and not array.is_full:
+        while job.is_pending and not array.is_full and self.tables.licenses.are_free(job.spec.licenses):
             started = self.started
             start = self._try(record, slots, second, now, may_promise=may_promise, shows=first is None)
             if self.started > started:
@@ -124,9 +126,11 @@ class BackfillPass:
             found = None
             if usable.bit_count() >= job.min_nodes and not job.required_nodes & ~usable:
                 until = second + self.window_s if later is None else later
-                found = self.selector.will_run(job, partition, usable, self.tables, second, until)
+                job.prefers = record.prefers
+                found = self.selector.will_run(job, partition, usable, self.tables, second, second if record.prefers else until)
+                job.prefers = False
             if found is None:
-                if later is None:
+                if later is None or record.prefers:
                     return None
                 start = later
                 continue
@@ -138,6 +142,8 @@ class BackfillPass:
             if later is not None and when > later:
                 start = later
                 continue
+            if record.prefers:  # nothing is kept for a wish
+                return None
             if when > second + self.window_s or not may_promise or not self.reserves.holds_back(job, second):
                 return None
             if slots.conflicts(when, when + length, nodes):
@@ -159,8 +165,11 @@ class BackfillPass:
     def _start(self, record: Record, usable: int, now: float) -> bool:
         """Start the job on nodes out of `usable`, unless nodes on which it would run still are completing."""
         completing = self.tables.nodes.completing_nodes
-        allocation = self.selector.select(record.job, record.partition, usable & ~completing, self.tables)
-        if allocation is None or not self.planner.start(record.job, record.partition, allocation, now):
+        job = record.job
+        job.prefers = record.prefers
+        allocation = self.selector.select(job, record.partition, usable & ~completing, self.tables)
+        job.prefers = False
+        if allocation is None or not self.planner.start(job, record.partition, allocation, now):
             return False
         self.started += 1
         return True

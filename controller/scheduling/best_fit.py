@@ -206,17 +206,17 @@ class _Runs:
     required: NDArray[np.bool_] | None = None
 
     def take_best(self, need_cpus: int, need_nodes: int, *, contiguous: bool) -> int | None:
-        """One with required nodes, else of the lowest weight; of those the tightest that suffices, else the largest.
+        """One of the lowest weight, of these one with required nodes; of those the tightest that suffices, else the largest.
 
         -1 if only one that suffices would do and none does, None if there are no nodes left.
         """
         among = self.nodes > 0
         if not among.any():
             return None
-        if self.required is not None and (wanted := among & self.required).any():
-            among = wanted
         if self.weight is not None and not contiguous:
             among &= self.weight == self.weight[among].min()
+        if self.required is not None and (wanted := among & self.required).any():
+            among = wanted
         enough = among & (self.cpus >= need_cpus) & (self.nodes >= need_nodes)
         if enough.any():
             best = int(np.where(enough, self.cpus, _HUGE).argmin())

@@ -1,7 +1,7 @@
 """Feature expressions of `--constraint`: which nodes they allow.
 
 Place: scheduling, pure. Follows sbatch(1) --constraint: `&` and `|` from left to right, parentheses, and `[a|b]`, of which one alternative must
-hold for all nodes of the job, tried in order.
+hold for all nodes of the job, tried in order; or counts, `a*2&b*1`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 INVALID_FEATURE: Final = 2029
+_NAME: Final = re.compile(r"[^&|()\[\]*\s]+")
 _TOKEN: Final = re.compile(r"\s*([&|()\[\]]|[^&|()\[\]\s]+)\s*")
 
 
@@ -22,7 +23,7 @@ def feature_sets(expression: str, having: Callable[[str], int], all_nodes: int) 
     """Bitmaps of nodes of which one must hold the whole job, in the order in which to try them. `having` gives the nodes with a feature.
 
     Raises:
-        SlurmError: it is not such an expression. Counts (`a*2`) are not understood.
+        SlurmError: it is not such an expression. For counts (`a*2`) there is `counted_features`.
     """
     if not expression:
         return (all_nodes,)
@@ -32,6 +33,24 @@ def feature_sets(expression: str, having: Callable[[str], int], all_nodes: int) 
     if reader.at != len(tokens):
         raise SlurmError(INVALID_FEATURE)
     return tuple(nodes & all_nodes for nodes in sets)
+
+
+def counted_features(expression: str, having: Callable[[str], int], all_nodes: int) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """Of `a*2&b*1`, also in brackets: the nodes that the job may have, and how many it must have of which. What has no count is asked of all nodes.
+
+    Raises:
+        SlurmError: it is not such an expression.
+    """
+    counted: list[tuple[int, int]] = []
+    for part in expression.strip().removeprefix("[").removesuffix("]").split("&"):
+        name, star, count = part.strip().partition("*")
+        if not _NAME.fullmatch(name) or (star and not (count.isdecimal() and int(count))):
+            raise SlurmError(INVALID_FEATURE)
+        if star:
+            counted.append((having(name), int(count)))
+        else:
+            all_nodes &= having(name)
+    return all_nodes, tuple((nodes & all_nodes, count) for nodes, count in counted)
 
 
 class _Reader:

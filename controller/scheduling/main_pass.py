@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.job import BAD_CONSTRAINTS
+from understudy.controller.scheduling.licenses import REASON as LICENSES
 from understudy.controller.scheduling.parameters import number
 
 if TYPE_CHECKING:
@@ -76,10 +77,15 @@ class MainPass:
                     continue
             if job.array is not None and (job.array.is_full or (job.array.job_id, name) in rejected):
                 continue
+            if not self._has_licenses(job):
+                continue
             usable = partition.nodes & table.up_nodes & ~table.completing_nodes & ~lost
             if self._start_all(record, usable, now):
                 if self.max_starts and self.started >= self.max_starts:
                     return
+                yield
+                continue
+            if record.prefers:  # other nodes will do: the next record
                 yield
                 continue
             if job.array is not None:
@@ -103,8 +109,16 @@ class MainPass:
         job = record.job
         while self._start(record, usable, now):
             self.started += 1
-            if not job.is_pending or job.array is None or job.array.is_full or (self.max_starts and self.started >= self.max_starts):
+            is_over = not job.is_pending or job.array is None or job.array.is_full
+            if is_over or (self.max_starts and self.started >= self.max_starts) or not self._has_licenses(job):
                 return True
+        return False
+
+    def _has_licenses(self, job: Job) -> bool:
+        """Whether its licences are free; a job that waits for them waits alone."""
+        if self.tables.licenses.are_free(job.spec.licenses):
+            return True
+        self._explain(job, LICENSES)
         return False
 
     def _start(self, record: Record, usable: int, now: float) -> bool:
@@ -114,7 +128,9 @@ class MainPass:
             is_down = lasting.bit_count() < job.min_nodes or job.required_nodes & ~self.tables.nodes.up_nodes
             self._explain(job, "Resources", NODES_DOWN if is_down else "")
             return False
+        job.prefers = record.prefers
         allocation = self.selector.select(job, record.partition, usable, self.tables)
+        job.prefers = False
         if allocation is not None and self.planner.start(job, record.partition, allocation, now):
             return True
         self._explain(job, "Resources")

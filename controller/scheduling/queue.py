@@ -34,6 +34,7 @@ class Record(NamedTuple):
     partition: Partition
     cpus: int
     limit_s: float
+    prefers: bool = False  # with the job's preferred features; another record without them comes next
 
 
 def slurm_order(job: Job, partition: Partition) -> Key:
@@ -56,13 +57,15 @@ def first_come_order(job: Job, partition: Partition) -> Key:
 class PendingQueue:
     """The pending and eligible jobs of the tables in order, in one list, or (`by_partition`) in one list a partition.
 
-    Jobs that are not eligible yet join when their time has come. Records of jobs that are no longer pending may still be there.
+    With `prefers` a job that prefers some nodes has two records in each partition. Jobs that are not eligible yet join when their time has come.
+    Records of jobs that are no longer pending may still be there.
     """
 
-    def __init__(self, tables: Tables, order: Callable[[Job, Partition], Key], *, by_partition: bool = False) -> None:
+    def __init__(self, tables: Tables, order: Callable[[Job, Partition], Key], *, by_partition: bool = False, prefers: bool = False) -> None:
         self.tables = tables
         self.order = order
         self.by_partition = by_partition
+        self.prefers = prefers
         self.lists: dict[str, list[Record]] = {}
         self.next_eligible: float | None = None  # when the next job that waits for its begin time will be eligible
         self._known: set[int] = set()
@@ -126,7 +129,11 @@ class PendingQueue:
                 partition = partitions.get(name)
                 # Of one partition that alone makes it eligible or not.
                 if partition is not None and (len(job.partitions) == 1 or not limit_broken(job, partition)):
-                    found.append(Record(order(job, partition), job, partition, job.min_cpus, limit))
+                    key = order(job, partition)
+                    if self.prefers and job.spec.prefer:
+                        found.append(Record((*key, 0), job, partition, job.min_cpus, limit, prefers=True))
+                        key = (*key, 1)
+                    found.append(Record(key, job, partition, job.min_cpus, limit))
         return found
 
     def drop_departed(self) -> None:

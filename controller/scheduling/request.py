@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.features import feature_sets
+from understudy.controller.scheduling.features import counted_features, feature_sets
 from understudy.model.errors import SlurmError
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class Request:
     least_loaded: bool
     required: int  # bitmap
     choices: tuple[int, ...]  # bitmaps of allowed nodes, features considered; tried in order
+    memory_cpus: int = 0  # CPUs that it holds at least on each node, for its memory (MaxMemPerCPU)
+    counted: tuple[tuple[int, int], ...] = ()  # (bitmap, how many of its nodes the job must have at least)
 
     @property
     def cpus(self) -> int:
@@ -69,11 +71,18 @@ class Request:
             per_node, per_cpu = partition.default_memory_per_node_mb, partition.default_memory_per_cpu_mb
             if per_cpu is not None:
                 per_node = None
+        memory_cpus = -(-per_node // job.memory_cap_mb) if per_node and job.memory_cap_mb else 0
         allowed = partition.nodes & ~job.excluded_nodes
         choices: tuple[int, ...] = (allowed,)
-        if spec.features:
+        counted: tuple[tuple[int, int], ...] = ()
+        features = spec.prefer if job.prefers else spec.features
+        if features:
             try:
-                choices = feature_sets(spec.features, table.with_feature, allowed)
+                if "*" in features:
+                    allowed, counted = counted_features(features, table.with_feature, allowed)
+                    choices = (allowed,)
+                else:
+                    choices = feature_sets(features, table.with_feature, allowed)
             except SlurmError:
                 return None
         return cls(
@@ -83,7 +92,7 @@ class Request:
             wanted_nodes=wanted,
             max_nodes=max_nodes,
             tasks_per_node=tasks_per_node,
-            min_cpus_per_node=spec.min_cpus_node or 0,
+            min_cpus_per_node=max(spec.min_cpus_node or 0, memory_cpus),
             one_thread_per_core=spec.threads_per_core == 1,
             tasks_per_core=spec.ntasks_per_core or 0,
             memory_per_node_mb=per_node,
@@ -94,4 +103,6 @@ class Request:
             least_loaded=partition.least_loaded_nodes,
             required=job.required_nodes,
             choices=choices,
+            counted=counted,
+            memory_cpus=memory_cpus,
         )

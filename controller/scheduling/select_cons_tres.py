@@ -218,6 +218,8 @@ class SelectConsTres(ChoosingSelector):
         else:
             unit, usable_of_unit = self._per_unit(request, kind.cpus, kind.cores, kind.sockets)
             units = -(-tasks * request.cpus_per_task // int(usable_of_unit))
+            if request.memory_cpus:
+                units = max(units, -(-request.memory_cpus // int(unit)))
             cpus = units * int(unit)
             per_unit = kind.cores // kind.sockets if self.by_socket else 1
             cores = nodeset.lowest(~used & ((1 << kind.cores) - 1), units * per_unit) if used else (1 << units * per_unit) - 1

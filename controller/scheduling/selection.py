@@ -6,6 +6,7 @@ Place: scheduling, pure. A selector says which nodes it takes and how many tasks
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.free import KILL_WAIT_S, FreeState, Timeline
@@ -93,10 +94,31 @@ class ChoosingSelector(ABC):
 
     def _choose_any(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:
         for nodes in _offered(request, usable, free):
-            choice = self.choose(request, nodes, table, free, asks_only=asks_only)
+            if request.counted:
+                choice = self._choose_counted(request, nodes, table, free)
+            else:
+                choice = self.choose(request, nodes, table, free, asks_only=asks_only)
             if choice is not None:
                 return choice
         return None
+
+    def _choose_counted(self, request: Request, usable: int, table: NodeTable, free: Free) -> Choice | None:
+        """First so many nodes of each kind as are asked for, then the job on these and, where it needs more, on others."""
+        chosen = request.required
+        for having, count in request.counted:
+            missing = count - (chosen & having).bit_count() if having & request.required else count
+            if missing <= 0:
+                continue
+            each = request.tasks_per_node or 1
+            part = replace(request, tasks=missing * each, min_nodes=missing, wanted_nodes=missing, max_nodes=missing, required=0)
+            choice = self.choose(part, usable & having & ~chosen, table, free)
+            if choice is None:
+                return None
+            chosen |= _nodes(choice)
+        if chosen.bit_count() > request.max_nodes:
+            return None
+        least = max(request.min_nodes, chosen.bit_count())
+        return self.choose(replace(request, min_nodes=least, wanted_nodes=max(request.wanted_nodes, least), required=chosen), usable, table, free)
 
 
 def _offered(request: Request, usable: int, free: Free) -> Iterator[int]:

@@ -1,4 +1,4 @@
-from scheduling_harness import World, make_job, table, tables_of
+from scheduling_harness import World, make_job, node, table, table_of, tables_of
 
 from understudy.controller.partitions import Partition
 from understudy.controller.scheduling.backfill import Backfill
@@ -177,3 +177,25 @@ def test_slots_say_when_more_nodes_will_be_free():
     assert slots.usable(1300, 1400, 0b100) == (0b100, None)
     assert slots.conflicts(1500, 1520, 0b001) is False
     assert slots.conflicts(1490, 1520, 0b001) is True
+
+
+def preferring(busy_until):
+    """Nodes 2 and 3 have a feature; the first job takes one of them."""
+    w = world(tables=table_of([node(0), node(1), node(2, features="fast"), node(3, features="fast")]))
+    w.submit(at=1, cpus=1, run_s=busy_until, limit_s=600, features="fast")
+    return w
+
+
+def test_a_job_gets_the_nodes_that_it_prefers_if_they_are_free():
+    w = preferring(busy_until=5)
+    job = w.submit(at=20, cpus=2, run_s=10, limit_s=60, prefer="fast")
+    w.run(until=50)
+    assert job.allocation.nodes == 0b1100
+
+
+def test_a_job_does_not_wait_for_what_it_prefers():
+    w = preferring(busy_until=500)
+    job = w.submit(at=20, cpus=2, run_s=10, limit_s=60, prefer="fast")
+    w.run(until=50)
+    assert job.allocation.nodes == 0b0011
+    assert job.start_time <= 24

@@ -292,3 +292,11 @@ def test_interactive_mode_shows_what_a_pipe_types(client: FakeClient) -> None:
     assert result.out == "scontrol: show hostnames a[1-2]\na1\na2\nscontrol: ping\nSlurmctld(primary) at host is UP\nscontrol: quit\n"
     result = ask(client, "", stdin="nosuch\nexit\n")
     assert (result.code, result.err) == (1, "invalid keyword: nosuch\n")
+
+
+def test_licences_are_shown_with_what_is_left_of_them(client: FakeClient) -> None:
+    assert ask(client, "show licenses").out == "No licenses configured in Slurm.\n"
+    client.tables["licenses"] = [record("licenses", name="matlab", total=4, used=3), record("licenses", name="ansys", total=2)]
+    matlab = "LicenseName=matlab\n    Total=4 Used=3 Free=1 Reserved=0 Remote=no\n"
+    assert ask(client, "show licenses").out == matlab + "LicenseName=ansys\n    Total=2 Used=0 Free=2 Reserved=0 Remote=no\n"
+    assert ask(client, "show licenses matlab").out == matlab

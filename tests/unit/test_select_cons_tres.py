@@ -93,6 +93,31 @@ def test_features_are_joined_by_and_and_or():
     assert chosen(tables, num_tasks=3, features="[a|b]") is None
 
 
+def test_counts_of_features_are_met_one_by_one_and_the_rest_is_found_anywhere():
+    tables = tables_of(table_of([node(0, features="a"), node(1, features="b"), node(2, features="a"), node(3, features="b"), node(4)]))
+    assert indices(chosen(tables, min_nodes=3, features="[a*1&b*2]")) == [0, 1, 3]
+    assert indices(chosen(tables, min_nodes=3, features="a*2&b*1")) == [0, 1, 2]
+    assert indices(chosen(tables, min_nodes=4, features="b*2")) == [1, 2, 3, 4]
+    assert chosen(tables, min_nodes=4, features="a*3&b*1") is None
+    assert chosen(tables, min_nodes=1, max_nodes=1, features="a*1&b*1") is None
+
+
+def test_a_required_node_counts_for_its_feature():
+    tables = tables_of(table_of([node(0, features="a"), node(1, features="b"), node(2, features="a")]))
+    assert indices(chosen(tables, min_nodes=2, features="a*1&b*1", required_nodes=0b100)) == [1, 2]
+
+
+def test_preferred_features_take_the_place_of_required_ones_while_they_are_tried():
+    tables = tables_of(table_of([node(0, features="a"), node(1, features="b")]))
+    assert indices(chosen(tables, features="a", prefer="b")) == [0]
+    assert indices(chosen(tables, features="a", prefer="b", prefers=True)) == [1]
+
+
+def test_after_required_nodes_light_ones_come_before_heavy_neighbours():
+    tables = tables_of(table_of([node(0, weight=9), node(1, weight=9), node(2, weight=1), node(3, weight=1)]))
+    assert indices(chosen(tables, min_nodes=3, required_nodes=0b1)) == [0, 2, 3]
+
+
 def test_an_exclusive_job_gets_idle_nodes_with_all_their_cpus():
     tables = tables_of(table(3, cores=4))
     hold(tables, num_tasks=1)

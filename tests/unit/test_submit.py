@@ -33,6 +33,7 @@ def h() -> Harness:
         ({"features": "nosuch"}, 2029),
         ({"features": "fast&nosuch"}, 2029),
         ({"licenses": "matlab"}, 2048),
+        ({"prefer": "nosuch"}, 2133),
         ({"gres": "gpu:1"}, 2072),
         ({"dependency": "bogus"}, 2038),
         ({"dependency": "afterok"}, 2038),
@@ -192,3 +193,28 @@ def test_an_administrator_may_raise_the_priority_of_a_job_in_somebody_elses_name
     answer = h.ask(SubmitJob(JobSpec(nice=-200), "#!/bin/sh\n", user_id=1000, group_id=1000), ROOT)
     job = h.core.tables.jobs[answer.job_id]
     assert (job.user_id, job.nice) == (1000, -200)
+
+
+def test_memory_beyond_maxmempercpu_is_paid_for_with_more_cpus_for_each_task() -> None:
+    h = Harness(settings=Settings(max_memory_per_cpu_mb=20, min_job_age_s=0))
+    job = h.submit(num_tasks=1, mem_per_cpu_mb=30)
+    assert (job.cpus_per_task, job.memory_per_cpu_mb) == (2, 15)
+    assert job.allocation is not None
+    assert (job.allocation.cpus, job.allocation.shares[0].memory_mb) == (2, 30)
+
+
+def test_memory_of_a_node_beyond_maxmempercpu_takes_cpus_of_the_node() -> None:
+    h = Harness(settings=Settings(max_memory_per_cpu_mb=20, min_job_age_s=0))
+    job = h.submit(num_tasks=1, mem_per_node_mb=50)
+    assert job.allocation is not None
+    assert (job.allocation.cpus, job.allocation.tasks) == (3, 1)
+
+
+def test_a_partitions_maxmempercpu_comes_before_the_clusters_and_too_much_memory_waits_for_ever() -> None:
+    h = Harness(settings=Settings(max_memory_per_cpu_mb=20, min_job_age_s=0))
+    partition = next(iter(h.core.tables.partitions.values()))
+    partition.max_memory_per_cpu_mb = 10
+    job = h.submit(num_tasks=1, mem_per_node_mb=50)
+    assert job.is_pending
+    partition.max_memory_per_cpu_mb = 1000
+    assert h.submit(num_tasks=1, mem_per_node_mb=50).is_running

@@ -16,6 +16,7 @@ from understudy.protocol.messages import Query
 def busy() -> Harness:
     """Jobs and nodes in all states."""
     h = Harness()
+    h.core.tables.licenses.totals = {"matlab": 2}
     done, failed = h.submit(mem_per_node_mb=100), h.submit(mem_per_cpu_mb=50)
     h.complete(done)
     h.complete(failed, code=2)

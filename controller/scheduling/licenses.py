@@ -1,0 +1,71 @@
+"""Licences: what a cluster has of them, and what the running jobs have taken.
+
+Place: scheduling, pure. Follows slurm.conf(5) Licenses and sbatch(1) --licenses: `matlab:2,ansys` takes both (`;` means the same), `matlab|ansys` the
+first that is free. A job has its licences from its start to its end; its epilog does not need them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+REASON = "Licenses"
+
+
+def read_licenses(text: str) -> tuple[list[tuple[str, int]], bool]:
+    """([(name, count)], whether one of them is enough).
+
+    Raises:
+        ValueError: it is not such a list.
+    """
+    is_any = "|" in text
+    if is_any and ("," in text or ";" in text):
+        raise ValueError(text)
+    found = []
+    for part in text.split("|") if is_any else text.replace(";", ",").split(","):
+        name, colon, count = part.strip().partition(":")
+        if not name or (colon and not count.isdecimal()) or count == "0":
+            raise ValueError(text)
+        found.append((name, int(count or 1)))
+    return found, is_any
+
+
+@dataclass(slots=True, eq=False)
+class LicensePool:
+    """`totals` are the configured licences, `used` those that jobs have now."""
+
+    totals: dict[str, int] = field(default_factory=dict)
+    used: dict[str, int] = field(default_factory=dict)
+    _held: dict[int, list[tuple[str, int]]] = field(default_factory=dict)  # by job id
+
+    def are_free(self, text: str) -> bool:
+        """Whether a job that asks for this could have it now."""
+        return not text or self._grant(text) is not None
+
+    def take(self, job_id: int, text: str) -> None:
+        """The job runs: it has its licences, also where (after a change of the configuration) there are not so many."""
+        if not text:
+            return
+        granted = self._grant(text)
+        if granted is None:
+            licenses, is_any = read_licenses(text)
+            granted = licenses[:1] if is_any else licenses
+        self._held[job_id] = granted
+        for name, count in granted:
+            self.used[name] = self.used.get(name, 0) + count
+
+    def give_back(self, job_id: int) -> None:
+        """The job has ended."""
+        for name, count in self._held.pop(job_id, ()):
+            self.used[name] -= count
+
+    def _grant(self, text: str) -> list[tuple[str, int]] | None:
+        licenses, is_any = read_licenses(text)
+        if is_any:
+            return next(([(name, count)] for name, count in licenses if count <= self._free(name)), None)
+        wanted: dict[str, int] = {}
+        for name, count in licenses:
+            wanted[name] = wanted.get(name, 0) + count
+        return list(wanted.items()) if all(count <= self._free(name) for name, count in wanted.items()) else None
+
+    def _free(self, name: str) -> int:
+        return self.totals.get(name, 0) - self.used.get(name, 0)

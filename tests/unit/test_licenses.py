@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+from scheduling_harness import World, table
+from tests.controller_harness import Harness, make_tables
+
+from understudy.controller.scheduling.backfill import Backfill
+from understudy.controller.scheduling.licenses import LicensePool, read_licenses
+from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("text", "licenses", "is_any"),
+    [
+        ("matlab", [("matlab", 1)], False),
+        ("matlab:2,ansys", [("matlab", 2), ("ansys", 1)], False),
+        ("matlab:2;ansys:3", [("matlab", 2), ("ansys", 3)], False),
+        ("matlab:2|ansys", [("matlab", 2), ("ansys", 1)], True),
+    ],
+)
+def test_a_list_of_licences_means_all_or_any(text: str, licenses: list[tuple[str, int]], is_any: bool) -> None:
+    assert read_licenses(text) == (licenses, is_any)
+
+
+@pytest.mark.parametrize("text", ["matlab:", "matlab:x", "matlab:0", "a|b,c", "a;b|c", ",", ":2"])
+def test_what_is_no_such_list_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        read_licenses(text)
+
+
+def test_of_several_any_of_which_would_do_the_first_that_is_free_is_taken_and_given_back() -> None:
+    pool = LicensePool({"matlab": 2, "ansys": 1})
+    pool.take(1, "matlab:2|ansys")
+    pool.take(2, "matlab:2|ansys")
+    assert pool.used == {"matlab": 2, "ansys": 1}
+    assert not pool.are_free("matlab:2|ansys")
+    pool.give_back(2)
+    assert pool.used == {"matlab": 2, "ansys": 0}
+    assert pool.are_free("matlab:2|ansys")
+
+
+def test_a_licence_named_twice_is_needed_twice() -> None:
+    assert not LicensePool({"matlab": 3}).are_free("matlab:2,matlab:2")
+
+
+def test_a_job_has_its_licences_from_its_start_until_its_end_whatever_its_epilog_does() -> None:
+    h = Harness(make_tables(), settings=Settings(licenses={"matlab": 2, "ansys": 1}))
+    job = h.submit(licenses="matlab:2,ansys")
+    assert job.is_running
+    assert h.query("licenses", "name", "total", "used") == [["matlab", 2, 2], ["ansys", 1, 1]]
+    other = h.submit(licenses="matlab")
+    assert other.is_pending
+    h.acknowledge()
+    h.finish(job)
+    assert job.is_completing
+    assert h.core.tables.licenses.used == {"matlab": 0, "ansys": 0}
+    h.acknowledge()
+    h.epilog(job)
+    assert other.is_running
+    assert h.core.tables.licenses.used["matlab"] == 1
+
+
+def test_a_pending_jobs_licences_can_be_changed() -> None:
+    h = Harness(make_tables(), settings=Settings(licenses={"matlab": 2}))
+    h.submit(licenses="matlab:2")
+    job = h.submit(licenses="matlab")
+    assert job.is_pending
+    assert h.update(job, licenses="matlab:3") == 2048
+    assert h.update(job, licenses="") == 0
+    assert job.is_running
+
+
+class Licensed(World):
+    """A world whose jobs take licences."""
+
+    def start(self, job, partition, allocation, now):
+        self.tables.licenses.take(job.job_id, job.spec.licenses)
+        return super().start(job, partition, allocation, now)
+
+    def _happen(self, kind, what):
+        if kind == 0:
+            self.tables.licenses.give_back(what.job_id)
+        super()._happen(kind, what)
+
+
+def test_a_job_that_waits_for_licences_blocks_nobody_and_starts_when_they_are_free() -> None:
+    world = Licensed(table(4), Backfill, SelectConsTres(frozenset({"CR_CPU"})), {"bf_interval": "10"}, check=True)
+    world.tables.licenses.totals = {"matlab": 2}
+    world.policy.note("start", 0.0)
+    world.submit(at=1, cpus=1, run_s=100, limit_s=600, licenses="matlab:2")
+    waiting = world.submit(at=2, cpus=1, run_s=10, limit_s=60, licenses="matlab")
+    world.submit(at=3, cpus=1, run_s=200, limit_s=600)
+    world.run(until=60)
+    assert set(world.starts) == {1, 3}
+    assert waiting.reason == "Licenses"
+    assert waiting.expected_start is None
+    world.run()
+    assert 101 <= world.starts[2] <= 106
