@@ -324,13 +324,12 @@ def _enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:
 def _is_feasible(core: Core, job: Job) -> bool:
     """Whether one of the job's partitions could hold it; those whose limits it breaks are not asked: there it waits for a change.
 
-    Nor is it noticed here that a node's CPUs are too few for the job's memory (MaxMemPerCPU); the scheduler does.
+    Nor is it noticed in a closed partition that a node's CPUs are too few for the job's memory (MaxMemPerCPU); the scheduler will.
     """
-    if job.memory_cap_mb is not None and job.memory_per_node_mb is not None and job.memory_per_node_mb > job.memory_cap_mb:
-        return True
+    needs_cpus = job.memory_cap_mb is not None and job.memory_per_node_mb is not None and job.memory_per_node_mb > job.memory_cap_mb
     for name in job.partitions:
         partition = core.tables.partitions[name]
-        if limit_broken(job, partition) or could_ever_run(core, job, partition):
+        if limit_broken(job, partition) or (needs_cpus and not partition.can_schedule) or could_ever_run(core, job, partition):
             return True
     return False
 

@@ -210,11 +210,13 @@ def test_memory_of_a_node_beyond_maxmempercpu_takes_cpus_of_the_node() -> None:
     assert (job.allocation.cpus, job.allocation.tasks) == (3, 1)
 
 
-def test_a_partitions_maxmempercpu_comes_before_the_clusters_and_too_much_memory_waits_for_ever() -> None:
+def test_a_partitions_maxmempercpu_comes_before_the_clusters_and_too_much_memory_waits_only_where_closed() -> None:
     h = Harness(settings=Settings(max_memory_per_cpu_mb=20, min_job_age_s=0))
     partition = next(iter(h.core.tables.partitions.values()))
     partition.max_memory_per_cpu_mb = 10
-    job = h.submit(num_tasks=1, mem_per_node_mb=50)
-    assert job.is_pending
+    assert h.refused(num_tasks=1, mem_per_node_mb=50) == 2014
+    partition.state = "DOWN"
+    assert h.submit(num_tasks=1, mem_per_node_mb=50).is_pending
+    partition.state = "UP"
     partition.max_memory_per_cpu_mb = 1000
     assert h.submit(num_tasks=1, mem_per_node_mb=50).is_running
