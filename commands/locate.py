@@ -188,7 +188,7 @@ _KEYS = frozenset(
 
 
 def _settings(conf: str, depth: int) -> "Iterator[tuple[str, str]]":
-    """The few keys of the file that say where the controller is; the full reader is `understudy.model.slurm_conf`."""
+    """The few keys of the file that say where the controller is; the full reader is `understudy.model.conf`."""
     with open(conf, encoding="utf-8", errors="replace") as file:
         text = file.read()
     for line in text.replace("\\\n", "").split("\n"):
