@@ -109,7 +109,7 @@ def read_scenario(folder: Path) -> Scenario:
     return Scenario(
         name=about.get("name", folder.resolve().name),
         folder=folder,
-        conf=complete_conf(conf),
+        conf=complete_conf(conf, accounting=bool(accounting)),
         submissions=_lines(folder / "workload.jsonl", _submission, needed=True),
         events=_lines(folder / "events.jsonl", _event),
         accounting=[line for line in accounting if line.strip() and not line.startswith("#")],
@@ -118,10 +118,11 @@ def read_scenario(folder: Path) -> Scenario:
     )
 
 
-def complete_conf(conf: str) -> str:
-    """The configuration with what it need not say."""
+def complete_conf(conf: str, *, accounting: bool = False) -> str:
+    """The configuration with what it need not say. `accounting`: there is something for the accounting daemon to keep."""
     said = {match[1].lower() for match in re.finditer(r"^\s*(\w+)\s*=", conf, re.MULTILINE)}
-    base = [f"{key}={value}" for key, value in BASE_CONF.items() if key.lower() not in said]
+    wanted = BASE_CONF | ({"AccountingStorageType": "accounting_storage/slurmdbd"} if accounting else {})
+    base = [f"{key}={value}" for key, value in wanted.items() if key.lower() not in said]
     return "\n".join([*base, conf])
 
 
