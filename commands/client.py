@@ -286,6 +286,9 @@ def run(program: str, command: "Callable[[list[str], Context], int]", usage_exit
     gc.disable()
     _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    if sys.stdout is None or sys.stderr is None:  # started with the stream closed
+        nowhere = open(os.devnull, "w")  # noqa: SIM115  for as long as the process lives
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="surrogateescape")

@@ -455,7 +455,7 @@ class Messenger:
         connection.peer = f"{name} (user {user_id}, {connection.peer})"
         challenge = server_challenge(self.name)
         connection.send(challenge)
-        connection.secure(SealedChannel(session_secret(self._key, body, challenge), is_client=False), MAX_FRAME if is_daemon else _COMMAND_MAX_FRAME)
+        connection.secure(SealedChannel(session_secret(self._key, body, challenge), is_client=False), _COMMAND_MAX_FRAME)
         connection.on_body = self._take_as_server
         if is_daemon and self._virtual is not None and self._virtual.authority is not None:
             accepted.is_participant = True
@@ -477,7 +477,10 @@ class Messenger:
     def _take_as_server(self, connection: Connection, body: bytes) -> None:
         accepted = connection.tag
         assert isinstance(accepted, _Accepted)
-        accepted.proven = True
+        if not accepted.proven:
+            accepted.proven = True
+            if accepted.peer is not None and accepted.peer.is_daemon:
+                connection.max_frame = MAX_FRAME
         envelope = self._read(connection, body)
         if envelope.kind not in (ASK, TELL):
             raise ProtocolError(f"a frame of kind {envelope.kind} where a request was expected")
