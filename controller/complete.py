@@ -67,6 +67,10 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
     tables.nodes.completing_nodes |= allocation.nodes
     core.last_job_update = core.last_node_update = now
     core.journal.job(job.job_id)
+    if core.limit_heap:
+        from understudy.controller.limits import unwatch  # noqa: PLC0415 - limits ends jobs through this module
+
+        unwatch(core, job)
     terminate(core, job, allocation.nodes & ~lost_nodes)
 
 

@@ -62,6 +62,25 @@ def _watch(core: Core, when: float, job: Job, what: str) -> None:
         _arm(core)
 
 
+def unwatch(core: Core, job: Job) -> None:
+    """The job has ended. If the next look was for it, there is no need to look then: under virtual time that would drive time on for nothing."""
+    heap = core.limit_heap
+    if not heap or heap[0][1] != job.job_id or core.limit_timer is None:
+        return
+    while heap and not _matters(core, heap[0]):
+        heapq.heappop(heap)
+    if not heap or next_look(core, heap[0][0]) > core.limit_timer[0]:
+        core.limit_timer[1].cancel()
+        core.limit_timer = None
+        _arm(core)
+
+
+def _matters(core: Core, watched: tuple[float, int, int, str]) -> bool:
+    _, job_id, run, _ = watched
+    job = core.tables.jobs.get(job_id)
+    return job is not None and job.restarts == run and not job.is_finished
+
+
 def next_look(core: Core, when: float) -> float:
     """The first time at or after `when` at which limits are looked at."""
     first = core.start_time + PHASE_S

@@ -278,6 +278,23 @@ def test_a_time_limit_is_noticed_on_the_thirty_second_grid(h: Harness) -> None:
     assert h.sent(TerminateJob, job)
 
 
+def test_nobody_looks_at_the_limit_of_a_job_that_has_ended(h: Harness) -> None:
+    timers = h.time.waiting
+    soon, late = h.submit(time_limit_s=600), h.submit(time_limit_s=6000)
+    h.acknowledge()
+    armed = h.time.waiting
+    assert armed > timers
+    h.complete(soon)
+    assert h.core.limit_timer is not None
+    assert h.core.limit_timer[0] >= START + 6000
+    h.complete(late)
+    assert h.core.limit_timer is None
+    assert h.core.limit_heap == []
+    again = h.submit(time_limit_s=60)
+    h.run(100)
+    assert again.state is JobState.TIMEOUT
+
+
 def test_a_script_that_ends_by_itself_after_its_limit_has_timed_out(h: Harness) -> None:
     job = h.submit(time_limit_s=65)
     h.run(75)
