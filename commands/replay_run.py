@@ -60,6 +60,7 @@ class ReplayRequest:
     parameters: str = ""
     state: str = "memory"
     latency_s: float = 0.001
+    limit_s: float = 60.0  # of real time
 
 
 def replay(request: ReplayRequest) -> int:
@@ -102,6 +103,7 @@ def replay(request: ReplayRequest) -> int:
             state=request.state,
             participants=["replay"],
             latency_s=request.latency_s,
+            limit_s=request.limit_s,
         )
 
         async def work(participant: Participant) -> tuple[ReplayOutcome, float]:

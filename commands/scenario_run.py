@@ -92,6 +92,7 @@ def replay_scenario(request: ReplayRequest) -> int:
         state=request.state,
         participants=["replay"],
         latency_s=request.latency_s,
+        limit_s=request.limit_s,
         users=scenario.users,
         groups={"users": GROUP_ID},
         job_overhead_s=OVERHEAD_S,

@@ -23,6 +23,9 @@ def replay(
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many jobs.")] = None,
     break_at: Annotated[str, typer.Option("--break", help="Stop the clock there (30d, or an instant); `understudy clock resume` goes on.")] = "",
     latency: Annotated[float, typer.Option(min=1e-6, help="Seconds that each message takes.")] = 0.001,
+    patience: Annotated[
+        float, typer.Option(min=0.1, help="Seconds of real time after which a daemon that does not react is named, and the run ends.")
+    ] = 60.0,
     one_process: Annotated[bool, typer.Option("--one-process", help="All daemons in this process; the same schedule, faster.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with bad lines.")] = False,
     keep_state: Annotated[bool, typer.Option("--state-on-disk", help="Have the controller save its state as a real one does.")] = False,
@@ -51,6 +54,7 @@ def replay(
         parameters=parameters,
         state="disk" if keep_state else "memory",
         latency_s=latency,
+        limit_s=patience,
     )
     heed_termination()
     try:
