@@ -276,6 +276,8 @@ class ClockService:
                 windows.break_at(value_us)
             case "break-every":
                 windows.break_every(round(value * 1e6), self._zero_us)
+            case "rate" if value < 0:
+                raise SlurmError(-1, "time does not run backwards: a rate is above 0, or 0 for as fast as possible")
             case "rate":
                 self._set_virtual_rate(value)
             case _:
