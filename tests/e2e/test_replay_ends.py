@@ -25,7 +25,7 @@ class Replay:
         (folder / "tmp").mkdir()
         self.environment = {**os.environ, "UNDERSTUDY_REGISTRY": str(folder / "registry"), "TMPDIR": str(folder / "tmp")}
         self.environment.pop("SLURM_CONF", None)
-        arguments = ["replay", str(trace), "--nodes", "4", "--scheduler", "easy", "--break", "1h", "--out", str(folder / "out")]
+        arguments = ["replay", str(trace), "--nodes", "4", "--scheduler", "easy", "--break", "1h", "--out", str(folder / "out"), "--patience", "1"]
         self.process = subprocess.Popen([UNDERSTUDY, *arguments], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         deadline = time.monotonic() + 30
         while "paused (breakpoint)" not in self.run(UNDERSTUDY, "clock", "status"):
@@ -62,6 +62,24 @@ def test_a_daemon_that_dies_ends_it_and_is_named(replay, name):
     assert f"the run ended early: {name} died\nThe daemons' logs are in {replay.run_dir}/logs" in said
 
 
+def test_a_clock_that_dies_ends_it(replay):
+    (clock,) = (each for each in replay.daemons if each.name == "clock")
+    clock.signal(signal.SIGKILL)
+    code, said = replay.end()
+    assert code == 1
+    assert "the clock service is gone" in said
+
+
+def test_a_daemon_that_hangs_ends_it_and_is_named(replay):
+    (noded,) = (each for each in replay.daemons if each.name == "noded0")
+    noded.signal(signal.SIGSTOP)
+    replay.run(UNDERSTUDY, "clock", "resume")
+    code, said = replay.end()  # among the rest that the hanging daemon is gone, too
+    assert code == 1
+    assert "noded0" in said
+    assert "has not reported for" in said
+
+
 def test_jobs_that_can_never_start_end_it_and_are_named(replay):
     replay.run(SCONTROL, "update", "nodename=n[1-4]", "state=drain", "reason=test")
     replay.run(UNDERSTUDY, "clock", "resume")
@@ -71,8 +89,9 @@ def test_jobs_that_can_never_start_end_it_and_are_named(replay):
     assert "unfinished: job 2 (2)" in said
 
 
-def test_sigterm_ends_it(replay):
-    replay.process.terminate()
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_whoever_interrupts_it_gets_it_ended(replay, number):
+    replay.process.send_signal(number)
     code, said = replay.end()
     assert code == 1
     assert "interrupted" in said
