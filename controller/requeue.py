@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.complete import end_job, give_back
-from understudy.controller.eligibility import review
+from understudy.controller.eligibility import review, watch_dependency
 from understudy.controller.job import HELD_BY_USER, JobEvent, advance
 from understudy.model.errors import SlurmError
 
@@ -48,6 +48,8 @@ def requeue_job(
     if was_running:
         end_job(core, job, event, now, reason="None", lost_nodes=lost_nodes)
     advance(job, JobEvent.REQUEUED, now)
+    if job.dependency is not None:  # cancelled while it waited for others: it waits for them again
+        watch_dependency(core, job)
     job.submit_time = int(now)
     job.begin_time = int(now) + core.settings.credential_lifetime_s + 1
     job.start_time = job.end_time = job.eligible_time = job.accrue_time = None

@@ -122,3 +122,16 @@ def test_a_held_job_is_released_into_its_dependency() -> None:
     assert (job.reason, shown(h, job.job_id)) == ("JobHeldUser", "")
     h.control("release", job)
     assert job.is_running
+
+
+def test_a_job_that_was_cancelled_and_requeued_waits_for_its_dependency_again() -> None:
+    h = Harness(settings=Settings(credential_lifetime_s=0, min_job_age_s=0))
+    first = h.submit(exclusive=True, min_nodes=4)
+    second = h.submit(dependency=f"afterany:{first.job_id}")
+    h.cancel(second)
+    assert h.control("requeue", second) == 0
+    h.run(10)
+    assert (second.is_pending, second.reason) == (True, "Dependency")
+    h.acknowledge()
+    h.complete(first)
+    assert second.is_running
