@@ -34,7 +34,14 @@ class Sender(Protocol):
     """The part of understudy.protocol.messenger.Messenger that is used here."""
 
     def send(
-        self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0, *, only_failures: bool = False
+        self,
+        peer: str,
+        message: Message,
+        on_reply: Callable[[Message], None] | None = None,
+        timeout_s: float = 10.0,
+        *,
+        only_failures: bool = False,
+        ahead_s: float = 0.0,
     ) -> None: ...
 
 
@@ -57,6 +64,7 @@ class ReplayOptions:
     submit_timeout_s: float = 60.0
     drain_timeout_s: float = math.inf  # without end, so that under virtual time the clock sees a cluster that has nothing left to do
     query_timeout_s: float = 600.0
+    jobs_ahead: int = 64  # submissions that are sent together, each to be delivered at its time: one window of virtual time instead of one for each
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,25 +121,29 @@ class Replayer:
         self._time.call_at(self._zero + first, self._submit_due, first)
 
     def _submit_due(self, instant: int) -> None:
-        """Send the jobs of this instant, and those that are late, in their order; set the timer for the next."""
+        """Send the jobs of this instant, those that are late, and some that come later, to be delivered at their time; set the timer for the next."""
         if self._on_done is None:
             return
         now = self._time.now()
         due = max(float(instant), now - self._zero)  # a timer may come a clock tick early
         jobs, options, step = self._jobs, self._options, self._options.limit_step_s
         position, total = self._next, len(self._jobs)
-        while position < total and jobs[position].submit <= due:
+        zero, last = self._zero, position + options.jobs_ahead
+        while position < total and (jobs[position].submit <= due or position < last):
             job = jobs[position]
             spec = JobSpec(name=str(job.id), partition=options.partition, num_tasks=job.procs, time_limit_s=-(-job.req // step) * step)
+            ahead_s = max(0.0, zero + job.submit - now)
             message = SubmitJob(spec=spec, script=SCRIPT, emulation=Emulation(run_s=max(1, job.raw_run)))
-            self._messenger.send(options.controller, message, partial(self._refused, job), options.submit_timeout_s, only_failures=True)
+            self._messenger.send(
+                options.controller, message, partial(self._refused, job), options.submit_timeout_s, only_failures=True, ahead_s=ahead_s
+            )
             position += 1
         self._next = position
         self._on_progress(position, total, now)
         if position < total:
             self._time.call_at(self._zero + jobs[position].submit, self._submit_due, jobs[position].submit)
         else:
-            self._await_empty()
+            self._await_empty(max(0.0, zero + jobs[-1].submit - now) if jobs else 0.0)
 
     def _refused(self, job: TraceJob, answer: Message) -> None:
         if isinstance(answer, Failure) and answer.code not in UNREACHABLE:
@@ -139,9 +151,10 @@ class Replayer:
         else:
             self._finish(f"submission of job {job.id} was not answered: {_text(answer)}")
 
-    def _await_empty(self) -> None:
+    def _await_empty(self, ahead_s: float) -> None:
+        """Ask to be told of the end, right behind the last submission."""
         if self._on_done is not None:
-            self._messenger.send(self._options.controller, AwaitEmpty(), self._emptied, self._options.drain_timeout_s)
+            self._messenger.send(self._options.controller, AwaitEmpty(), self._emptied, self._options.drain_timeout_s, ahead_s=ahead_s)
 
     def _emptied(self, answer: Message) -> None:
         if isinstance(answer, Failure):

@@ -210,10 +210,19 @@ class Messenger:
     # --- asking --------------------------------------------------------------------------------------------------------------
 
     def send(
-        self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0, *, only_failures: bool = False
+        self,
+        peer: str,
+        message: Message,
+        on_reply: Callable[[Message], None] | None = None,
+        timeout_s: float = 10.0,
+        *,
+        only_failures: bool = False,
+        ahead_s: float = 0.0,
     ) -> None:
         """Ask a peer. `on_reply` gets the answer, or a Failure with code 1005 (no connection), 1006 (lost) or 5004 (timed out).
 
+        `ahead_s`: under virtual time, how much later it is to be delivered, as if it were sent then: who knows what it will send needs no window for
+        each message.
         `only_failures`: `on_reply` hears of nothing else. Under virtual time there is no deadline then, because the clock knows who is silent.
         """
         self._numbers = number = self._numbers + 1
@@ -222,13 +231,13 @@ class Messenger:
         if only_failures and virtual is not None:
             kind = TELL
             if on_reply is not None:
-                self._remember(number, on_reply, peer, virtual.now_us)
+                self._remember(number, on_reply, peer, virtual.now_us, round(ahead_s * 1e6))
         else:
             self._await(number, peer, _failures_to(on_reply) if only_failures else on_reply, timeout_s)
         self._sequence = sequence = self._sequence + 1
         deliver_us = 0
         if virtual is not None:
-            deliver_us = virtual.now_us + self._latency_us
+            deliver_us = virtual.now_us + round(ahead_s * 1e6) + self._latency_us
             if self._link_latency_us:
                 deliver_us += self._link_latency_us.get((self.name, peer), 0)
             if self._network is not None:
@@ -269,12 +278,12 @@ class Messenger:
         if timeout_s != float("inf") and (self._deadline is None or deadline < self._deadline_at):
             self._arm(deadline)
 
-    def _remember(self, number: int, on_reply: Callable[[Message], None], peer: str, now_us: int) -> None:
+    def _remember(self, number: int, on_reply: Callable[[Message], None], peer: str, now_us: int, ahead_us: int) -> None:
         """Keep who wants to hear of a failure. Time does not go further than a latency beyond anybody's next event, so what was due longer ago has
         been worked on.
         """
         told = self._told
-        told[number] = (on_reply, peer, now_us)
+        told[number] = (on_reply, peer, now_us + ahead_us)
         while len(told) > _TOLD_LOOKED_AT:
             oldest = next(iter(told))
             if told[oldest][2] + self._told_for_us >= now_us:

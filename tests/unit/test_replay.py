@@ -45,10 +45,10 @@ class Controller:
         self.rows, self.received = {}, []
         self.empty_at = clock.now()
 
-    def send(self, peer, message, on_reply=None, timeout_s=10.0, *, only_failures=False):
+    def send(self, peer, message, on_reply=None, timeout_s=10.0, *, only_failures=False, ahead_s=0.0):
         assert peer == "controller"
-        self.received.append((self.clock.now(), message, timeout_s))
-        self.clock.call_at(self.clock.now() + LATENCY, self._answer, message, on_reply, only_failures)
+        self.received.append((self.clock.now() + ahead_s, message, timeout_s))
+        self.clock.call_at(self.clock.now() + ahead_s + LATENCY, self._answer, message, on_reply, only_failures)
 
     def _answer(self, message, on_reply, only_failures):
         when, answer = self._handle(message)
@@ -100,6 +100,22 @@ def test_each_job_is_submitted_at_its_time_and_jobs_of_one_instant_in_their_orde
     zero = EPOCH + 1
     assert submissions == [(zero, "1"), (zero, "2"), (zero + 500, "3"), (zero + 500, "4"), (zero + 501, "5")]
     assert outcome.error == ""
+
+
+def test_submissions_that_are_sent_together_are_each_delivered_at_their_time():
+    sent = []
+
+    class Watching(Controller):
+        def send(self, peer, message, *rest, **more):
+            sent.append(self.clock.now())
+            super().send(peer, message, *rest, **more)
+
+    clock = Clock()
+    _, controller = replay([job(n, 100 * n) for n in range(6)], Watching(clock), clock, ReplayOptions(jobs_ahead=4))
+    zero = EPOCH + 1
+    assert [when for when, message, _ in controller.received if isinstance(message, SubmitJob)] == [zero + 100 * n for n in range(6)]
+    assert sent[:6] == [zero] * 4 + [zero + 400] * 2
+    assert [when for when, message, _ in controller.received if isinstance(message, AwaitEmpty)] == [zero + 500]
 
 
 def test_a_job_asks_for_what_the_trace_says():
@@ -154,7 +170,7 @@ def test_an_empty_trace_ends_at_once():
 
 def test_progress_is_told_after_each_instant():
     told = []
-    replay([job(1, 0), job(2, 0), job(3, 9)], on_progress=lambda *what: told.append(what))
+    replay([job(1, 0), job(2, 0), job(3, 9)], options=ReplayOptions(jobs_ahead=1), on_progress=lambda *what: told.append(what))
     assert told == [(2, 3, EPOCH + 1), (3, 3, EPOCH + 10)]
 
 
@@ -170,7 +186,7 @@ def test_progress_is_told_after_each_instant():
 )
 def test_a_replay_that_cannot_go_on_says_why_and_submits_no_more(kind, failure, error):
     clock = Clock()
-    outcome, controller = replay([job(1, 0), job(2, 1000)], Controller(clock, refuse={kind: failure}), clock)
+    outcome, controller = replay([job(1, 0), job(2, 1000)], Controller(clock, refuse={kind: failure}), clock, ReplayOptions(jobs_ahead=1))
     assert outcome.error == error
     if kind is SubmitJob:
         assert len(controller.received) == 1
