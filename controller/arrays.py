@@ -19,6 +19,7 @@ from understudy.controller.dependency import CORRESPONDING
 from understudy.controller.eligibility import review, wait_until, watch_dependency
 from understudy.controller.job import JobArray
 from understudy.controller.limits import watch_deadline
+from understudy.controller.purge import schedule_purge
 from understudy.controller.views import select_jobs
 from understudy.model import nodeset
 from understudy.model.errors import SlurmError
@@ -82,7 +83,7 @@ def split_all(core: Core, job: Job) -> None:
 
 
 def split(core: Core, job: Job, task: int) -> Job:
-    """The task gets a record of its own, pending; the array's becomes that of the last task if but one is left there."""
+    """The task gets a record of its own, in the array's state; the array's becomes that of the last task if but one is left there."""
     assert job.array_tasks >> task & 1, job.story
     assert job.array is not None
     assert job.array_tasks != 1 << task, job.story
@@ -96,13 +97,17 @@ def split(core: Core, job: Job, task: int) -> Job:
         _become(job, job.array_tasks.bit_length() - 1)
     job.array.records[own.job_id] = own
     tables = core.tables
-    tables.jobs[own.job_id] = tables.pending[own.job_id] = own
+    tables.jobs[own.job_id] = own
     core.scripts[own.job_id] = core.scripts.get(job.job_id, "")
-    if own.dependency is not None:
-        watch_dependency(core, own)
-    if own.begin_time is not None and own.begin_time > core.time.now():
-        wait_until(core, own.begin_time, own.job_id)
-    watch_deadline(core, own)
+    if own.is_pending:
+        tables.pending[own.job_id] = own
+        if own.dependency is not None:
+            watch_dependency(core, own)
+        if own.begin_time is not None and own.begin_time > core.time.now():
+            wait_until(core, own.begin_time, own.job_id)
+        watch_deadline(core, own)
+    else:  # cancelled before it ran, and now somebody asks for one of its tasks
+        schedule_purge(core, own, core.time.now())
     core.journal.job(job.job_id)
     core.journal.job(own.job_id)
     return own

@@ -113,6 +113,21 @@ def test_an_array_is_cancelled_as_a_whole() -> None:
     assert act(h, CancelJobs([str(array)]))[0][1] == 2021
 
 
+def test_one_task_of_an_array_that_was_cancelled_is_requeued_alone() -> None:
+    h = Harness()
+    blocker = h.submit(exclusive=True, min_nodes=4)
+    array = h.submit(array="1-4").job_id
+    act(h, CancelJobs([str(array)]))
+    assert states(h, array) == {"[1-4]": "CANCELLED"}
+    assert act(h, CancelJobs([f"{array}_2"]))[0][1] == 2021
+    assert act(h, ControlJobs("requeue", [f"{array}_3"]))[0][1] == 0
+    assert {job.array_task_id: job.is_pending for job in h.core.arrays[array].records.values() if job.array_task_id is not None} == {
+        2: False,
+        3: True,
+    }
+    h.cancel(blocker)
+
+
 def test_one_task_is_held_and_released() -> None:
     h = Harness(make_tables(1, cpus=1))
     h.submit()
