@@ -33,10 +33,12 @@ from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.controller.feasibility import could_ever_run
 from understudy.controller.main import start as start_controller
 from understudy.controller.validate import validate
+from understudy.model import nodeset
 from understudy.model.cluster import Cluster, NodeDaemon
 from understudy.model.hostlist import compress
 from understudy.model.records import JOBS, NODES, PARTITIONS
 from understudy.model.states import JobState, NodeFlag, NodeState
+from understudy.model.task_numbers import parse_tasks
 from understudy.noded.faults import Fault, FaultTable
 from understudy.noded.main import start as start_noded
 from understudy.protocol.messages import (
@@ -113,6 +115,7 @@ class Simulation:
         self.users = {user: self._messenger(f"user{user}", self.life_of["clients"], user_id=user) for user in (ROOT, ANN, BOB)}
         self.told: dict[int, str] = {}  # job id -> name, as acknowledged
         self.owner: dict[int, int] = {}
+        self.arrays: dict[int, int] = {}  # job id -> tasks
         self.answered: set[str] = set()
         self.refused: Counter[str] = Counter()
         self.seen: dict[int, tuple[JobState, int]] = {}  # job id -> (state, restarts) when last looked at
@@ -289,6 +292,12 @@ class Simulation:
                 fields["num_tasks"], fields["cpus_per_task"] = rng.randint(1, draw.nodes), rng.randint(1, draw.cpus)
         if draw.scheduler not in ("fcfs", "easy"):
             fields |= self._special_wishes(number)
+        tasks = 1
+        if draw.arrays and rng.random() < draw.arrays:
+            tasks = rng.randint(1, 6)
+            fields["array"] = rng.choice((f"1-{tasks}", f"0-{tasks - 1}", f"10-{9 + tasks}")) + rng.choice(("", "%1", "%2"))
+        if draw.licenses and rng.random() < 0.3:
+            fields["licenses"] = f"matlab:{rng.randint(1, draw.licenses)}"
         exit_code = rng.choice((1, 127)) if rng.random() < 0.1 else 0
         self.runs[name] = run_s
         message = SubmitJob(JobSpec(**fields), "#!/bin/sh\n", Emulation(run_s, exit_code))
@@ -299,6 +308,8 @@ class Simulation:
                 if answer.job_id in self.told:
                     self.violation(f"id {answer.job_id} was given to {self.told[answer.job_id]} and to {name}")
                 self.told[answer.job_id], self.owner[answer.job_id] = name, user
+                if "array" in fields:
+                    self.arrays[answer.job_id] = tasks
             elif isinstance(answer, Failure):
                 self.refused[f"{answer.code} {answer.text}"] += 1
 
@@ -348,6 +359,8 @@ class Simulation:
         job = rng.choice(sorted(self.told))
         user = rng.choice((ROOT, self.owner[job]))
         ids = [str(job)]
+        if job in self.arrays and rng.random() < 0.5:
+            ids = [f"{job}_{rng.choice(('0', '1', '3', '10', '[1-2]', '[0-11]'))}"]
         message: Message
         match rng.randrange(12):
             case 0 | 1 | 2:
@@ -565,6 +578,7 @@ class Simulation:
             self.violation(f"AwaitEmpty was answered by {answer}")
             return
         columns = ["job_id", "name", "state", "flags", "submit_time", "start_time", "end_time", "nodes", "restarts", "exit_code", "time_limit_s"]
+        columns += ["array_job_id", "array_task_id", "array_task_expression"]
         self.ask(ROOT, Query("jobs", columns), lambda answer: self._judge(answer, columns))
 
     # --- the verdict ---------------------------------------------------------------------------------------------------------
@@ -590,6 +604,11 @@ class Simulation:
                 self.violation(f"ends before it starts: {job}")
             if draw.is_peaceful and job["state"] == JobState.COMPLETED:
                 self._check_duration(job)
+        if not draw.min_job_age_s:
+            for job_id, tasks in self.arrays.items():
+                numbers = sorted(number for job in jobs if job["array_job_id"] == job_id for number in _tasks(job))
+                if len(numbers) != tasks or len(set(numbers)) != tasks:
+                    self.violation(f"array {job_id} was of {tasks} tasks and has {numbers}")
         if len(self.answered) < draw.jobs and not (draw.cuts or draw.controller_deaths):
             self.violation(f"{draw.jobs - len(self.answered)} submissions were not answered")
         assert self.controller is not None
@@ -640,6 +659,13 @@ class Simulation:
                 f"to see it again: {_COMMAND.format(self.draw.seed)}",
             ]
         )
+
+
+def _tasks(job: dict[str, Any]) -> list[int]:
+    """The numbers of the tasks for which a record stands."""
+    if job["array_task_id"] is not None:
+        return [job["array_task_id"]]
+    return nodeset.indices(parse_tasks(job["array_task_expression"].partition("%")[0], 1000))
 
 
 def brief(message: object) -> str:

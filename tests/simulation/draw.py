@@ -42,6 +42,9 @@ class Draw:
     cuts: int = 0  # links that fail for a while
     node_daemon_deaths: int = 0
     controller_deaths: int = 0
+    arrays: float = 0.0  # share of submissions
+    licenses: int = 0
+    priority: str = "basic"
 
     @classmethod
     def of(cls, seed: int) -> Draw:
@@ -90,6 +93,12 @@ class Draw:
                 self.controller_deaths = rng.choice((0, 1, 3, 8))
         elif rng.random() < 0.2:
             self.state = "disk"
+        if rng.random() < 0.4:
+            self.arrays = rng.choice((0.1, 0.5))
+        if rng.random() < 0.3:
+            self.licenses = rng.randint(1, 5)
+        if rng.random() < 0.3 and self.scheduler in ("builtin", "backfill"):
+            self.priority = "multifactor"
         return self
 
     @property
@@ -113,6 +122,9 @@ class Draw:
             f"MinJobAge={self.min_job_age_s}",
             f"JobRequeue={int(self.requeue)}",
             f"AuthInfo=cred_expire={self.credential_lifetime_s}",
+            f"PriorityType=priority/{self.priority}",
+            "PriorityWeightAge=1000\nPriorityWeightJobSize=500\nPriorityWeightPartition=100\nPriorityMaxAge=1-0" if self.priority != "basic" else "",
+            f"Licenses=matlab:{self.licenses}" if self.licenses else "",
             "DefMemPerCPU=100" if self.memory_mb else "",
             f"NodeName={names} CPUs={self.cpus} ThreadsPerCore={self.threads} CoresPerSocket={self.cpus // self.threads} Sockets=1"
             + (f" RealMemory={self.memory_mb}" if self.memory_mb else ""),

@@ -6,7 +6,7 @@ import pytest
 from simulation.clusters import Simulation, SimulationFailed, simulate
 from simulation.draw import Draw
 
-SEEDS = [seed for seed in range(1, 27) if seed not in {2, 18}]  # those two take seconds
+SEEDS = [seed for seed in range(1, 27) if seed != 18]  # which takes seconds
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -27,7 +27,7 @@ def test_the_seeds_here_draw_every_scheduler_and_every_trouble():
     assert {draw.scheduler for draw in draws} == {"builtin", "backfill", "fcfs", "easy"}
     assert {draw.selector for draw in draws} == {"linear", "cons_tres"}
     assert {draw.node_daemons for draw in draws} == {1, 2, 3, 4}
-    for trouble in ("meddling", "node_trouble", "faults", "cuts", "node_daemon_deaths", "controller_deaths", "link_latency"):
+    for trouble in ("meddling", "node_trouble", "faults", "cuts", "node_daemon_deaths", "controller_deaths", "link_latency", "arrays", "licenses"):
         assert any(getattr(draw, trouble) for draw in draws), trouble
     assert {draw.seems_real for draw in draws} == {True, False}
 
