@@ -105,6 +105,7 @@ def test_the_agent_vouches_for_the_user_that_the_kernel_reports():
         (client_hello("controller", 1000, 100, is_daemon=True), "claims to be daemon"),
         (b"nonsense", "not a hello"),
     ],
+    ids=["user", "group", "daemon", "nonsense"],  # hellos hold a nonce, which is no name for a test
 )
 def test_the_agent_vouches_for_nobody_else(hello, complaint):
     with pytest.raises(AuthError, match=complaint):
