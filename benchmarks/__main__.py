@@ -61,6 +61,78 @@ def bench_replays() -> None:
     say("3,000 jobs on 1,000 nodes x 4 CPUs over 48 h, sched/backfill", f"{backfill['speedup']:,.0f} x real time", "5,000 x")
 
 
+def bench_two_months(jobs: int = 50_000) -> None:
+    """50,000 jobs of 500 users in 15 accounts with 19 QOS on 2,500 nodes over 60 days, load 0.9, with backfill and fair share."""
+    from understudy.experiments.replay_conf import replay_conf
+    from understudy.experiments.swf import write_swf
+    from understudy.experiments.synthetic import synthetic
+
+    users, accounts, qualities = 500, 15, 19
+    priority = (
+        "PriorityType=priority/multifactor\nPriorityWeightAge=1000\nPriorityWeightFairshare=10000\nPriorityWeightJobSize=1000\nPriorityWeightQOS=2000"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        trace, conf, accounting = Path(folder) / "two-months.swf", Path(folder) / "slurm.conf", Path(folder) / "sacctmgr.txt"
+        write_swf(trace, synthetic(jobs, 2_500, 4, hours=1440 * jobs / 50_000, load=0.9, users=users, groups=accounts, queues=qualities))
+        conf.write_text(replay_conf(2_500, 4, "backfill", jobs=jobs).replace("PriorityType=priority/basic", priority))
+        lines = [f"add qos q{number} Priority={10 * number}" for number in range(1, qualities + 1)]
+        lines += [f"add account a{number} Fairshare={number}" for number in range(1, accounts + 1)]
+        for account in range(1, accounts + 1):
+            members = ",".join(f"u{user}" for user in range(account, users + 1, accounts))
+            lines.append(f"add user {members} Account=a{account} Fairshare=1")
+        lines.append("modify account set qos+=" + ",".join(f"q{number}" for number in range(1, qualities + 1)))
+        accounting.write_text("\n".join(lines) + "\n")
+        done = replay(trace, "--conf", str(conf), "--accounting", str(accounting))
+    what = f"{jobs:,} jobs over {jobs * 60 / 50_000:.0f} days, 2,500 nodes, 500 users, backfill, fair share, processes"
+    say(what, f"{done['wall_seconds']:,.0f} s", "300 s")
+
+
+def bench_backfill_pass() -> None:
+    """What a pass over a long queue takes, and how long others wait for their answers while passes run, on a cluster in real time."""
+    from benchmarks.scheduling import backfill_pass
+
+    seconds, running, started, promised = backfill_pass(16_384, 500)
+    what = f"backfill pass, 16,384 nodes, 500 pending, {running:,} running"
+    say(what, f"{seconds:.2f} s ({started} started, {promised} promised)", "1 s")
+    environment = dict(os.environ)
+    environment.pop("SLURM_CONF", None)
+    with tempfile.TemporaryDirectory() as folder:
+        environment["UNDERSTUDY_REGISTRY"] = os.environ["UNDERSTUDY_REGISTRY"] = folder + "/registry"
+        conf, run_dir = Path(folder) / "slurm.conf", Path(folder) / "run"
+        conf.write_text((ROOT / "examples" / "16k.conf").read_text() + "SchedulerParameters=bf_interval=1,bf_continue\n")
+        up = [str(BIN / "understudy"), "up", "--conf", str(conf), "--run-dir", str(run_dir), "--port", "0"]
+        subprocess.run(up, env=environment, stdout=subprocess.DEVNULL, check=True)
+        try:
+            waits = asked_while_backfilling(environment)
+        finally:
+            subprocess.run([str(BIN / "understudy"), "down", "--run-dir", str(run_dir)], env=environment, stdout=subprocess.DEVNULL, check=True)
+    waits.sort()
+    what = "the longest wait for an answer while passes run on that cluster"
+    say(what, f"{waits[-1] * 1000:.0f} ms (median {waits[len(waits) // 2] * 1000:.1f})", "100 ms")
+
+
+def asked_while_backfilling(environment: dict[str, str], seconds: float = 20.0) -> list[float]:
+    """Seconds that each of many questions took while 500 jobs of all sizes wait behind jobs that fill the cluster."""
+    import random
+
+    from understudy.commands.client import Client
+
+    chance = random.Random(7)
+    sizes = [(chance.randrange(1, 200), chance.randrange(60, 1440)) for _ in range(160)]
+    sizes += [(min(int(chance.paretovariate(0.5)) * 2, 16_384), chance.randrange(10, 1440)) for _ in range(500)]
+    for nodes, minutes in sizes:
+        submit = [str(BIN / "sbatch"), f"-N{nodes}", f"-t{minutes}", "--output=/dev/null", "--wrap=:"]
+        subprocess.run(submit, env=environment, stdout=subprocess.DEVNULL, check=True)
+    client = Client()
+    waits, end = [], time.monotonic() + seconds
+    while time.monotonic() < end:
+        began = time.perf_counter()
+        client.query("partitions", ["name"])
+        waits.append(time.perf_counter() - began)
+        time.sleep(0.005)
+    return waits
+
+
 def resident_mb(pid: int) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
@@ -105,10 +177,14 @@ def bench_clusters() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench")
-    parser.add_argument("parts", nargs="*", choices=["replays", "clusters", []], help="which (default: all)")
-    parts = parser.parse_args().parts or ["replays", "clusters"]
+    parser.add_argument("parts", nargs="*", choices=["replays", "months", "pass", "clusters", []], help="which (default: all)")
+    parts = parser.parse_args().parts or ["replays", "months", "pass", "clusters"]
     if "replays" in parts:
         bench_replays()
+    if "months" in parts:
+        bench_two_months()
+    if "pass" in parts:
+        bench_backfill_pass()
     if "clusters" in parts:
         bench_clusters()
 

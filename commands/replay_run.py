@@ -7,6 +7,7 @@ it from another terminal.
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import signal
 import sys
@@ -18,13 +19,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.commands import launch
 from understudy.commands.cluster_run import Participant, in_one_process, in_processes
+from understudy.commands.in_time import run_command
+from understudy.commands.sacctmgr import sacctmgr
 from understudy.commands.understudy_clock import instant
 from understudy.experiments.answers import Answer, compare, read_answers
 from understudy.experiments.metrics import summarize
 from understudy.experiments.progress import Progress
-from understudy.experiments.replay import Replayer, ReplayOptions, ReplayOutcome
+from understudy.experiments.replay import Replayer, ReplayOptions, ReplayOutcome, owners
 from understudy.experiments.replay_conf import replay_conf
 from understudy.experiments.run_folder import write_run_folder
+from understudy.experiments.scenario import complete_conf
 from understudy.experiments.swf import Trace, read_swf
 from understudy.model.hostlist import RANGE_LIMIT
 from understudy.protocol.messages import Message, Query, Rows
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 
 DEFAULT_EPOCH: Final = 946_684_800.0  # 2000-01-01 UTC, for traces that do not say when they began
 MAX_NODES: Final = RANGE_LIMIT  # they are written as one range
+SET_UP_S: Final = 60.0  # how long before the trace begins accounting is set up, where it is
 _SHOWN_WAITING: Final = 10
 
 
@@ -61,6 +66,7 @@ class ReplayRequest:
     state: str = "memory"
     latency_s: float = 0.001
     limit_s: float = 60.0  # of real time
+    accounting: Path | None = None
 
 
 def replay(request: ReplayRequest) -> int:
@@ -76,20 +82,24 @@ def replay(request: ReplayRequest) -> int:
             f"{nodes:,} nodes of {request.cpus} CPUs: a cluster has at most {MAX_NODES:,}. Say how many the machine had: --nodes, --cpus"
         )
     epoch = float(trace.unix_start_time or DEFAULT_EPOCH)
-    answers = _look_ahead(request, zero=epoch + 1.0)
+    set_up = _accounting_lines(request.accounting)
+    zero = epoch + (SET_UP_S if set_up else 1.0)
+    answers = _look_ahead(request, zero=zero)
     text = (
         request.conf.read_text(errors="replace")
         if request.conf
         else replay_conf(nodes, request.cpus, request.scheduler, jobs=len(jobs), parameters=request.parameters)
     )
+    if set_up:
+        text = complete_conf(text, accounting=True)
     total_cpus, nodes = _machine_size(request, nodes)
     is_textbook = request.conf is None and request.scheduler in ("easy", "fcfs")
     run_dir = Path(tempfile.mkdtemp(prefix="understudy-replay-"))
-    conf = request.conf or run_dir / "replay.conf"
-    if request.conf is None:
+    conf = request.conf if request.conf and not set_up else run_dir / "replay.conf"
+    if conf != request.conf:
         conf.write_text(text)
     print(f"{len(jobs):,} jobs of {request.trace.name} on {nodes:,} nodes ({total_cpus:,} CPUs), {_scheduler_name(request, text)}", flush=True)
-    options = ReplayOptions(zero=epoch + 1.0, limit_step_s=1 if is_textbook else 60)
+    options = ReplayOptions(zero=zero, limit_step_s=1 if is_textbook else 60, owners=bool(set_up))
     completed = False
     try:
         cluster = launch.prepare(
@@ -97,16 +107,19 @@ def replay(request: ReplayRequest) -> int:
             conf,
             time="virtual",
             epoch=epoch,
-            zero=epoch + 1.0,
+            zero=zero,
             noded=request.noded,
             port=0,
             state=request.state,
             participants=["replay"],
             latency_s=request.latency_s,
             limit_s=request.limit_s,
+            users=owners(jobs) if set_up else {},
+            groups=owners(jobs) if set_up else {},
         )
 
         async def work(participant: Participant) -> tuple[ReplayOutcome, float]:
+            await set_up_accounting(participant, set_up)
             return await _replay(participant, jobs, options)
 
         if request.one_process:
@@ -202,6 +215,29 @@ def _scheduler_name(request: ReplayRequest, conf: str) -> str:
         if key.strip().lower() == "schedulertype":
             return value.strip()
     return "sched/backfill"
+
+
+def _accounting_lines(path: Path | None) -> list[str]:
+    """Arguments of `sacctmgr -i`, one command a line."""
+    if path is None:
+        return []
+    try:
+        return [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
+    except OSError as error:
+        raise ReplayError(f"--accounting {path}: {error.strerror}") from error
+
+
+async def set_up_accounting(participant: Participant, lines: list[str]) -> None:
+    """Have the accounting daemon do what the lines say.
+
+    Raises:
+        ReplayError: it refused one.
+    """
+    for line in lines:
+        words = ["-i", *shlex.split(line)]
+        outcome = await run_command(participant.loop, participant.messenger, participant.cluster.name, "sacctmgr", sacctmgr, words)
+        if outcome.code:
+            raise ReplayError(f"sacctmgr {line}: {outcome.err.strip() or outcome.out.strip()}")
 
 
 # --- the replay itself -----------------------------------------------------------------------------------------------------------

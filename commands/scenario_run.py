@@ -20,8 +20,7 @@ import msgspec
 from understudy.commands import launch
 from understudy.commands.cluster_run import Participant, in_one_process, in_processes
 from understudy.commands.in_time import run_command, submitted_as
-from understudy.commands.replay_run import ReplayError, ReplayRequest, print_summary
-from understudy.commands.sacctmgr import sacctmgr
+from understudy.commands.replay_run import ReplayError, ReplayRequest, print_summary, set_up_accounting
 from understudy.commands.sbatch import sbatch
 from understudy.commands.scancel import scancel
 from understudy.commands.scontrol import scontrol
@@ -155,16 +154,8 @@ class _Run:
             raise ReplayError(f"the job table was not answered: {answer}")
         return self._results(answer)
 
-    async def _set_up_accounting(self) -> None:
-        for line in self._scenario.accounting:
-            words = shlex.split(line)
-            p = self._p
-            outcome = await run_command(p.loop, p.messenger, p.cluster.name, "sacctmgr", sacctmgr, ["-i", *words])
-            if outcome.code:
-                raise ReplayError(f"sacctmgr {line}: {outcome.err.strip() or outcome.out.strip()}")
-
     async def _issue_all(self) -> None:
-        await self._set_up_accounting()
+        await set_up_accounting(self._p, self._scenario.accounting)
         items: list[tuple[float, int, int, Submission | Event]] = [
             *((event.at, 0, number, event) for number, event in enumerate(self._scenario.events)),
             *((each.at, 1, number, each) for number, each in enumerate(self._scenario.submissions)),

@@ -16,6 +16,13 @@ def replay(
     scheduler: Annotated[str, typer.Option(help="SchedulerType: easy, fcfs, backfill, builtin, or a plug-in's name.")] = "backfill",
     parameters: Annotated[str, typer.Option(help="SchedulerParameters.")] = "",
     conf: Annotated[Path | None, typer.Option(help="A slurm.conf instead of --nodes, --cpus and --scheduler.")] = None,
+    accounting: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file with arguments of sacctmgr, one command a line, done first. The trace's user 7, group 7 and queue 7 are then user u7, "
+            "account a7 and QOS q7."
+        ),
+    ] = None,
     answers: Annotated[
         Path | None, typer.Option(help="Start times (id,submit,start,...; csv, gzip too) with which the schedule is compared.")
     ] = None,
@@ -55,6 +62,7 @@ def replay(
         state="disk" if keep_state else "memory",
         latency_s=latency,
         limit_s=patience,
+        accounting=accounting,
     )
     heed_termination()
     try:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 COLUMNS: Final = ["name", "submit_time", "start_time", "end_time", "state", "cpus", "nodes", "time_limit_s"]
 UNREACHABLE: Final = (1005, 1006, 5004)  # codes of a Failure that the messenger makes itself: no connection, lost, timed out
 SCRIPT: Final = "#!/bin/sh\n"  # emulated nodes run nothing, but a job has a script
+FIRST_USER_ID: Final = 20_000  # a trace's users are numbered from here
 _STATE_NAME: Final = {int(state): state.name for state in JobState}
 
 
@@ -53,6 +54,11 @@ class Clock(Protocol):
     def call_at(self, when: float, callback: Callable[..., None], *args: Any) -> Any: ...
 
 
+def owners(jobs: Sequence[TraceJob]) -> dict[str, int]:
+    """The users of a trace with numbers of their own, as `ReplayOptions.owners` has them."""
+    return {f"u{user}": FIRST_USER_ID + user for user in sorted({job.user for job in jobs if job.user >= 0})}
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
     """How to replay."""
@@ -64,6 +70,7 @@ class ReplayOptions:
     submit_timeout_s: float = 60.0
     drain_timeout_s: float = math.inf  # without end, so that under virtual time the clock sees a cluster that has nothing left to do
     query_timeout_s: float = 600.0
+    owners: bool = False  # a job's user, group and queue in the trace are its user, account and QOS: 7 is u7, a7, q7
     jobs_ahead: int = 64  # submissions that are sent together, each to be delivered at its time: one window of virtual time instead of one for each
 
 
@@ -131,9 +138,17 @@ class Replayer:
         zero, last = self._zero, position + options.jobs_ahead
         while position < total and (jobs[position].submit <= due or position < last):
             job = jobs[position]
-            spec = JobSpec(name=str(job.id), partition=options.partition, num_tasks=job.procs, time_limit_s=-(-job.req // step) * step)
+            spec = JobSpec(
+                name=str(job.id),
+                partition=options.partition,
+                account=f"a{job.group}" if options.owners and job.group >= 0 else "",
+                qos=f"q{job.queue}" if options.owners and job.queue >= 0 else "",
+                num_tasks=job.procs,
+                time_limit_s=-(-job.req // step) * step,
+            )
             ahead_s = max(0.0, zero + job.submit - now)
-            message = SubmitJob(spec=spec, script=SCRIPT, emulation=Emulation(run_s=max(1, job.raw_run)))
+            owner = FIRST_USER_ID + job.user if options.owners and job.user >= 0 else -1
+            message = SubmitJob(spec=spec, script=SCRIPT, emulation=Emulation(run_s=max(1, job.raw_run)), user_id=owner, group_id=owner)
             self._messenger.send(
                 options.controller, message, partial(self._refused, job), options.submit_timeout_s, only_failures=True, ahead_s=ahead_s
             )

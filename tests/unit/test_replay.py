@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from understudy.experiments.records import REJECTED, JobRecord
-from understudy.experiments.replay import COLUMNS, Replayer, ReplayOptions
+from understudy.experiments.replay import COLUMNS, Replayer, ReplayOptions, owners
 from understudy.experiments.swf import TraceJob
 from understudy.model.records import JOBS
 from understudy.model.states import JobState
@@ -203,3 +203,11 @@ def test_a_timer_that_comes_a_clock_tick_early_still_sends_its_jobs():
     clock = EarlyClock()
     outcome, _ = replay([job(1, 0), job(2, 5), job(3, 6)], clock=clock)
     assert [record.job for record in outcome.records] == [1, 2, 3]
+
+
+def test_with_owners_a_jobs_user_group_and_queue_in_the_trace_become_user_account_and_qos():
+    owned = TraceJob(1, 0, 60, 1, 60, 60, user=7, group=3, queue=2)
+    _, controller = replay([owned, job(2, 5)], options=ReplayOptions(owners=True))
+    first, second = (message for _, message, _ in controller.received if isinstance(message, SubmitJob))
+    assert (first.user_id, first.spec.account, first.spec.qos) == (owners([owned])["u7"], "a3", "q2")
+    assert (second.user_id, second.spec.account, second.spec.qos) == (-1, "", "")
