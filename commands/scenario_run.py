@@ -66,9 +66,11 @@ _COLUMNS: Final = [
 ]
 _OPEN: Final = (JobState.PENDING, JobState.RUNNING, JobState.SUSPENDED)
 SCRIPT: Final = "#!/bin/sh\n"
-# What a real node takes beside the script: from the decision to the script's start and from its end to the news (seconds), and for the epilog.
+# What a real node takes beside the script: from the decision to the script's start and from its end to the news (seconds), and for the epilog. A
+# script that is told to end leaves a child behind for a moment, and the node looks again after 1 s and 2 s more.
 OVERHEAD_S: Final = 0.066
 EPILOG_S: Final = 0.16
+KILL_S: Final = 3.52
 
 
 def replay_scenario(request: ReplayRequest) -> int:
@@ -95,6 +97,7 @@ def replay_scenario(request: ReplayRequest) -> int:
         users=scenario.users,
         groups={"users": GROUP_ID},
         job_overhead_s=OVERHEAD_S,
+        kill_s=KILL_S,
         epilog_s=EPILOG_S,
     )
     print(f"{scenario.name}: {len(scenario.submissions)} submissions, {len(scenario.events)} commands", flush=True)

@@ -34,7 +34,7 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
             core.journal.job(job.job_id)
         return _OK
     now = core.time.now()
-    job.exit_code, job.exit_signal = message.exit_code, message.signal
+    job.exit_code, job.exit_signal, job.script_ended = message.exit_code, message.signal, True
     cleaned = job.allocation.nodes if job.allocation is not None and message.epilog_nodes == job.node_list else 0
     over = message.timed_out or _is_past_limit(core, job, now)
     if over:
@@ -130,12 +130,12 @@ def epilog_complete(core: Core, message: EpilogComplete, sender: Sender) -> Mess
     else:
         record = core.daemons.get(sender.name)
         nodes = record.nodes if record is not None else 0
-    give_back(core, job, nodes & job.completing_nodes, core.time.now())
+    give_back(core, job, nodes & job.completing_nodes, core.time.now(), by_epilog=True)
     return _OK
 
 
-def give_back(core: Core, job: Job, nodes: int, now: float) -> None:
-    """The nodes (a bitmap) that a completing job held are free again."""
+def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool = False) -> None:
+    """The nodes (a bitmap) that a completing job held are free again; `by_epilog`: they said so."""
     if not nodes:
         return
     allocation = job.allocation
@@ -154,7 +154,7 @@ def give_back(core: Core, job: Job, nodes: int, now: float) -> None:
         core.journal.job(job.job_id)  # before others start on these nodes: after a crash they must not be taken for this job's
     else:
         _all_given_back(core, job, now)
-    core.changed("free", now)
+    core.changed("free" if job.script_ended or job.completing_nodes or not by_epilog else "cleaned", now)
 
 
 def _all_given_back(core: Core, job: Job, now: float) -> None:
@@ -164,16 +164,23 @@ def _all_given_back(core: Core, job: Job, now: float) -> None:
     if job.array is not None and job.array.limit:
         core.changed("change", now)  # another task may run now
     if job.is_pending:  # requeued: now it may wait for its next run
-        job.allocation, job.node_list = None, ""
-        job.restarts += 1  # only now: until here messages about the old run may come
-        core.tables.pending[job.job_id] = job
-        review(core, job, now)
+        enqueue_again(core, job, now)  # only now: until here messages about the old run may come
         if core.dependents or core.singletons:
             notify_dependents(core, job, now)
         core.journal.job(job.job_id)
         core.changed("change", now)
     else:
         note_end(core, job, now)
+
+
+def enqueue_again(core: Core, job: Job, now: float) -> None:
+    """A requeued job of which no node has anything any more: it is as if it were submitted now, to begin when its old credential is worthless."""
+    job.allocation, job.node_list = None, ""
+    job.restarts += 1
+    job.submit_time = int(now)
+    job.begin_time = int(now) + core.settings.credential_lifetime_s + 1
+    core.tables.pending[job.job_id] = job
+    review(core, job, now)
 
 
 def _is_past_limit(core: Core, job: Job, now: float) -> bool:

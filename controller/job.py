@@ -261,6 +261,7 @@ class Job:
     node_list: str = ""  # the allocation's nodes as a host list expression
     completing_nodes: int = 0  # bitmap of nodes whose epilog has not been reported
     launch_acknowledged: bool = False  # the node daemon has it
+    script_ended: bool = False  # by itself: nobody had to tell its node
     kill_sent: bool = False  # warned by --signal before its limit
     exit_code: int = 0
     exit_signal: int = 0

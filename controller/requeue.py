@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.complete import end_job, give_back
-from understudy.controller.eligibility import review, watch_dependency
+from understudy.controller.complete import end_job, enqueue_again, give_back
+from understudy.controller.eligibility import watch_dependency
 from understudy.controller.job import HELD_BY_USER, JobEvent, advance
 from understudy.model.errors import SlurmError
 
@@ -50,8 +50,6 @@ def requeue_job(
     advance(job, JobEvent.REQUEUED, now)
     if job.dependency is not None:  # cancelled while it waited for others: it waits for them again
         watch_dependency(core, job)
-    job.submit_time = int(now)
-    job.begin_time = int(now) + core.settings.credential_lifetime_s + 1
     job.start_time = job.end_time = job.eligible_time = job.accrue_time = None
     job.exit_code = job.exit_signal = 0
     job.launch_acknowledged = False
@@ -68,10 +66,7 @@ def requeue_job(
             give_back(core, job, lost_nodes & job.completing_nodes, now)
         core.journal.job(job.job_id)
         return
-    job.restarts += 1
-    job.allocation, job.node_list = None, ""
-    core.tables.pending[job.job_id] = job
-    review(core, job, now)
+    enqueue_again(core, job, now)
     if hold_reason:
         job.reason_detail = hold_reason
     core.last_job_update = now

@@ -57,7 +57,7 @@ class Planning:
         job.node_list = core.names.to_expression(taken)
         job.reason, job.reason_detail = "None", ""
         job.expected_start, job.expected_nodes = None, 0
-        job.launch_acknowledged = job.kill_sent = False
+        job.launch_acknowledged = job.kill_sent = job.script_ended = False
         job.exit_code = job.exit_signal = 0
         job.last_sched_eval = start
         tables = core.tables

@@ -166,11 +166,21 @@ class EmulatedJobs:
 class EmulatedExecutor:
     """Ends emulated jobs at the cluster's time.
 
-    `overhead_s`: what a real job takes beside its run, until its end is known; `epilog_s`: what cleaning up takes.
+    `overhead_s`: what a real job takes beside its run, until its end is known; `kill_s`: how long one that is told to end goes on; `epilog_s`: what
+    cleaning up takes.
     """
 
-    def __init__(self, time: Timekeeper, default_run_s: float, on_ended: OnEnded, *, overhead_s: float = 0.0, epilog_s: float = 0.0) -> None:
-        self._time, self._on_ended, self._epilog_s = time, on_ended, epilog_s
+    def __init__(
+        self,
+        time: Timekeeper,
+        default_run_s: float,
+        on_ended: OnEnded,
+        *,
+        overhead_s: float = 0.0,
+        kill_s: float = 0.0,
+        epilog_s: float = 0.0,
+    ) -> None:
+        self._time, self._on_ended, self._kill_s, self._epilog_s = time, on_ended, kill_s, epilog_s
         self.jobs = EmulatedJobs(default_run_s, overhead_s)
         self._timer: asyncio.TimerHandle | None = None
         self._armed: float | None = None
@@ -188,8 +198,13 @@ class EmulatedExecutor:
     def kill(self, key: Key) -> None:
         ended = self.jobs.kill(key)
         self._arm()
-        if ended is not None:
+        if ended is not None and self._kill_s > 0:
+            self._time.call_at(self._time.now() + self._kill_s, self._killed, ended)
+        elif ended is not None:
             self._on_ended(ended.key, ended.exit_code, ended.signal, timed_out=False)
+
+    def _killed(self, ended: Ended) -> None:
+        self._on_ended(ended.key, ended.exit_code, ended.signal, timed_out=False)
 
     def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: Callable[[NodeJob, str], None]) -> None:
         delay_s = max(delay_s, self._epilog_s)

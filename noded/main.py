@@ -77,7 +77,12 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         front_end.start(real, adopt=real.adopt)
     else:
         emulated = EmulatedExecutor(
-            daemon.time, cluster.default_run_s, front_end.script_ended, overhead_s=cluster.job_overhead_s, epilog_s=cluster.epilog_s
+            daemon.time,
+            cluster.default_run_s,
+            front_end.script_ended,
+            overhead_s=cluster.job_overhead_s,
+            kill_s=cluster.kill_s,
+            epilog_s=cluster.epilog_s,
         )
         daemon.at_exit.append(emulated.close)
         front_end.start(emulated)

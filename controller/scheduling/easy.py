@@ -81,7 +81,7 @@ class Easy(TextbookPolicy):
 
     def note(self, what: str, now: float) -> None:
         """As in `SchedulingPolicy`."""
-        self._stale |= what not in ("submit", "free")
+        self._stale |= what not in ("submit", "free", "cleaned")
         super().note(what, now)
 
     def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:

@@ -76,7 +76,7 @@ class PendingQueue:
         """As `SchedulingPolicy.note`."""
         if what == "submit":
             self._added = True
-        elif what != "free":
+        elif what not in ("free", "cleaned"):
             self._changed = True
 
     @property

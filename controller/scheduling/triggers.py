@@ -2,11 +2,13 @@
 
 Place: scheduling, pure.
 
-The controller's loop looks about once a second: ten naps of 100 ms and its own work make a look 1.003 s, and the first comes 0.87 s after the
-start. Every `sched_interval` it runs the main scheduler over the full queue; at other looks, if something asked for it and `batch_sched_delay` has
-passed since the loop last asked, over the first `default_queue_depth` jobs. Whatever happens only asks: recordings of Slurm 22.05 start jobs at the
-loop's looks alone, also those that wait for resources that have just come back. The loop compares whole seconds. The backfill scheduler sleeps
-`bf_interval` after each pass, and then looks every second whether something has changed.
+The controller's loop looks about once a second: ten naps of 100 ms and its own work make a look 1.0026 s, and the first comes 0.98 s after the
+start. When `sched_interval` has passed since it last did so, counted from that first look, it runs the main scheduler over the full queue; at
+other looks, if something asked for it and `batch_sched_delay` has passed since the loop last ran it, over the first `default_queue_depth` jobs. The
+loop compares whole seconds. Nearly all that happens only asks: recordings of Slurm 22.05 start jobs at the loop's looks, also those that wait for
+resources that have just come back. But where a job was ended from outside (cancelled, timed out, preempted, its node failed), the node's own word
+that it is clean runs the main scheduler at once, unless `defer` is set, and leaves the loop as it was. The backfill scheduler sleeps `bf_interval`
+after each pass, and then looks every second whether something has changed.
 
 A pass over an unchanged cluster decides what the last one decided, so such passes are left out, and so are those with nothing pending; the
 counters go on as if they had taken place.
@@ -15,6 +17,7 @@ counters go on as if they had taken place.
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left
 from math import ceil, floor, inf
 from typing import TYPE_CHECKING, Final
 
@@ -24,11 +27,12 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.api import PolicyParameters
 
 FULL: Final = sys.maxsize  # queue depth
+_FAR_S: Final = 86_400.0  # what lies further ahead is not worked out look by look
 _ROUNDING_S: Final = 1e-4  # timers keep microseconds, and a time since the epoch is not exact
 
 
-FIRST_LOOK_S: Final = 0.87  # of the loop, after the controller's start
-LOOK_S: Final = 1.003  # from one look of the loop to the next
+FIRST_LOOK_S: Final = 0.98  # of the loop, after the controller's start
+LOOK_S: Final = 1.0026  # from one look of the loop to the next
 BACKFILL_PHASE_S: Final = 0.57  # when the backfill thread begins to sleep, after the controller's start
 
 
@@ -40,13 +44,15 @@ class MainTrigger:
         self.interval_s = number(parameters, "sched_interval", 60, least=-1)
         self.depth = number(parameters, "default_queue_depth", 100, least=1)
         self.start: float | None = None
+        self._defers = "defer" in parameters
+        self._at_once: float | None = None  # when nodes said that they are clean
         self._asked: float | None = None  # since when the loop is asked to schedule
         self._last_limited = -inf  # when the loop last asked for a limited run
         self._last_full = -inf
         self._clock = -inf
         self._is_fresh = True  # something happened since the last run
         self._is_fresh_beyond = True  # ... since the last run over the full queue
-        self._looks_a_full_run = max(1, ceil(self.interval_s / LOOK_S))
+        self._full_looks: list[int] = []  # numbers of the looks that run over the full queue, as far as anybody has asked
 
     def note(self, what: str, now: float) -> None:
         """As `SchedulingPolicy.note`."""
@@ -54,16 +60,18 @@ class MainTrigger:
             self.start = now
         self._clock = max(self._clock, now)
         self._is_fresh = self._is_fresh_beyond = True
-        if self._asked is None and what != "priority":  # new priorities wait for a run that somebody else asks for
+        if what == "cleaned" and not self._defers:
+            self._at_once = now
+        elif self._asked is None and what != "priority":  # new priorities wait for a run that somebody else asks for
             self._asked = now
 
     def next_run(self, next_eligible: float | None) -> float:
         """When to run next; `next_eligible`: when a job's begin time comes. Infinite if never."""
         if self.start is None or self.interval_s <= 0:
             return inf
-        at = inf
+        at = inf if self._at_once is None else self._at_once
         if self._asked is not None:
-            at = self._limited_due()
+            at = min(at, self._limited_due())
         if self._is_fresh_beyond:
             at = min(at, self._full_from(self._clock))
         if next_eligible is not None:
@@ -77,6 +85,9 @@ class MainTrigger:
         if self.interval_s <= 0:
             return depth
         now += _ROUNDING_S
+        if self._at_once is not None and self._at_once <= now:
+            self._at_once = None
+            depth = self.depth if self._is_fresh else depth
         is_eligible = next_eligible is not None and next_eligible <= now
         if self._asked is not None and self._limited_due() <= now:
             self._asked = None
@@ -108,26 +119,45 @@ class MainTrigger:
         return max(ceil((when - self.start - FIRST_LOOK_S) / LOOK_S - _ROUNDING_S), 0)
 
     def _full_from(self, when: float) -> float:
-        """The first full run at or after that time that has not taken place."""
-        every = self._looks_a_full_run
+        """The first full run at or after that time that has not taken place; for a time that is far away a time at which to ask again."""
         number = self._look_from(when)
-        number += -(number + 1) % every
-        at = self._look(number)
-        return at if at > self._last_full + _ROUNDING_S else self._look(number + every)
+        if when > self._clock + _FAR_S:
+            return self._look(number)
+        place = self._place_of_full(number)
+        at = self._look(self._full_looks[place])
+        if at > self._last_full + _ROUNDING_S:
+            return at
+        self._place_of_full(self._full_looks[place] + 1)
+        return self._look(self._full_looks[place + 1])
+
+    def _place_of_full(self, number: int) -> int:
+        """Where in the list of full looks the first is that is not before that look. Whole seconds count, from the loop's beginning."""
+        looks = self._full_looks
+        while not looks or looks[-1] < number:
+            last = looks[-1] if looks else 0
+            second = floor(self._look(last) + _ROUNDING_S)
+            following = last + max(1, floor(self.interval_s / LOOK_S) - 1)
+            while floor(self._look(following) + _ROUNDING_S) - second < self.interval_s:
+                following += 1
+            looks.append(following)
+        return bisect_left(looks, number)
 
     def _limited_due(self) -> float:
         assert self.start is not None
         assert self._asked is not None
         number = self._look_from(self._asked)
-        every = self._looks_a_full_run
-        last_full = self._look((number + 1) // every * every - 1) if number + 1 >= every else self.start
-        last = max(self._last_limited, last_full)
-        while floor(self._look(number)) - floor(last) < self.delay_s and (number + 1) % every:
+        place = self._place_of_full(number)
+        last_full = self._look(self._full_looks[place - 1] if place else 0)
+        last = floor(max(self._last_limited, last_full) + _ROUNDING_S)
+        full = self._full_looks[place]
+        while number < full and floor(self._look(number) + _ROUNDING_S) - last < self.delay_s:
             number += 1
         return self._look(number)
 
     def catch_up(self, now: float) -> None:
         """Nothing was pending, so nobody ran it: do to the counters what the runs until now would have done."""
+        if self._at_once is not None and self._at_once < now:
+            self._at_once = None
         if self._asked is not None and self.interval_s > 0:
             due = self._limited_due()
             if due < now:

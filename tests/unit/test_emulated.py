@@ -3,8 +3,9 @@
 import signal
 
 import pytest
+from tests.noded_harness import EPOCH, HandTime
 
-from understudy.noded.emulated import EmulatedJobs, Ended, emulation_of
+from understudy.noded.emulated import EmulatedExecutor, EmulatedJobs, Ended, emulation_of
 from understudy.protocol.messages import Emulation, JobSpec, LaunchBatch
 
 NOW = 1000.0
@@ -141,3 +142,15 @@ def test_the_environment_is_asked_before_the_commands_and_after_the_directives()
 
 def test_the_messages_emulation_comes_before_all():
     assert emulation_of(launch(1, 3.0, script="#UNDERSTUDY run=9"), 1.5) == Emulation(3.0, 0, 0)
+
+
+def test_a_script_that_is_told_to_end_goes_on_for_a_moment():
+    time, ended = HandTime(), []
+    executor = EmulatedExecutor(time, 1.0, lambda key, code, number, *, timed_out: ended.append((key, time.now())), kill_s=3.5)
+    executor.start(launch(1, 100.0))
+    executor.kill((1, 0))
+    executor.kill((1, 0))
+    time.advance(3.4)
+    assert not ended
+    time.advance(200)
+    assert ended == [((1, 0), EPOCH + 3.5)]

@@ -176,8 +176,10 @@ def test_a_running_job_is_requeued_and_waits_until_its_old_credential_is_worthle
     assert job.flags == JobFlag.COMPLETING
     assert h.query("jobs", "state", "flags") == [[0, int(JobFlag.COMPLETING)]]
     h.acknowledge()
+    h.run(7)
     h.epilog(job)
     assert (job.restarts, job.reason) == (1, "BeginTime")
+    assert (job.submit_time, job.begin_time) == (START + 7, START + 7 + 121), "counted from when its nodes are free of it"
     h.run(120)
     assert job.is_pending
     h.run(2)
@@ -185,6 +187,20 @@ def test_a_running_job_is_requeued_and_waits_until_its_old_credential_is_worthle
     assert h.launches(job)[-1].restart == 1
     h.finish(job, restart=0)
     assert job.is_running
+
+
+def test_the_scheduler_hears_whether_a_job_ended_by_itself(h: Harness) -> None:
+    heard: list[str] = []
+    note = h.core.policy.note
+    h.core.policy.note = lambda what, now: (heard.append(what), note(what, now))[1]  # type: ignore[method-assign]
+    by_itself, cancelled = h.submit(), h.submit()
+    h.acknowledge()
+    h.finish(by_itself)
+    h.epilog(by_itself)
+    assert [what for what in heard if what in ("free", "cleaned")] == ["free"]
+    assert h.cancel(cancelled) == 0
+    h.epilog(cancelled)
+    assert heard[-1] == "cleaned"
 
 
 def test_a_finished_job_is_requeued_into_the_held_state(h: Harness) -> None:
