@@ -15,7 +15,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check fidelity format wire bench lock clean
+.PHONY: all demo test check conformance fidelity format wire bench lock clean
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -56,6 +56,10 @@ wire: $(VENV)/.prepared
 
 bench: $(VENV)/.prepared-dev
 	$(BIN)/python -m benchmarks
+
+# Command lines recorded from real Slurm, typed at clusters of ours; needs root. `make conformance SCENARIOS="squeue-sort sinfo-env"` runs some.
+conformance: $(VENV)/.prepared-dev
+	$(BIN)/python tests/conformance/conform run --hook $(CURDIR)/tests/conformance/hook --bin $(CURDIR)/$(BIN) $(SCENARIOS)
 
 # Scores every workload of ../shared/fidelity beside real Slurm's own spread.
 fidelity: $(VENV)/.prepared-dev
