@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from understudy.accounting import schema
 from understudy.accounting.change import ACCESS_DENIED, Actor, change
 from understudy.accounting.change_clusters import register
 from understudy.accounting.ledger import Draft, Ledger, first_ledger
@@ -22,6 +23,7 @@ from understudy.protocol.messages import (
     AccountingRecords,
     Associations,
     AssociationsChanged,
+    EventRecord,
     GetAssociations,
     Message,
     Ok,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("understudy.accounting")
 UNEXPECTED_MESSAGE: Final = 1000
+CLUSTER_REGISTERED: Final = "Cluster Registered TRES"
 
 
 class Sender(NamedTuple):
@@ -131,6 +134,7 @@ class Accounting:
         draft = Draft(self.ledger, self._user_name(sender.user_id), int(self._now()))
         register(draft, message)
         self._commit(draft.ledger, draft.transactions)
+        self._note_size(message)
         self.controllers[message.cluster] = sender.name
         log.info("cluster %s: controller at %s:%d", message.cluster, message.host, message.port)
         ledger = self.ledger
@@ -143,6 +147,15 @@ class Accounting:
             [each for each in ledger.wckeys.values() if each.cluster == message.cluster],
             list(ledger.tres.values()),
         )
+
+    def _note_size(self, message: GetAssociations) -> None:
+        """Put on record what the cluster has, from now on, unless that is what it had."""
+        events = schema.events
+        open_one = [events.c.cluster == message.cluster, events.c.node == "", events.c.end_time.is_(None)]
+        known = self.store.find(events, open_one, columns=["tres", "nodes"])
+        if known != [{"tres": message.tres, "nodes": message.nodes}]:
+            record = EventRecord("", int(self._now()), None, 0, CLUSTER_REGISTERED, None, message.tres, message.nodes)
+            self._add_records(AccountingRecords(message.cluster, [record]))
 
     def _add_records(self, message: AccountingRecords) -> None:
         earliest = self.store.add_records(message.cluster, message.records)

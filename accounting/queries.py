@@ -237,7 +237,9 @@ def _history(store: Store, query: AccountingQuery) -> list[Row]:
     for name, values in query.where.items():
         if not values:
             continue
-        if name == "after":
+        if name == "jobs" and "array_job_id" in table.c:  # a job's own number, or its array's
+            tests.append(or_(table.c.job_id.in_(values), table.c.array_job_id.in_(values)))
+        elif name == "after":
             ended = table.c.end_time if "end_time" in table.c else table.c.time if "time" in table.c else table.c.start_time
             tests.append(or_(ended.is_(None), ended >= values[0]))
         elif name == "before":

@@ -41,7 +41,6 @@ _RECORDS: Final[dict[str, tuple[type[msgspec.Struct], str]]] = {  # table: the r
 _HISTORY: Final[dict[type, tuple[Table, tuple[str, ...]]]] = {
     JobRecord: (schema.jobs, ("job_id", "submit_time", "restarts")),
     StepRecord: (schema.steps, ("job_id", "submit_time", "restarts", "step")),
-    EventRecord: (schema.events, ("node", "start_time")),
     ReservationRecord: (schema.reservations, ("id", "start_time")),
 }
 _MANY: Final = 400  # values in one condition: SQLite takes 32,766, and others plan long lists badly
@@ -132,7 +131,23 @@ class Store:
                         same = [column == value for column, value in zip(columns, found, strict=True)]
                         connection.execute(delete_from(table).where(table.c.cluster == cluster, *same))
                 connection.execute(table.insert(), [{**_named(each), "cluster": cluster} for each in rows.values()])
-        return earliest
+            events = [each for each in records if type(each) is EventRecord]
+            for each in events:
+                self._add_event(connection, cluster, each)
+        times = [each.start_time for each in events] if earliest is None else [earliest, *(each.start_time for each in events)]
+        return min(times, default=None)
+
+    @staticmethod
+    def _add_event(connection: Connection, cluster: str, record: EventRecord) -> None:
+        """Keep it, and end with it what was open of the same node."""
+        table = schema.events
+        same_node = (table.c.cluster == cluster, table.c.node == record.node)
+        connection.execute(
+            table.update().where(*same_node, table.c.end_time.is_(None), table.c.start_time < record.start_time).values(end_time=record.start_time)
+        )
+        connection.execute(delete_from(table).where(*same_node, table.c.start_time == record.start_time))
+        if record.end_time != record.start_time or record.reason:
+            connection.execute(table.insert(), [{**_named(record), "cluster": cluster}])
 
     @staticmethod
     def _earliest_change(connection: Connection, cluster: str, rows: dict[tuple[int, int, int], JobRecord]) -> int | None:

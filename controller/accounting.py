@@ -9,16 +9,18 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.accounting_records import job_record, signature
+from understudy.controller.accounting_records import Kept, blocking_reason, is_between_runs, job_record, node_event, signature, step_records
 from understudy.controller.core import Later
+from understudy.model import nodeset
 from understudy.model.associations import AssociationState
-from understudy.protocol.messages import AccountingRecords, Associations, AssociationsChanged, Failure, GetAssociations, Message, Ok
+from understudy.protocol.messages import AccountingRecords, Associations, AssociationsChanged, EventRecord, Failure, GetAssociations, Message, Ok
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from understudy.controller.accounting_queue import QueueFile, RecordQueue
+    from understudy.controller.accounting_queue import QueueFile, Record, RecordQueue
     from understudy.controller.core import Core
+    from understudy.controller.job import Job
     from understudy.controller.ports import Journal, TimerHandle, Wire
 
 log = logging.getLogger("understudy.controller.accounting")
@@ -32,11 +34,12 @@ _ANSWER_S: Final = 60.0
 
 
 class NotingJournal:
-    """A journal that also says which jobs have changed."""
+    """A journal that also says which jobs and nodes have changed."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self.note: Callable[[int], None] = lambda _job_id: None
+        self.note_nodes: Callable[[int], None] = lambda _nodes: None
 
     def job(self, job_id: int) -> None:
         """A job's record was added, changed or forgotten."""
@@ -46,6 +49,7 @@ class NotingJournal:
     def nodes(self, nodes: int) -> None:
         """The states of the nodes (a bitmap) have changed."""
         self._journal.nodes(nodes)
+        self.note_nodes(nodes)
 
     def partition(self, name: str) -> None:
         """A partition was added, changed or deleted."""
@@ -65,12 +69,18 @@ class AccountingLink:
         cluster: str,
         host: str,
         port: int,
+        kept: Kept,
         soon: Callable[[Callable[[], None]], object],
     ) -> None:
         self._core, self._wire, self._queue, self._saved, self._soon = core, wire, queue, saved, soon
         self._cluster, self._host, self._port = cluster, host, port
+        self._kept = kept
         self._told: dict[int, tuple[object, ...]] = {}
+        self._blocked: dict[int, str] = {}  # by job id: for what else than its turn it has waited
+        self._out: dict[int, tuple[int, str, int]] = {}  # by node index: what accounting was told of nodes that cannot be used
         self._changed: dict[int, None] = {}
+        self._ready: list[Record] = []
+        self._when_told: list[Callable[[], None]] = []
         self._timer: TimerHandle | None = None
         self._is_sending = self._is_fetching = False
         self._awaiting: list[Later] = []
@@ -78,6 +88,7 @@ class AccountingLink:
         if saved is not None:
             queue.restore(saved.read())
         core.take_associations = self._take_over
+        core.when_recorded = self.when_told
 
     def start(self, address: str) -> None:
         """Ask for associations, and tell what is left in the queue."""
@@ -150,36 +161,87 @@ class AccountingLink:
 
     def note(self, job_id: int) -> None:
         """The job's record was added, changed or forgotten."""
-        if not self._changed:
+        job = self._core.tables.jobs.get(job_id)
+        if not self._changed and not self._ready:
             self._soon(self._record)
-        self._changed[job_id] = None
+        if job is not None and job.is_finished:  # a requeue may make it a pending one before anybody looks
+            self._record_job(job)
+        else:
+            self._changed[job_id] = None
+
+    def note_nodes(self, nodes: int) -> None:
+        """The states of the nodes (a bitmap) have changed."""
+        now = self._core.time.now()
+        listed = self._core.tables.nodes.nodes
+        was_idle = not self._changed and not self._ready
+        for index in nodeset.indices(nodes):
+            node = listed[index]
+            event = node_event(node, now)
+            if event is None:
+                if self._out.pop(index, None) is not None:
+                    self._ready.append(EventRecord(node.name, int(now), int(now)))
+            elif self._out.get(index) != (told := (event.state, event.reason, event.user_id or 0)):
+                self._out[index] = told
+                self._ready.append(event)
+        if was_idle and self._ready:
+            self._soon(self._record)
+
+    def _record_job(self, job: Job) -> None:
+        reason = blocking_reason(job)
+        if reason:
+            self._blocked[job.job_id] = reason
+        if is_between_runs(job):
+            return
+        new = signature(job)
+        if self._told.get(job.job_id) == new:
+            return
+        self._told[job.job_id] = new
+        self._ready.append(job_record(self._core, job, self._kept, self._blocked.get(job.job_id, "")))
+        if job.allocation is not None:
+            self._ready += step_records(self._core, job, self._kept)
 
     def _record(self) -> None:
         """Put what has changed into the queue."""
         changed, self._changed = self._changed, {}
-        records = []
         for job_id in changed:
             job = self._core.tables.jobs.get(job_id)
             if job is None:
                 self._told.pop(job_id, None)
-                continue
-            new = signature(job)
-            if self._told.get(job_id) != new:
-                self._told[job_id] = new
-                records.append(job_record(self._core, job))
+                self._blocked.pop(job_id, None)
+            else:
+                self._record_job(job)
+        records, self._ready = self._ready, []
         if not records:
+            self._check_told()
             return
         added, dropped = self._queue.add(records)
         if self._saved is not None:
             self._saved.write(added, dropped)
-        if not self._core.time.is_virtual:
+        if not self._core.time.is_virtual or self._when_told:
             self._send()
         elif self._timer is None and not self._is_sending:
             self._timer = self._core.time.call_at(self._core.time.now() + GATHER_S, self._send)
 
+    def when_told(self, action: Callable[[], None]) -> None:
+        """Act as soon as accounting knows all that has happened so far, or does not answer."""
+        self._when_told.append(action)
+        self._record()
+        self._send()
+
+    def _check_told(self) -> None:
+        if not self._queue and not self._is_sending:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        waiting, self._when_told = self._when_told, []
+        for action in waiting:
+            action()
+
     def _send(self) -> None:
         """Tell accounting the first part of the queue, unless it has something to answer to."""
-        self._timer = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         batch = self._queue.batch(BATCH)
         if self._is_sending or not batch or not self._core.associations.number:
             return
@@ -192,11 +254,13 @@ class AccountingLink:
         self._is_sending = False
         if isinstance(answer, Failure):
             log.warning("accounting has not taken %d records, %d wait: %s", len(numbers), len(self._queue), answer.text)
+            self._let_go()
             self._timer = self._core.time.call_at(self._core.time.now() + RETRY_S, self._send)
             return
         self._queue.taken(numbers)
         if self._saved is not None:
             self._saved.write((), numbers)
+        self._check_told()
         self._send()
 
     def close(self) -> None:

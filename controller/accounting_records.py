@@ -1,20 +1,35 @@
-"""A job as accounting keeps it.
+"""What accounting keeps: jobs, their batch steps, and times in which nodes could not be used.
 
-Place: the controller's core, pure.
+Place: the controller's core, pure. Follows what slurmdbd of 22.05 has in its tables.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from understudy.controller.job_columns import tres_allocated, tres_requested
-from understudy.protocol.messages import JobRecord
+from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
+from understudy.model.task_numbers import format_tasks
+from understudy.protocol.messages import EventRecord, JobRecord, StepRecord
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
+    from understudy.controller.nodes import Node
 
 _MEGABYTES: Final = {"M": 1, "G": 1 << 10, "T": 1 << 20, "P": 1 << 30}
+_SIGTERM: Final = 15
+_NOT_BLOCKING: Final = frozenset(("None", "Priority", "Resources"))
+REQUEUED: Final = int(JobFlag.REQUEUE)  # in place of a base state: the run ended because the job was put back into the queue
+_OUT: Final = NodeFlag.DRAIN | NodeFlag.FAIL
+
+
+class Kept(NamedTuple):
+    """What the configuration has accounting keep: AccountingStoreFlags, TrackWCKey, PrologFlags."""
+
+    comment: bool = False
+    wckeys: bool = False
+    extern_step: bool = False
 
 
 def amounts(text: str) -> dict[str, int]:
@@ -29,16 +44,42 @@ def amounts(text: str) -> dict[str, int]:
 
 def signature(job: Job) -> tuple[object, ...]:
     """What has to differ before accounting is told of a job again."""
-    return (job.state, job.restarts, job.start_time, job.end_time if job.is_finished else None, job.eligible_time, job.spec.account, job.spec.qos)
+    spec = job.spec
+    return (
+        *(job.state, job.restarts, job.submit_time, job.start_time, job.end_time if job.is_finished else None, job.eligible_time),
+        *(spec.account, spec.qos, spec.name, spec.wckey, spec.comment, job.admin_comment, job.partition, job.time_limit_s),
+        *(job.array_tasks, job.array_task_id, job.node_list, job.pre_suspend_s, job.priority if job.is_pending else None),
+    )
 
 
-def job_record(core: Core, job: Job) -> JobRecord:
-    """The record of the job's present run."""
+def is_between_runs(job: Job) -> bool:
+    """Whether it was put back into the queue, and its last run's nodes are not free of it yet: its next run is on record from then on."""
+    return job.is_completing and job.is_pending
+
+
+def blocking_reason(job: Job) -> str:
+    """Why it waits, other than for its turn; "" if for nothing else."""
+    reason = job.reason_detail or job.reason
+    return reason if job.is_pending and reason not in _NOT_BLOCKING else ""
+
+
+def recorded_state(job: Job) -> int:
+    """Its state, or REQUEUED for a run that ends only to be followed by another."""
+    return REQUEUED if job.flags & JobFlag.REQUEUE and job.is_finished else int(job.state)
+
+
+def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
+    """The record of the job's present run. `blocked`: for what else than its turn it has waited."""
     spec, now = job.spec, core.time.now()
     user = core.users.user_name(job.user_id)
     state = core.associations
     account = spec.account or state.default_account(user) or ""
     association = state.find(account, user, job.partition)
+    qos = spec.qos or (state.default_qos(association) if association is not None else "")
+    known_qos = state.qos.get(qos)
+    held = job.allocation
+    ran = held is not None
+    array = job.array
     return JobRecord(
         job_id=job.job_id,
         submit_time=job.submit_time,
@@ -50,28 +91,116 @@ def job_record(core: Core, job: Job) -> JobRecord:
         name=spec.name,
         account=account,
         association_id=association.id if association is not None else 0,
-        partition=job.partition,
-        qos=spec.qos or (state.default_qos(association) if association is not None else ""),
-        wckey=spec.wckey,
-        state=int(job.state),
-        reason=job.reason,
+        partition=job.partition if ran else ",".join(job.partitions),
+        qos=qos,
+        qos_id=known_qos.id if known_qos is not None else 0,
+        wckey=spec.wckey if kept.wckeys else "",
+        wckey_id=_wckey_id(core, user, spec.wckey) if kept.wckeys else 0,
+        state=recorded_state(job),
+        reason=blocked or "None",
         eligible_time=job.eligible_time,
-        start_time=job.start_time,
+        start_time=job.start_time if ran else None,
         end_time=job.end_time if job.is_finished else None,
         suspended_s=job.pre_suspend_s,
         exit_code=job.exit_code,
         exit_signal=job.exit_signal,
         derived_exit_code=job.derived_exit_code,
         nodes=job.node_list,
-        node_count=job.allocation.node_count if job.allocation is not None else 0,
+        node_count=held.node_count if held is not None else 0,
         tres_requested=amounts(tres_requested(core, job, now)),
-        tres_allocated=amounts(tres_allocated(core, job, now)) if job.allocation is not None else {},
-        time_limit_min=None if job.time_limit_s is None else -(-job.time_limit_s // 60),
+        tres_allocated=amounts(tres_allocated(core, job, now)) if ran else {},
+        time_limit_min=_limit_min(job, ran=ran),
         priority=job.priority,
         constraints=spec.features,
         work_dir=spec.work_dir,
         submit_line=spec.submit_line,
-        comment=spec.comment,
+        comment=spec.comment if kept.comment else "",
         admin_comment=job.admin_comment,
         reservation=spec.reservation,
+        flags=f"Sched{job.last_scheduler},StartRecieved" if ran and job.last_scheduler else "StartRecieved",  # as Slurm spells it
+        killed_by=job.killed_by if job.state is JobState.CANCELLED and not job.flags & JobFlag.REQUEUE else None,
+        array_job_id=array.job_id if array is not None else 0,
+        array_task_id=job.array_task_id,
+        array_tasks=_tasks(job, array.limit) if array is not None and job.array_task_id is None else "",
     )
+
+
+def _wckey_id(core: Core, user: str, name: str) -> int:
+    return next((each.id for each in core.associations.wckeys if (each.user, each.name) == (user, name)), 0)
+
+
+def _limit_min(job: Job, *, ran: bool) -> int | None:
+    """None: unlimited; -1: the partition's, of a job that has not started."""
+    if not ran and not job.time_limit_is_set:
+        return -1
+    return None if job.time_limit_s is None else -(-job.time_limit_s // 60)
+
+
+def _tasks(job: Job, limit: int) -> str:
+    return format_tasks(job.array_tasks) + (f"%{limit}" if limit else "")
+
+
+def step_records(core: Core, job: Job, kept: Kept) -> list[StepRecord]:
+    """The batch step, and the external one where there is one, of a job that runs or has run."""
+    held = job.allocation
+    if held is None or job.start_time is None:
+        return []
+    found = []
+    if job.job_id in core.scripts:
+        found.append(_batch_step(core, job))
+    if kept.extern_step:
+        state = JobState.COMPLETED if job.is_finished else job.state
+        found.append(_step(job, "extern", state, 0, 0, amounts(tres_allocated(core, job, core.time.now())), job.node_list, held.node_count))
+    return found
+
+
+def _batch_step(core: Core, job: Job) -> StepRecord:
+    held = job.allocation
+    assert held is not None
+    share = held.share_on(held.first_node)
+    assert share is not None
+    tres = {"cpu": share.cpus, "mem": share.memory_mb, "node": 1} if share.memory_mb else {"cpu": share.cpus, "node": 1}
+    return _step(job, "batch", *_batch_end(job), tres, core.tables.nodes.nodes[held.first_node].name, 1)
+
+
+def _batch_end(job: Job) -> tuple[int, int | None, int]:
+    """State, exit code and signal of the batch step: what is killed with its job is cancelled."""
+    if not job.is_finished:
+        return int(job.state), 0, 0
+    if job.state is JobState.NODE_FAIL:
+        return int(JobState.CANCELLED), None, 0
+    if job.state in {JobState.CANCELLED, JobState.TIMEOUT, JobState.PREEMPTED, JobState.DEADLINE}:
+        return int(JobState.CANCELLED), 0, job.exit_signal or _SIGTERM
+    if job.exit_signal:
+        return int(JobState.CANCELLED), 0, job.exit_signal
+    return int(job.state), job.exit_code, job.exit_signal
+
+
+def _step(job: Job, name: str, state: int, code: int | None, signal: int, tres: dict[str, int], nodes: str, count: int) -> StepRecord:
+    return StepRecord(
+        job_id=job.job_id,
+        submit_time=job.submit_time,
+        restarts=job.restarts,
+        step=name,
+        name=name,
+        state=state,
+        start_time=job.start_time,
+        end_time=job.end_time if job.is_finished else None,
+        suspended_s=job.pre_suspend_s,
+        exit_code=code,
+        exit_signal=signal,
+        nodes=nodes,
+        node_count=count,
+        tasks=count,
+        cpus=tres.get("cpu", 0),
+        tres_allocated=tres,
+        layout="Unknown",
+    )
+
+
+def node_event(node: Node, now: float) -> EventRecord | None:
+    """Why the node cannot be used; None if it can."""
+    if node.state is not NodeState.DOWN and not node.flags & _OUT:
+        return None
+    tres = {"cpu": node.cpus, "mem": node.memory_mb, "node": 1, "billing": node.cpus}
+    return EventRecord(node.name, int(now), None, int(node.state) | int(node.flags & _OUT), node.reason, node.reason_user_id, tres)

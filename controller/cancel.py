@@ -43,6 +43,7 @@ def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender,
     if job.is_finished:
         raise SlurmError(ALREADY_DONE)
     if message.signal is None or (message.signal == SIGKILL and not message.batch_only):
+        job.killed_by = sender.user_id
         cancel(core, job, now)
     elif job.is_pending:
         raise SlurmError(JOB_PENDING)

@@ -115,6 +115,7 @@ class Core:
     shut_down: Callable[[], None] = field(default=lambda: None)  # the edge's: end the daemon
     show_configuration: Callable[[], list[tuple[str, str]]] = field(default=list)  # for `scontrol show config`
     read_configuration: Callable[[], None] = field(default=lambda: None)  # the edge's: for Reconfigure
+    when_recorded: Callable[[Callable[[], None]], None] = field(default=lambda action: action())  # the edge's: act when accounting knows all
     take_associations: Callable[[AssociationsChanged], Message | Later] = field(default=lambda _message: Ok())  # the edge's: accounting has changed
 
     def __post_init__(self) -> None:
@@ -196,7 +197,7 @@ class Core:
         if self.awaiting_empty and not (self.tables.pending or self.tables.running or self.completing):
             waiting, self.awaiting_empty = self.awaiting_empty, []
             for later in waiting:
-                later.give(Ok())
+                self.when_recorded(lambda later=later: later.give(Ok()))  # type: ignore[misc]
 
 
 def nodeset_indices(nodes: int) -> list[int]:

@@ -273,6 +273,7 @@ class Job:
     last_sched_eval: int | None = None
     last_scheduler: str = ""  # Main or Backfill
     admin_comment: str = ""
+    killed_by: int | None = None  # the user who cancelled it
     emulation: Emulation | None = None
     array: JobArray | None = None
     array_task_id: int | None = None  # None outside arrays, and for an array's record that stands for several tasks

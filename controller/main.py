@@ -18,6 +18,7 @@ from understudy.auth.keys import read_key
 from understudy.clock.daemon import Daemon, run_daemon
 from understudy.controller.accounting import AccountingLink, NotingJournal
 from understudy.controller.accounting_queue import LEAST_BOUND, QueueFile, RecordQueue
+from understudy.controller.accounting_records import Kept
 from understudy.controller.agents import Agents
 from understudy.controller.build import build_settings, build_tables
 from understudy.controller.core import Core
@@ -112,9 +113,15 @@ class Controller:
                 cluster=config.cluster_name,
                 host="127.0.0.1",
                 port=int(cluster.controller.rpartition(":")[2] or 0),
+                kept=Kept(
+                    comment="job_comment" in config.words("AccountingStoreFlags"),
+                    wckeys=config.boolean("TrackWCKey"),
+                    extern_step="contain" in [word.lower() for word in config.words("PrologFlags")],
+                ),
                 soon=loop.call_soon,
             )
             noting.note = self.accounting.note
+            noting.note_nodes = self.accounting.note_nodes
         core.shut_down = daemon.stop
         core.show_configuration = self.show
         core.read_configuration = self.reconfigure

@@ -77,6 +77,7 @@ class JobRecord(msgspec.Struct, array_like=True):
     array_limit: int = 0
     array_task_id: int | None = None
     array_tasks: bytes = b""
+    killed_by: int | None = None
 
 
 class NodeRecord(msgspec.Struct, array_like=True):
@@ -106,7 +107,7 @@ _decode_node = msgspec.msgpack.Decoder(NodeRecord).decode
 _SAME: Final = (  # noqa: SIM905 - easier to read
     "job_id spec user_id group_id submit_time partitions priority admin_priority partition reason reason_detail begin_time eligible_time start_time "
     "end_time time_limit_s time_limit_is_set min_nodes max_nodes num_tasks cpus_per_task min_cpus memory_per_node_mb memory_per_cpu_mb exclusive "
-    "nice node_list launch_acknowledged exit_code exit_signal derived_exit_code restarts requeue held_by admin_comment emulation kill_sent"
+    "nice node_list launch_acknowledged exit_code exit_signal derived_exit_code restarts requeue held_by admin_comment emulation kill_sent killed_by"
 ).split()
 
 
@@ -180,6 +181,7 @@ def encode_job(job: Job) -> bytes:
             0 if job.array is None else job.array.limit,
             job.array_task_id,
             _bytes(job.array_tasks),
+            job.killed_by,
         )
     )
 

@@ -12,6 +12,7 @@ from understudy.controller.complete import end_job, enqueue_again, give_back
 from understudy.controller.eligibility import watch_dependency
 from understudy.controller.job import HELD_BY_USER, JobEvent, advance
 from understudy.model.errors import SlurmError
+from understudy.model.states import JobFlag
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
@@ -46,12 +47,16 @@ def requeue_job(
     """Put the job back into the queue. A running one is ended first, by `event`, and waits until its nodes are free of it."""
     was_running = job.allocation is not None and not job.is_finished
     if was_running:
+        if event is JobEvent.CANCELLED:
+            job.flags |= JobFlag.REQUEUE  # so accounting calls the run that ends here
         end_job(core, job, event, now, reason="None", lost_nodes=lost_nodes)
+        job.flags &= ~JobFlag.REQUEUE
     advance(job, JobEvent.REQUEUED, now)
     if job.dependency is not None:  # cancelled while it waited for others: it waits for them again
         watch_dependency(core, job)
     job.start_time = job.end_time = job.eligible_time = job.accrue_time = None
     job.exit_code = job.exit_signal = 0
+    job.killed_by = None
     job.launch_acknowledged = False
     job.expected_start, job.expected_nodes = None, 0
     job.partition = job.partitions[0]

@@ -486,6 +486,9 @@ class JobRecord(Message, frozen=True, tag=106):
     array_task_id: int | None = None
     array_tasks: str = ""  # of what is left of an array: `[1-20%3]` without the brackets
     container: str = ""
+    reservation_id: int = 0
+    wckey_id: int = 0
+    qos_id: int = 0
 
 
 class StepRecord(Message, frozen=True, tag=107):
@@ -500,7 +503,7 @@ class StepRecord(Message, frozen=True, tag=107):
     start_time: int | None = None
     end_time: int | None = None
     suspended_s: int = 0
-    exit_code: int = 0
+    exit_code: int | None = 0  # None: nobody knows, its node failed
     exit_signal: int = 0
     nodes: str = ""
     node_count: int = 0
@@ -510,10 +513,15 @@ class StepRecord(Message, frozen=True, tag=107):
     layout: str = ""
     submit_line: str = ""
     killed_by: int | None = None
+    user_cpu_us: int = 0
+    system_cpu_us: int = 0
+    usage: dict[str, int] = {}  # max_rss and the like, bytes
 
 
 class EventRecord(Message, frozen=True, tag=108):
-    """A time for which a node, or with `node` "" the cluster itself, was in a state worth a record."""
+    """A time for which a node, or with `node` "" the cluster itself, was in a state worth a record. It ends what was open of the same node; one that
+    ends when it begins does no more than that, unless it has a reason.
+    """
 
     node: str
     start_time: int

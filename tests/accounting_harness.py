@@ -82,13 +82,18 @@ class House:
         """A daemon's message; the answer and the news for controllers."""
         return self.accounting.handle(message, Sender("controller", 0, is_daemon=True))
 
-    def sacctmgr(self, line, *, stdin="", user_id=0):
-        """Run one line of sacctmgr."""
+    def run(self, program, command, line, *, stdin="", user_id=0, environ=None):
+        """Run one line of a command."""
         out, err = io.StringIO(), io.StringIO()
         words = shlex.split(line) if isinstance(line, str) else line
-        context = Context("sacctmgr", client=LocalClient(self.accounting, user_id), environ={}, stdin=io.StringIO(stdin), stdout=out, stderr=err)
-        code = guarded(context, sacctmgr, words)
+        client = LocalClient(self.accounting, user_id)
+        context = Context(program, client=client, environ=environ or {}, stdin=io.StringIO(stdin), stdout=out, stderr=err)
+        code = guarded(context, command, words)
         return Said(code, out.getvalue(), err.getvalue())
+
+    def sacctmgr(self, line, *, stdin="", user_id=0):
+        """Run one line of sacctmgr."""
+        return self.run("sacctmgr", sacctmgr, line, stdin=stdin, user_id=user_id)
 
     def do(self, *lines):
         """Lines that must succeed, with -i."""

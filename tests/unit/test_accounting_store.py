@@ -75,7 +75,7 @@ def test_numbers_are_not_given_twice_although_their_owners_have_gone(house):
 
 def test_names_are_told_apart_by_case(house):
     house.tell(AccountingRecords("conform", [EventRecord("n1", NOW), EventRecord("N1", NOW)]))
-    assert len(house.store.find(schema.events)) == 2
+    assert len(house.store.find(schema.events, [schema.events.c.node != ""])) == 2
 
 
 def test_a_record_replaces_what_was_known_of_the_same_run(house):

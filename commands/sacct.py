@@ -1,0 +1,481 @@
+"""sacct: what accounting knows of jobs and their steps. Follows sacct(1) of 22.05."""
+
+import os
+
+from understudy.commands import sacct_fields
+from understudy.commands.accounting_client import AccountingClient, NoAccountingError, Table
+from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
+from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.sacct_choice import Wanted, chosen, is_named
+from understudy.commands.states import REQUEUE, job_state_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Row = dict[str, Any]
+
+OPTIONS = OptionTable(
+    [
+        Option("allusers", "a", NONE, "jobs of all users"),
+        Option("accounts", "A", REQUIRED, "LIST: only jobs of these accounts"),
+        Option("batch-script", "B", NONE, "print the batch script of the jobs named with -j"),
+        Option("brief", "b", NONE, "print job, state and exit code"),
+        Option("completion", "c", NONE, "ask the job completion log"),
+        Option("constraints", "C", REQUIRED, "LIST: only jobs that asked for these features"),
+        Option("duplicates", "D", NONE, "all runs of a job, not the last alone"),
+        Option("delimiter", "", REQUIRED, "TEXT: what separates fields with -p and -P"),
+        Option("helpformat", "e", NONE, "print the names of fields"),
+        Option("help-fields", "", NONE, "", dest="helpformat"),
+        Option("endtime", "E", REQUIRED, "TIME: only jobs that were there before this"),
+        Option("env-vars", "", NONE, "print the environment of the jobs named with -j"),
+        Option("federation", "", NONE, "accepted; this cluster is in no federation", env="SACCT_FEDERATION"),
+        Option("file", "f", REQUIRED, "FILE: read a job completion log"),
+        Option("flags", "F", REQUIRED, "LIST: only jobs that were handled in these ways"),
+        Option("gid", "g", REQUIRED, "LIST: only jobs of these groups", dest="groups"),
+        Option("group", "", REQUIRED, "", dest="groups"),
+        Option("help", "h", NONE, "print this text"),
+        Option("nnodes", "i", REQUIRED, "MIN[-MAX]: only jobs with so many nodes"),
+        Option("ncpus", "I", REQUIRED, "MIN[-MAX]: only jobs with so many CPUs"),
+        Option("jobs", "j", REQUIRED, "JOB[.STEP],...: only these"),
+        Option("timelimit-min", "k", REQUIRED, "TIME: only jobs with at least this limit"),
+        Option("timelimit-max", "K", REQUIRED, "TIME: with -k, and at most this one"),
+        Option("long", "l", NONE, "print many fields"),
+        Option("allclusters", "L", NONE, "jobs of all clusters"),
+        Option("local", "", NONE, "accepted; only this cluster is shown", env="SACCT_LOCAL"),
+        Option("cluster", "", REQUIRED, "", dest="clusters"),
+        Option("clusters", "M", REQUIRED, "LIST: only jobs of these clusters", env="SLURM_CLUSTERS"),
+        Option("noheader", "n", NONE, "print no header"),
+        Option("noconvert", "", NONE, "leave sizes in the unit in which they are kept"),
+        Option("node", "", REQUIRED, "", dest="nodelist"),
+        Option("nodelist", "N", REQUIRED, "HOSTS: only jobs that ran on these nodes"),
+        Option("name", "", REQUIRED, "LIST: only jobs of these names"),
+        Option("format", "o", REQUIRED, "FIELDS: what to print", env="SACCT_FORMAT"),
+        Option("parsable", "p", NONE, "fields with a | behind each"),
+        Option("parsable2", "P", NONE, "fields with a | between them"),
+        Option("qos", "q", REQUIRED, "LIST: only jobs of these qualities of service"),
+        Option("partition", "r", REQUIRED, "LIST: only jobs in these partitions"),
+        Option("reason", "R", REQUIRED, "LIST: only jobs that waited for these reasons"),
+        Option("starttime", "S", REQUIRED, "TIME: only jobs that were there after this"),
+        Option("state", "s", REQUIRED, "LIST: only jobs that were in these states"),
+        Option("truncate", "T", NONE, "cut times to those of -S and -E"),
+        Option("uid", "u", REQUIRED, "LIST: only jobs of these users", dest="users"),
+        Option("user", "", REQUIRED, "", dest="users"),
+        Option("units", "", REQUIRED, "K|M|G|T|P: the unit of sizes"),
+        Option("usage", "", NONE, "print a short help"),
+        Option("use-local-uid", "", NONE, "user ids as this host knows them"),
+        Option("verbose", "v", NONE, "say more"),
+        Option("version", "V", NONE, "print the version"),
+        Option("wckeys", "W", REQUIRED, "LIST: only jobs of these keys"),
+        Option("whole-hetjob", "", OPTIONAL, "yes|no: all components of heterogeneous jobs"),
+        Option("allocations", "X", NONE, "jobs without their steps"),
+        Option("associations", "x", REQUIRED, "LIST: only jobs of these associations"),
+    ]
+)
+
+_JOB_COLUMNS = [
+    "cluster",
+    "job_id",
+    "submit_time",
+    "restarts",
+    "user",
+    "account",
+    "partition",
+    "qos",
+    "wckey",
+    "user_id",
+    "group_id",
+    "association_id",
+    "state",
+    "eligible_time",
+    "start_time",
+    "end_time",
+    "suspended_s",
+    "exit_code",
+    "exit_signal",
+    "derived_exit_code",
+    "derived_exit_signal",
+    "node_count",
+    "time_limit_min",
+    "priority",
+    "killed_by",
+    "array_job_id",
+    "array_task_id",
+    "group",
+    "name",
+    "reason",
+    "nodes",
+    "constraints",
+    "work_dir",
+    "submit_line",
+    "comment",
+    "admin_comment",
+    "system_comment",
+    "reservation",
+    "flags",
+    "array_tasks",
+    "container",
+    "tres_requested",
+    "tres_allocated",
+    "reservation_id",
+    "wckey_id",
+    "qos_id",
+]
+_STEP_COLUMNS = [
+    "cluster",
+    "job_id",
+    "submit_time",
+    "restarts",
+    "step",
+    "state",
+    "start_time",
+    "end_time",
+    "suspended_s",
+    "exit_code",
+    "exit_signal",
+    "node_count",
+    "tasks",
+    "cpus",
+    "killed_by",
+    "name",
+    "nodes",
+    "layout",
+    "submit_line",
+    "tres_allocated",
+    "user_cpu_us",
+    "system_cpu_us",
+    "usage",
+]
+_SPECIAL_STEPS = {"extern": -2, "batch": -1, "interactive": -1}
+
+
+class _BadRequestError(Exception):
+    """What was asked for cannot be; the message has been printed."""
+
+
+def sacct(arguments: "list[str]", context: Context) -> int:
+    """The command. Returns the exit code."""
+    try:
+        given, words = OPTIONS.parse(arguments)
+    except OptionError as error:
+        raise UsageError(str(error)) from None
+    options = last_values([*OPTIONS.from_environment(context.environ), *given])
+    if words:
+        context.error("Unknown arguments:")
+        for word in words:
+            context.error(f" {word}")
+        return 1
+    if "help" in options or "usage" in options:
+        context.stdout.write(OPTIONS.help_text("sacct [OPTIONS...]"))
+        return 0
+    if "version" in options:
+        context.print(f"slurm {VERSION}")
+        return 0
+    if "helpformat" in options:
+        context.stdout.write(sacct_fields.help_format())
+        return 0
+    if "completion" in options or "file" in options:
+        context.error("Job completion logs are not kept")
+        return 1
+    try:
+        return _show(options, context)
+    except _BadRequestError:
+        return 1
+    except NoAccountingError:
+        context.error("Slurm accounting storage is disabled")
+        return 1
+    except RefusedError as error:
+        context.error(error.text)
+        return 1
+
+
+def _show(options: "dict[str, str | None]", context: Context) -> int:
+    fields = _read_fields(options, context)
+    table = Table(context)
+    wanted = _read_wanted(options, context, table)
+    conditions: dict[str, list[Any]] = {}
+    clusters = options.get("clusters")
+    if "allclusters" not in options and clusters != "all":
+        conditions["clusters"] = clusters.split(",") if clusters else [context.client.cluster_name]
+    if wanted.jobs is not None:
+        conditions["jobs"] = sorted({job for job, _, _ in wanted.jobs})
+    if wanted.users is not None:
+        conditions["user_ids"] = sorted(wanted.users)
+    if wanted.accounts is not None:
+        conditions["accounts"] = sorted(wanted.accounts)
+    if wanted.start:
+        conditions["after"] = [int(wanted.start)]
+    if wanted.end is not None:
+        conditions["before"] = [int(wanted.end)]
+    jobs = chosen(table.rows("jobs", _JOB_COLUMNS, conditions), wanted)
+    if "batch_script" in options or "env_vars" in options:
+        return _scripts(jobs, options, context)
+    rows = jobs if "allocations" in options else _with_steps(jobs, wanted, conditions, table)
+    for row in rows:
+        row["now"] = table.now
+        if "truncate" in options:
+            _truncate(row, wanted, table.now)
+    parsable = 2 if "parsable2" in options else 1 if "parsable" in options else 0
+    out = sacct_fields.lines(fields, rows, header="noheader" not in options, parsable=parsable, delimiter=options.get("delimiter") or "|")
+    context.stdout.write("".join([line + "\n" for line in out]))
+    return 0
+
+
+def _scripts(jobs: "list[Row]", options: "dict[str, str | None]", context: Context) -> int:
+    if "jobs" not in options:
+        context.error("This option requires -j")
+        return 1
+    for job in jobs:
+        title = f"{'Batch Script' if 'batch_script' in options else 'Environment used'} for {job['job_id']}"
+        context.print(f"{title}{' (must be batch to get environment)' if 'env_vars' in options else ''}\n{'-' * 80}\nNONE\n")
+    return 0
+
+
+def _read_fields(options: "dict[str, str | None]", context: Context) -> "list[sacct_fields.Field]":
+    unit = (options.get("units") or "").upper()
+    if unit and unit not in {"K", "M", "G", "T", "P"}:
+        context.error(f"Invalid unit type: {options['units']}")
+        raise _BadRequestError
+    sacct_fields.set_units(unit, convert=bool(unit) or "noconvert" not in options)
+    text = sacct_fields.BRIEF if "brief" in options else sacct_fields.LONG if "long" in options else options.get("format") or sacct_fields.DEFAULT
+    try:
+        return sacct_fields.fields_of(text)
+    except sacct_fields.UnknownFieldError as error:
+        context.error(f'Invalid field requested: "{error}"')
+        raise _BadRequestError from None
+
+
+# --- what is wanted ------------------------------------------------------------------------------------------------------------
+
+
+def _read_wanted(options: "dict[str, str | None]", context: Context, table: Table) -> Wanted:
+    wanted = Wanted()
+    wanted.duplicates = "duplicates" in options
+    for name in ("accounts", "partitions", "names", "reasons", "wckeys"):
+        text = options.get({"partitions": "partition", "names": "name", "reasons": "reason"}.get(name, name))
+        if text is not None:
+            setattr(wanted, name, set(text.split(",")))
+    if "constraints" in options:
+        wanted.constraints = set((options["constraints"] or "").split(","))
+    if "flags" in options:
+        wanted.flags = {_flag(word, context) for word in (options["flags"] or "").split(",")}
+    if "associations" in options:
+        wanted.associations = {int(word) for word in (options["associations"] or "").split(",") if word.isdigit()}
+    wanted.nodes = _range(options.get("nnodes"))
+    wanted.cpus = _range(options.get("ncpus"))
+    wanted.limits = _limits(options, context)
+    if options.get("nodelist"):
+        from understudy.model.hostlist import expand
+
+        wanted.node_names = set(expand(options["nodelist"] or ""))
+    if "jobs" in options:
+        wanted.jobs = [_job(word, context) for word in (options["jobs"] or "").split(",") if word]
+    wanted.users = _users(options, context)
+    if "groups" in options:
+        wanted.groups = {_group(word, context) for word in (options["groups"] or "").split(",")}
+    if "qos" in options:
+        wanted.qos = _qos(options["qos"] or "", context, table)
+    if "state" in options:
+        wanted.states = {_state(word, context) for word in (options["state"] or "").split(",") if word}
+    _read_window(wanted, options, context, table)
+    return wanted
+
+
+def _read_window(wanted: Wanted, options: "dict[str, str | None]", context: Context, table: Table) -> None:
+    """-S and -E, and what holds without them: sacct(1) "DEFAULT TIME WINDOW"."""
+    if not table.now:
+        table.rows("tres", ["id"], {"ids": [0]})
+    now = table.now
+    start, end = options.get("starttime"), options.get("endtime")
+    if start:
+        wanted.start = _time(start, now, context)
+    elif wanted.jobs is None:
+        wanted.start = int(now) if wanted.states is not None else _midnight(now)
+    if end:
+        wanted.end = _time(end, now, context)
+    elif wanted.states is not None:
+        wanted.end = wanted.start if start else int(now)
+    elif wanted.jobs is None:
+        wanted.end = int(now)
+    if wanted.end is not None and wanted.end < wanted.start:
+        from understudy.commands.texts import timestamp
+
+        context.error(f"Start time ({timestamp(wanted.start)}) requested is after end time ({timestamp(wanted.end)}).")
+        raise _BadRequestError
+
+
+def _midnight(now: float) -> int:
+    import time
+
+    moment = time.localtime(now)
+    return int(time.mktime((moment.tm_year, moment.tm_mon, moment.tm_mday, 0, 0, 0, 0, 0, -1)))
+
+
+def past_time(text: str, now: float) -> int:
+    """A time that somebody looks back to: a time of day is today's, a date without a year this year's.
+
+    Raises:
+        ValueError: no time.
+    """
+    from understudy.model.times import parse_time
+
+    if text.lower().startswith(("now", "uts")):
+        return parse_time(text, now)
+    return parse_time(text, _midnight(now))
+
+
+def _time(text: str, now: float, context: Context) -> int:
+    try:
+        return past_time(text, now)
+    except ValueError:
+        context.complain(f"Invalid time specification (pos=0): {text}")
+        raise _BadRequestError from None
+
+
+def _flag(word: str, context: Context) -> str:
+    for flag in ("SchedSubmit", "SchedMain", "SchedBackfill", "StartRecieved", "None"):
+        if flag.lower() == word.lower():
+            return flag
+    context.error(f"Invalid job flag {word}")
+    raise _BadRequestError
+
+
+def _range(text: "str | None") -> "tuple[int, int] | None":
+    if not text:
+        return None
+    least, dash, most = text.partition("-")
+    low = int(least) if least.isdigit() else 0
+    return (low, int(most) if most.isdigit() else 1 << 62) if dash else (low, low)
+
+
+def _limits(options: "dict[str, str | None]", context: Context) -> "tuple[int, int] | None":
+    from understudy.model.times import parse_limit
+
+    if not options.get("timelimit_min"):
+        return None
+    minutes = []
+    for name in ("timelimit_min", "timelimit_max"):
+        text = options.get(name)
+        try:
+            seconds = parse_limit(text) if text else None
+        except ValueError:
+            context.error(f"Invalid time limit: {text}")
+            raise _BadRequestError from None
+        minutes.append(None if seconds is None else -(-seconds // 60))
+    least = minutes[0] or 0
+    return least, minutes[1] if minutes[1] is not None else least
+
+
+def _job(word: str, context: Context) -> "tuple[int, int | None, str]":
+    """`17`, `17.batch`, `17_3`, `17_3.0`, `17+1`."""
+    job, _, step = word.partition(".")
+    job, _, offset = job.partition("+")
+    number, underscore, task = job.partition("_")
+    if not number.isdigit() or (underscore and not task.isdigit()) or (step and not (step.isdigit() or step in _SPECIAL_STEPS)):
+        context.complain(f"sacct: fatal: Bad job/step specified: {word}")
+        raise _BadRequestError
+    return int(number) + (int(offset) if offset.isdigit() else 0), int(task) if task else None, step
+
+
+def _users(options: "dict[str, str | None]", context: Context) -> "set[int] | None":
+    """Those named; else, but for root, oneself."""
+    text = options.get("users")
+    if text is None:
+        return None if "allusers" in options or os.getuid() == 0 or "jobs" in options else {os.getuid()}
+    import pwd
+
+    found = set()
+    for word in text.split(","):
+        if word.isdigit():
+            found.add(int(word))
+            continue
+        try:
+            found.add(pwd.getpwnam(word).pw_uid)
+        except KeyError:
+            context.error(f"Invalid user id: {word}")
+            raise _BadRequestError from None
+    return found
+
+
+def _group(word: str, context: Context) -> int:
+    import grp
+
+    if word.isdigit():
+        return int(word)
+    try:
+        return grp.getgrnam(word).gr_gid
+    except KeyError:
+        context.error(f"Invalid group id: {word}")
+        raise _BadRequestError from None
+
+
+def _qos(text: str, context: Context, table: Table) -> "set[str]":
+    known = [row["name"] for row in table.rows("qos", ["name"])]
+    by_lower = {name.lower(): name for name in known}
+    found = set()
+    for word in text.split(","):
+        name = by_lower.get(word.lower())
+        if name is None:
+            context.error(f"You gave a bad qos '{word}'. Valid QOS's are {','.join(known)}")
+            context.complain("sacct: fatal: problem processing qos list")
+            raise _BadRequestError
+        found.add(name)
+    return found
+
+
+def _state(word: str, context: Context) -> int:
+    found = job_state_from(word)
+    if found is None:
+        context.complain(f"sacct: fatal: unrecognized job state value '{word}'")
+        raise _BadRequestError
+    base, flag = found
+    return base if base >= 0 else flag or REQUEUE
+
+
+# --- steps ---------------------------------------------------------------------------------------------------------------------
+
+
+def _with_steps(jobs: "list[Row]", wanted: Wanted, conditions: "dict[str, list[Any]]", table: Table) -> "list[Row]":
+    """The jobs, each with its steps behind it."""
+    if not jobs:
+        return jobs
+    where = {"clusters": conditions.get("clusters", []), "job_ids": sorted({job["job_id"] for job in jobs})}
+    steps: dict[tuple[Any, ...], list[Row]] = {}
+    for step in table.rows("steps", _STEP_COLUMNS, where):
+        steps.setdefault((step["cluster"], step["job_id"], step["submit_time"], step["restarts"]), []).append(step)
+    found = []
+    for job in jobs:
+        only = {step for number, task, step in wanted.jobs or () if is_named(job, number, task)}
+        if "" in only or not only:
+            found.append(job)
+            only = set()
+        for step in sorted(steps.get((job["cluster"], job["job_id"], job["submit_time"], job["restarts"]), []), key=_step_place):
+            if not only or step["step"] in only:
+                step["job"] = job
+                found.append(step)
+            for name in ("user_cpu_us", "system_cpu_us"):
+                job[name] = job.get(name, 0) + (step[name] or 0)
+    return found
+
+
+def _step_place(step: "Row") -> "tuple[int, int]":
+    name = step["step"]
+    return (1, int(name)) if name.isdigit() else (0, -_SPECIAL_STEPS.get(name, 0))
+
+
+def _truncate(row: "Row", wanted: Wanted, now: float) -> None:
+    end = wanted.end if wanted.end is not None else now
+    if row["start_time"] is not None:
+        row["start_time"] = max(row["start_time"], int(wanted.start))
+        row["end_time"] = int(end) if row["end_time"] is None else min(row["end_time"], int(end))
+
+
+def main() -> int:
+    """Run as a program; does not return."""
+    return run("sacct", sacct, client=AccountingClient())
+
+
+__all__ = ["main", "past_time", "sacct"]
+
+if __name__ == "__main__":
+    main()

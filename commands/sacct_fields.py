@@ -1,0 +1,409 @@
+"""sacct's output fields. Follows sacct(1) "Job Accounting Fields" of 22.05.
+
+Place: commands alone; pure. A field has one way to make its text from a job's record and one from a step's, which has its job's under "job".
+"""
+
+from understudy.commands.states import CANCELLED, job_state
+from understudy.commands.texts import full_duration, timestamp
+from understudy.commands.texts import megabytes as in_units
+from understudy.model.tres import IN_MEGABYTES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    Row = dict[str, Any]
+    Make = Callable[[Row], str]
+
+ENERGY = "energy"
+_units: "tuple[str, bool]" = ("", True)
+
+
+def set_units(unit: str, *, convert: bool) -> None:
+    """In which unit sizes are printed (--units), or that they stay in megabytes (--noconvert)."""
+    global _units
+    _units = (unit, convert)
+
+
+class UnknownFieldError(Exception):
+    """No field begins like this."""
+
+
+class Field:
+    """One field. `width`: negative for left-justified ones."""
+
+    __slots__ = ("header", "job", "name", "step", "width")
+
+    def __init__(self, name: str, width: int, job: "Make", step: "Make | None" = None, header: str = "") -> None:
+        self.name, self.width, self.job, self.step, self.header = name, width, job, step or _blank, header or name
+
+    def with_width(self, width: int) -> "Field":
+        """The same, this wide."""
+        return Field(self.name, width, self.job, self.step, self.header)
+
+
+def _blank(_row: "Row") -> str:
+    return ""
+
+
+def _text(name: str) -> "Make":
+    return lambda row: str(row[name] if row[name] is not None else "")
+
+
+def _of_job(make: "Make") -> "Make":
+    return lambda row: make(row["job"])
+
+
+def _when(name: str) -> "Make":
+    return lambda row: timestamp(row[name], "Unknown")
+
+
+def _start(row: "Row") -> str:
+    if row["start_time"] is None and row["end_time"] is not None:
+        return "None"
+    return timestamp(row["start_time"], "Unknown")
+
+
+def _amount(row: "Row", which: str, name: str) -> int:
+    return int((row[which] or {}).get(name, 0))
+
+
+def cpus(row: "Row") -> int:
+    """CPUs held; of a job that holds none those that it asks for."""
+    return _amount(row, "tres_allocated", "cpu") or _amount(row, "tres_requested", "cpu")
+
+
+def nodes(row: "Row") -> int:
+    """Nodes held; of a job that holds none those that it asks for."""
+    return row["node_count"] or _amount(row, "tres_requested", "node")
+
+
+def size(megabytes: int) -> str:
+    """An amount of memory: in the largest unit that divides it, or as --units and --noconvert say."""
+    unit, convert = _units
+    if unit and convert:
+        power = "MGTP".find(unit)
+        return f"{megabytes * 1024}K" if power < 0 else _fraction(megabytes / 1024**power, unit)
+    if not convert:
+        return f"{megabytes}M"
+    return in_units(megabytes)
+
+
+def _fraction(amount: float, unit: str) -> str:
+    return f"{int(amount)}{unit}" if amount == int(amount) else f"{amount:.2f}{unit}"
+
+
+def _tres(name: str) -> "Make":
+    def make(row: "Row") -> str:
+        amounts = row[name] or {}
+        return ",".join([f"{each}={size(amounts[each]) if each in IN_MEGABYTES else amounts[each]}" for each in sorted(amounts)])
+
+    return make
+
+
+def elapsed(row: "Row") -> int:
+    """How long it has run, in seconds."""
+    start, end = row["start_time"], row["end_time"]
+    if start is None:
+        return 0
+    return max(0, int((row["now"] if end is None else end) - start - (row["suspended_s"] or 0)))
+
+
+def _cpu_seconds(row: "Row") -> int:
+    return elapsed(row) * cpus(row)
+
+
+def reserved(row: "Row") -> "int | None":
+    """How long it waited since it might run, in seconds; None if it may run only later."""
+    eligible = row["eligible_time"]
+    if eligible is None:
+        return 0
+    until = row["start_time"] if row["start_time"] is not None else row["end_time"]
+    waited = int((row["now"] if until is None else until) - eligible)
+    return waited if waited >= 0 else None
+
+
+def _reserved(row: "Row") -> str:
+    waited = reserved(row)
+    return "INVALID" if waited is None else full_duration(waited)
+
+
+def _reserved_cpu(row: "Row") -> str:
+    waited = reserved(row)
+    return "INVALID" if waited is None else full_duration(waited * _amount(row, "tres_requested", "cpu"))
+
+
+def _reserved_cpu_raw(row: "Row") -> str:
+    return str((reserved(row) or 0) * _amount(row, "tres_requested", "cpu"))
+
+
+def state_of(row: "Row") -> str:
+    """The state in words, with who cancelled it."""
+    state = row["state"]
+    text = job_state(0, state) if state > 0xFF else job_state(state, 0)
+    killer = row.get("killed_by")
+    return f"{text} by {killer}" if state == CANCELLED and killer is not None else text
+
+
+def _exit(row: "Row") -> str:
+    code = row["exit_code"]
+    return "" if code is None else f"{code}:{row['exit_signal'] or 0}"
+
+
+def _derived(row: "Row") -> str:
+    return f"{row['derived_exit_code'] or 0}:{row['derived_exit_signal'] or 0}"
+
+
+def job_id(row: "Row") -> str:
+    """`17`, `17_3`, `17_[1-4%2]`."""
+    array = row["array_job_id"]
+    if array and row["array_tasks"]:
+        return f"{array}_[{row['array_tasks']}]"
+    if array and row["array_task_id"] is not None:
+        return f"{array}_{row['array_task_id']}"
+    return str(row["job_id"])
+
+
+def _step_id(row: "Row") -> str:
+    return f"{job_id(row['job'])}.{row['step']}"
+
+
+def _step_id_raw(row: "Row") -> str:
+    return f"{row['job_id']}.{row['step']}"
+
+
+def _limit(row: "Row") -> str:
+    minutes = row["time_limit_min"]
+    if minutes is None:
+        return "UNLIMITED"
+    return "Partition_Limit" if minutes < 0 else full_duration(minutes * 60)
+
+
+def _limit_raw(row: "Row") -> str:
+    minutes = row["time_limit_min"]
+    if minutes is None:
+        return "UNLIMITED"
+    return "Partition_Limit" if minutes < 0 else str(minutes)
+
+
+def _cpu_time(*names: str) -> "Make":
+    return lambda row: cpu_time(sum(row.get(name) or 0 for name in names))
+
+
+def cpu_time(microseconds: int) -> str:
+    """CPU time: `00:00:00`, `00:01.250`, `01:00:03`."""
+    seconds, rest = divmod(microseconds, 1_000_000)
+    if rest and seconds < 3600:
+        return f"{seconds // 60:02}:{seconds % 60:02}.{rest // 1000:03}"
+    return full_duration(seconds)
+
+
+def _nodes_text(row: "Row") -> str:
+    return row["nodes"] or "None assigned"
+
+
+def _frequency(row: "Row") -> str:
+    return "0" if row.get("step") == "batch" else "Unknown"
+
+
+def _usage(name: str) -> "Make":
+    def make(row: "Row") -> str:
+        amount = (row.get("usage") or {}).get(name)
+        return "" if amount is None else f"{amount // 1024}K"
+
+    return make
+
+
+def _mem(row: "Row") -> str:
+    return size(_amount(row, "tres_requested", "mem"))  # "0" where no memory was asked for
+
+
+def _number(function: "Callable[[Row], int]") -> "Make":
+    return lambda row: str(function(row))
+
+
+def _allocated_nodes(row: "Row") -> int:
+    return int(row["node_count"] or 0)
+
+
+def _energy(_row: "Row") -> str:
+    return "0"
+
+
+def _duration(function: "Callable[[Row], int]") -> "Make":
+    return lambda row: full_duration(function(row))
+
+
+FIELDS = [
+    Field("Account", 10, _text("account"), _of_job(_text("account"))),
+    Field("AdminComment", 15, _text("admin_comment")),
+    Field("AllocCPUS", 10, _number(cpus), _number(cpus)),
+    Field("AllocNodes", 10, _number(_allocated_nodes), _number(_allocated_nodes)),
+    Field("AllocTRES", 10, _tres("tres_allocated"), _tres("tres_allocated")),
+    Field("AssocID", 7, _text("association_id"), _of_job(_text("association_id"))),
+    Field("AveCPU", 10, _blank),
+    Field("AveCPUFreq", 10, _blank, _energy),
+    Field("AveDiskRead", 14, _blank),
+    Field("AveDiskWrite", 14, _blank),
+    Field("AvePages", 10, _blank),
+    Field("AveRSS", 10, _blank, _usage("max_rss")),
+    Field("AveVMSize", 10, _blank, _usage("max_vmsize")),
+    Field("BlockID", 16, _blank),
+    Field("Cluster", 10, _text("cluster"), _text("cluster")),
+    Field("Comment", 14, _text("comment")),
+    Field("Constraints", 19, _text("constraints")),
+    Field("ConsumedEnergy", 14, _energy, _energy),
+    Field("ConsumedEnergyRaw", 17, _energy, _energy),
+    Field("Container", 19, _text("container")),
+    Field("CPUTime", 10, _duration(_cpu_seconds), _duration(_cpu_seconds)),
+    Field("CPUTimeRAW", 10, _number(_cpu_seconds), _number(_cpu_seconds)),
+    Field("DBIndex", 10, _text("job_id"), _text("job_id")),
+    Field("DerivedExitCode", 15, _derived),
+    Field("Elapsed", 10, _duration(elapsed), _duration(elapsed)),
+    Field("ElapsedRaw", 10, _number(elapsed), _number(elapsed)),
+    Field("Eligible", 19, _when("eligible_time"), _when("start_time")),
+    Field("End", 19, _when("end_time"), _when("end_time")),
+    Field("ExitCode", 8, _exit, _exit),
+    Field("Flags", 19, _text("flags")),
+    Field("GID", 6, _text("group_id")),
+    Field("Group", 9, _text("group")),
+    Field("JobID", -12, job_id, _step_id),
+    Field("JobIDRaw", -12, _text("job_id"), _step_id_raw),
+    Field("JobName", 10, _text("name"), _text("name")),
+    Field("Layout", 9, _blank, _text("layout")),
+    Field("MaxDiskRead", 12, _blank),
+    Field("MaxDiskReadNode", 15, _blank),
+    Field("MaxDiskReadTask", 15, _blank),
+    Field("MaxDiskWrite", 12, _blank),
+    Field("MaxDiskWriteNode", 16, _blank),
+    Field("MaxDiskWriteTask", 16, _blank),
+    Field("MaxPages", 8, _blank),
+    Field("MaxPagesNode", 12, _blank),
+    Field("MaxPagesTask", 14, _blank),
+    Field("MaxRSS", 10, _blank, _usage("max_rss")),
+    Field("MaxRSSNode", 10, _blank),
+    Field("MaxRSSTask", 10, _blank),
+    Field("MaxVMSize", 10, _blank, _usage("max_vmsize")),
+    Field("MaxVMSizeNode", 14, _blank),
+    Field("MaxVMSizeTask", 14, _blank),
+    Field("McsLabel", 12, _blank),
+    Field("MinCPU", 10, _blank),
+    Field("MinCPUNode", 10, _blank),
+    Field("MinCPUTask", 10, _blank),
+    Field("NCPUS", 10, _number(cpus), _number(cpus)),
+    Field("NNodes", 8, _number(nodes), _number(nodes)),
+    Field("NodeList", 15, _nodes_text, _nodes_text),
+    Field("NTasks", 8, _blank, _text("tasks")),
+    Field("Partition", 10, _text("partition")),
+    Field("Priority", 10, _text("priority")),
+    Field("QOS", 10, _text("qos")),
+    Field("QOSRAW", 6, _text("qos_id")),
+    Field("Reason", 22, _text("reason")),
+    Field("ReqCPUFreq", 10, _frequency, _frequency),
+    Field("ReqCPUFreqGov", 13, _frequency, _frequency),
+    Field("ReqCPUFreqMax", 13, _frequency, _frequency),
+    Field("ReqCPUFreqMin", 13, _frequency, _frequency),
+    Field("ReqCPUS", 8, lambda row: str(_amount(row, "tres_requested", "cpu")), _number(cpus)),
+    Field("ReqMem", 10, _mem),
+    Field("ReqNodes", 8, lambda row: str(_amount(row, "tres_requested", "node")), _number(nodes)),
+    Field("ReqTRES", 10, _tres("tres_requested")),
+    Field("Reservation", 20, _text("reservation")),
+    Field("ReservationId", 8, lambda row: str(row["reservation_id"] or ""), header="Reservat"),
+    Field("Reserved", 10, _reserved),
+    Field("ResvCPU", 10, _reserved_cpu),
+    Field("ResvCPURAW", 10, _reserved_cpu_raw),
+    Field("Start", 19, _start, _start),
+    Field("State", 10, state_of, state_of),
+    Field("Submit", 19, _when("submit_time"), _when("start_time")),
+    Field("SubmitLine", 20, _text("submit_line"), _text("submit_line")),
+    Field("Suspended", 10, lambda row: full_duration(row["suspended_s"] or 0), lambda row: full_duration(row["suspended_s"] or 0)),
+    Field("SystemComment", 15, _text("system_comment")),
+    Field("SystemCPU", 10, _cpu_time("system_cpu_us"), _cpu_time("system_cpu_us")),
+    Field("Timelimit", 10, _limit),
+    Field("TimelimitRaw", 10, _limit_raw, header="TimelimitR"),
+    Field("TotalCPU", 10, _cpu_time("user_cpu_us", "system_cpu_us"), _cpu_time("user_cpu_us", "system_cpu_us")),
+    Field("TRESUsageInAve", 14, _blank),
+    Field("TRESUsageInMax", 14, _blank),
+    Field("TRESUsageInMaxNode", 18, _blank),
+    Field("TRESUsageInMaxTask", 18, _blank),
+    Field("TRESUsageInMin", 14, _blank),
+    Field("TRESUsageInMinNode", 18, _blank),
+    Field("TRESUsageInMinTask", 18, _blank),
+    Field("TRESUsageInTot", 14, _blank),
+    Field("TRESUsageOutAve", 15, _blank),
+    Field("TRESUsageOutMax", 15, _blank),
+    Field("TRESUsageOutMaxNode", 19, _blank),
+    Field("TRESUsageOutMaxTask", 19, _blank),
+    Field("TRESUsageOutMin", 15, _blank),
+    Field("TRESUsageOutMinNode", 19, _blank),
+    Field("TRESUsageOutMinTask", 19, _blank),
+    Field("TRESUsageOutTot", 15, _blank),
+    Field("UID", 6, _text("user_id")),
+    Field("User", 9, _text("user")),
+    Field("UserCPU", 10, _cpu_time("user_cpu_us"), _cpu_time("user_cpu_us")),
+    Field("WCKey", 10, _text("wckey")),
+    Field("WCKeyID", 10, _text("wckey_id")),
+    Field("WorkDir", 20, _text("work_dir")),
+]
+
+DEFAULT = "jobid,jobname,partition,account,alloccpus,state,exitcode"
+BRIEF = "jobid,state,exitcode"
+LONG = (
+    "jobid,jobidraw,jobname,partition,maxvmsize,maxvmsizenode,maxvmsizetask,avevmsize,maxrss,maxrssnode,maxrsstask,averss,maxpages,maxpagesnode,"
+    "maxpagestask,avepages,mincpu,mincpunode,mincputask,avecpu,ntasks,alloccpus,elapsed,state,exitcode,avecpufreq,reqcpufreqmin,reqcpufreqmax,"
+    "reqcpufreqgov,reqmem,consumedenergy,maxdiskread,maxdiskreadnode,maxdiskreadtask,avediskread,maxdiskwrite,maxdiskwritenode,maxdiskwritetask,"
+    "avediskwrite,reqtres,alloctres,tresusageinave,tresusageinmax,tresusageinmaxn,tresusageinmaxt,tresusageinmin,tresusageinminn,tresusageinmint,"
+    "tresusageintot,tresusageoutmax,tresusageoutmaxn,tresusageoutmaxt,tresusageoutave,tresusageouttot"
+)
+ALL = ",".join(field.name for field in FIELDS)
+
+
+def fields_of(text: str) -> "list[Field]":
+    """The fields of a format: names, or beginnings of them, each with its width (`state%20`, `jobname%-30`) if it has one.
+
+    Raises:
+        UnknownFieldError: with the name.
+    """
+    found: list[Field] = []
+    for part in text.split(","):
+        if not part:
+            continue
+        name, percent, width = part.partition("%")
+        lowered = name.lower()
+        if lowered == "all":
+            found += FIELDS
+            continue
+        field = next((each for each in FIELDS if each.name.lower().startswith(lowered)), None)
+        if field is None:
+            raise UnknownFieldError(name)
+        digits = width.rstrip("s")
+        found.append(field.with_width(int(digits)) if percent and digits.lstrip("-").isdigit() and int(digits) else field)
+    return found
+
+
+def help_format() -> str:
+    """What --helpformat prints: the names, four a line."""
+    names = [f"{field.name:<19}" for field in FIELDS]
+    return "\n".join([" ".join(names[start : start + 4]) for start in range(0, len(names), 4)]) + "\n"
+
+
+def lines(fields: "list[Field]", rows: "Iterable[Row]", *, header: bool, parsable: int, delimiter: str) -> "list[str]":
+    """The lines to print. `parsable`: 0 for columns, 1 for fields with a delimiter behind each, 2 for fields with one between."""
+    table = [[field.step(row) if "job" in row else field.job(row) for field in fields] for row in rows]
+    if parsable:
+        end = delimiter if parsable == 1 else ""
+        heads = [[field.name for field in fields]] if header else []
+        return [delimiter.join(texts) + end for texts in [*heads, *table]]
+    found = []
+    if header:
+        found.append("".join([_fit(field.name[: abs(field.width)], field.width) for field in fields]))
+        found.append("".join(["-" * abs(field.width) + " " for field in fields]))
+    return found + ["".join([_fit(text, field.width) for text, field in zip(texts, fields, strict=True)]) for texts in table]
+
+
+def _fit(text: str, width: int) -> str:
+    size = abs(width)
+    if len(text) > size:
+        text = text[: size - 1] + "+"
+    return (text.ljust(size) if width < 0 else text.rjust(size)) + " "

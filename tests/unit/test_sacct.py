@@ -1,0 +1,209 @@
+"""sacct: which jobs are shown, and how. The lines are those that sacct of 22.05.8 printed of like jobs."""
+
+import pytest
+from accounting_harness import NOW, House
+
+from understudy.commands.sacct import past_time, sacct
+from understudy.commands.sacct_fields import FIELDS, cpu_time, fields_of
+from understudy.model.states import JobFlag, JobState
+from understudy.protocol.messages import AccountingRecords, JobRecord, StepRecord
+
+COMPLETED, CANCELLED, FAILED = int(JobState.COMPLETED), int(JobState.CANCELLED), int(JobState.FAILED)
+RUNNING, REQUEUED = int(JobState.RUNNING), int(JobFlag.REQUEUE)
+TWO_NODES = {"cpu": 3, "mem": 1000, "node": 2, "billing": 3}
+ONE_CPU = {"cpu": 1, "mem": 100, "node": 1, "billing": 1}
+
+
+def job(number, **fields):
+    known = {"submit_time": NOW, "restarts": 0, "user": "root", "user_id": 0, "group_id": 0, "group": "root", "account": "root", "partition": "debug"}
+    known |= {"association_id": 2, "qos": "normal", "eligible_time": NOW, "tres_requested": ONE_CPU, "time_limit_min": -1, "flags": "StartRecieved"}
+    return JobRecord(**{"job_id": number, "name": f"job{number}", **known, **fields})
+
+
+def ran(number, start, end, **fields):
+    held = {"nodes": "n1", "node_count": 1, "tres_allocated": ONE_CPU, "state": COMPLETED, "time_limit_min": 10}
+    return job(number, start_time=NOW + start, end_time=None if end is None else NOW + end, **{**held, **fields})
+
+
+def batch(number, start, end, **fields):
+    known = {"submit_time": NOW, "restarts": 0, "step": "batch", "name": "batch", "layout": "Unknown", "nodes": "n1", "node_count": 1, "tasks": 1}
+    known |= {"cpus": 1, "tres_allocated": {"cpu": 1, "mem": 100, "node": 1}, "state": COMPLETED}
+    return StepRecord(**{"job_id": number, **known, "start_time": NOW + start, "end_time": None if end is None else NOW + end, **fields})
+
+
+RECORDS = [
+    ran(1, 6, 14, state=FAILED, exit_code=3, nodes="n[1-2]", node_count=2, tres_requested=TWO_NODES, tres_allocated=TWO_NODES, name="ok"),
+    batch(1, 6, 14, state=FAILED, exit_code=3, user_cpu_us=6000, system_cpu_us=5400),
+    StepRecord(1, NOW, 0, "0", "true", COMPLETED, NOW + 6, NOW + 6, nodes="n[1-2]", node_count=2, tasks=2, cpus=3, tres_allocated=TWO_NODES),
+    ran(2, 6, None, state=RUNNING, user="daemon", user_id=1, account="phys", suspended_s=2),
+    batch(2, 6, None, state=RUNNING),
+    job(3, eligible_time=None, reason="JobHeldUser"),
+    job(4, end_time=NOW + 4, state=CANCELLED, killed_by=0),
+    ran(5, 6, 14, state=REQUEUED),
+    ran(5, 30, 50, submit_time=NOW + 14, eligible_time=NOW + 20, restarts=1),
+    job(6, array_job_id=6, array_tasks="3-5%2"),
+    ran(7, 20, 23, array_job_id=6, array_task_id=2),
+    ran(8, 10, 13, array_job_id=6, array_task_id=1, state=FAILED, exit_signal=9),
+]
+
+
+@pytest.fixture
+def house():
+    house = House()
+    house.tell(AccountingRecords("conform", RECORDS))
+    house.now = NOW + 100
+    yield house
+    house.store.close()
+
+
+def show(house, line, **environ):
+    said = house.run("sacct", sacct, line, environ=environ)
+    assert said.code == 0, said
+    return said.out.splitlines()
+
+
+def ids(house, line):
+    return [row.split("|")[0] for row in show(house, f"-X -n -P -o jobid,state {line}")]
+
+
+def test_the_default_format_has_steps_behind_their_jobs(house):
+    assert show(house, "-j 1") == [
+        "JobID           JobName  Partition    Account  AllocCPUS      State ExitCode ",
+        "------------ ---------- ---------- ---------- ---------- ---------- -------- ",
+        "1                    ok      debug       root          3     FAILED      3:0 ",
+        "1.batch           batch                  root          1     FAILED      3:0 ",
+        "1.0                true                  root          3  COMPLETED      0:0 ",
+    ]
+
+
+def test_parsable_output_has_full_names_and_texts(house):
+    assert show(house, "-p -X -j 4 -o jobid,timelimitr,state,start,nodelist,alloccpus") == [
+        "JobID|TimelimitRaw|State|Start|NodeList|AllocCPUS|",
+        "4|Partition_Limit|CANCELLED by 0|None|None assigned|1|",
+    ]
+    assert show(house, "-n -P --delimiter=, -X -j 1 -o alloctres,reqmem") == ["billing=3,cpu=3,mem=1000M,node=2,1000M"]
+
+
+def test_what_is_too_long_is_cut_and_widths_may_be_given(house):
+    assert show(house, "-n -X -j 4 -o state,jobname%-6,jobid%3") == ["CANCELLED+ job4     4 "]
+    assert show(house, "-n -X -j 4 -o state%20") == ["      CANCELLED by 0 "]
+
+
+def test_times_and_cpu_times(house):
+    assert show(house, "-n -P -j 1 -o elapsed,cputime,reserved,resvcpu,totalcpu,usercpu") == [
+        "00:00:08|00:00:24|00:00:06|00:00:18|00:00.011|00:00.006",
+        "00:00:08|00:00:08|||00:00.011|00:00.006",
+        "00:00:00|00:00:00|||00:00:00|00:00:00",
+    ]
+    assert show(house, "-n -P -X -j 2 -o elapsed,suspended,end") == ["00:01:32|00:00:02|Unknown"]
+    assert [cpu_time(us) for us in (0, 14_000, 61_250_000, 3_603_000_001)] == ["00:00:00", "00:00.014", "01:01.250", "01:00:03"]
+
+
+def test_a_failed_nodes_steps_have_no_exit_code(house):
+    house.tell(AccountingRecords("conform", [ran(20, 1, 5, state=int(JobState.NODE_FAIL)), batch(20, 1, 5, state=CANCELLED, exit_code=None)]))
+    assert show(house, "-n -P -j 20 -o state,exitcode") == ["NODE_FAIL|0:0", "CANCELLED|"]
+
+
+def test_without_jobs_and_states_those_are_shown_that_were_eligible_in_the_time(house):
+    everything = ["1", "2", "4", "5", "6_1", "6_2", "6_[3-5%2]"]
+    assert ids(house, f"-S uts{NOW}") == everything
+    assert ids(house, f"-S uts{NOW + 14} -E uts{NOW + 19}") == ["1", "2", "5", "6_2", "6_[3-5%2]"]
+    assert ids(house, f"-S uts{NOW + 60}") == ["2", "6_[3-5%2]"]
+
+
+def test_jobs_that_are_named_are_shown_whenever_they_were_and_held_ones_too(house):
+    assert ids(house, "-j 3,4") == ["3", "4"]
+    assert ids(house, "-j 6") == ["6_1", "6_2", "6_[3-5%2]"]
+    assert ids(house, "-j 6_2") == ["6_2"]
+    assert ids(house, "-j 7") == ["6_2"]
+    assert ids(house, "-j 999") == []
+
+
+def test_a_step_that_is_named_is_shown_alone(house):
+    assert [row.split("|")[0] for row in show(house, "-n -P -j 1.batch -o jobid")] == ["1.batch"]
+    assert [row.split("|")[0] for row in show(house, "-n -P -j 1.0,4 -o jobid")] == ["1.0", "4"]
+
+
+def test_states_are_those_in_the_time(house):
+    assert ids(house, "-s R") == ["2"]
+    assert ids(house, "-s PD") == ["6_[3-5%2]"]
+    assert ids(house, f"-s CA,F -S uts{NOW} -E now") == ["1", "4", "6_1"]
+    assert ids(house, f"-s CA,F -S uts{NOW + 10} -E now") == ["1", "6_1"]
+    assert ids(house, f"-s R -S uts{NOW + 21} -E uts{NOW + 22}") == ["2", "6_2"]
+    assert ids(house, f"-s PD -S uts{NOW + 7} -E uts{NOW + 9}") == ["6_1", "6_2", "6_[3-5%2]"]
+
+
+def test_the_last_run_is_shown_unless_all_are_asked_for(house):
+    assert show(house, "-n -P -X -j 5 -o state,submit") == [show(house, "-n -P -X -j 5 -o state,submit -D")[1]]
+    assert [row.split("|")[0] for row in show(house, "-n -P -X -D -j 5 -o state")] == ["REQUEUED", "COMPLETED"]
+    assert ids(house, f"-s RQ -S uts{NOW} -E now") == ["5"]
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("-u daemon", ["2"]),
+        ("-A phys", ["2"]),
+        ("-N n2", ["1"]),
+        ("-i 2", ["1"]),
+        ("-I 2-8", ["1"]),
+        ("--name=job2,job4", ["2", "4"]),
+        ("-r other", []),
+        ("-R JobHeldUser -j 3,4", ["3"]),
+        ("-k 5 -K 20 -j 1,4", ["1"]),
+        ("-x 99", []),
+        ("-M other", []),
+        ("-L -j 1", ["1"]),
+    ],
+)
+def test_filters(house, option, expected):
+    assert ids(house, f"-S uts{NOW} {option}") == expected
+
+
+def test_times_are_cut_to_the_window(house):
+    assert show(house, f"-n -P -X -T -S uts{NOW + 10} -E uts{NOW + 12} -u 1 -o elapsedraw") == ["0"]
+    assert show(house, f"-n -P -X -T -S uts{NOW + 10} -E uts{NOW + 12} -j 1 -o elapsedraw") == ["2"]
+
+
+def test_sizes_in_other_units(house):
+    house.tell(AccountingRecords("conform", [job(30, tres_requested={"cpu": 1, "mem": 1536, "node": 1})]))
+    texts = [show(house, f"-n -P -X -j 30 -o reqmem {option}") for option in ("", "--noconvert", "--units=G", "--units=K")]
+    assert texts == [["1.50G"], ["1536M"], ["1.50G"], ["1572864K"]]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("-o foo", 'sacct: error: Invalid field requested: "foo"'),
+        ("-s XX", "sacct: fatal: unrecognized job state value 'XX'"),
+        ("-u no_such_user", "sacct: error: Invalid user id: no_such_user"),
+        ("-S foo", "Invalid time specification (pos=0): foo"),
+        ("-j abc", "sacct: fatal: Bad job/step specified: abc"),
+        ("-q nix", "sacct: error: You gave a bad qos 'nix'. Valid QOS's are normal\nsacct: fatal: problem processing qos list"),
+        ("extra", "sacct: error: Unknown arguments:\nsacct: error:  extra"),
+        ("--foo", "sacct: unrecognized option '--foo'"),
+        (f"-S uts{NOW} -E uts{NOW - 1}", "sacct: error: Start time ("),
+    ],
+)
+def test_wrong_requests_are_refused_in_slurms_words(house, line, complaint):
+    said = house.run("sacct", sacct, line)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith(complaint)
+
+
+def test_the_format_may_come_from_the_environment_and_names_may_be_cut_short(house):
+    assert show(house, "-n -P -X -j 1", SACCT_FORMAT="JOBID,part") == ["1|debug"]
+    assert [field.name for field in fields_of("tresusageinmaxn,nn,nt")] == ["TRESUsageInMaxNode", "NNodes", "NTasks"]
+    assert len(fields_of("ALL")) == len(FIELDS) == 109
+
+
+def test_every_field_can_be_printed_of_jobs_and_steps(house):
+    lines = show(house, "-P -D -o ALL -j 1,2,3,4,5,6")
+    assert {line.count("|") for line in lines} == {108}
+
+
+def test_a_time_of_day_is_todays_even_if_it_is_over():
+    midnight = past_time("00:00", NOW)
+    assert midnight <= NOW < midnight + 86400
+    assert past_time("00:01", NOW) == midnight + 60
+    assert past_time("now-60", NOW) == NOW - 60
