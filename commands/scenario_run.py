@@ -38,7 +38,7 @@ from understudy.experiments.scenario import (
     with_job_ids,
 )
 from understudy.model.states import JobState
-from understudy.protocol.messages import AwaitEmpty, Emulation, Message, Query, Rows, SubmitJob, Submitted
+from understudy.protocol.messages import AwaitEmpty, AwaitRecorded, Emulation, Message, Query, Rows, SubmitJob, Submitted
 
 if TYPE_CHECKING:
     import asyncio
@@ -152,6 +152,8 @@ class _Run:
         why = await ended
         if why and not issuing.done():
             raise ReplayError(why)
+        if self._p.cluster.accounting:
+            await self._p.messenger.call("controller", AwaitRecorded(), 600.0)
         answer = await self._p.messenger.call("controller", Query("jobs", _COLUMNS), 600.0)
         if not isinstance(answer, Rows):
             raise ReplayError(f"the job table was not answered: {answer}")

@@ -217,7 +217,7 @@ class AccountingLink:
         added, dropped = self._queue.add(records)
         if self._saved is not None:
             self._saved.write(added, dropped)
-        if not self._core.time.is_virtual or self._when_told:
+        if self._when_told or (self._timer is None and not self._core.time.is_virtual):  # with a timer accounting is away
             self._send()
         elif self._timer is None and not self._is_sending:
             self._timer = self._core.time.call_at(self._core.time.now() + GATHER_S, self._send)
@@ -227,6 +227,8 @@ class AccountingLink:
         self._when_told.append(action)
         self._record()
         self._send()
+        if not self._is_sending:  # nothing to tell, or nobody who could be told
+            self._let_go()
 
     def _check_told(self) -> None:
         if not self._queue and not self._is_sending:

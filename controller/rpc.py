@@ -22,6 +22,7 @@ from understudy.model.errors import SlurmError
 from understudy.protocol.messages import (
     AssociationsChanged,
     AwaitEmpty,
+    AwaitRecorded,
     BatchComplete,
     BreakAtStart,
     CancelJobs,
@@ -70,6 +71,13 @@ def await_empty(core: Core, _message: AwaitEmpty, _sender: Sender) -> Later:
     later = Later()
     core.awaiting_empty.append(later)
     core.check_empty()
+    return later
+
+
+def await_recorded(core: Core, _message: AwaitRecorded, _sender: Sender) -> Later:
+    """Answered when accounting has been told of all that has happened."""
+    later = Later()
+    core.when_recorded(lambda: later.give(Ok()))
     return later
 
 
@@ -136,5 +144,6 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     GetScript: Rpc(get_script, _JOB_READ),
     BreakAtStart: Rpc(break_at_start, _JOB_READ),
     AwaitEmpty: Rpc(await_empty, _JOB_READ),
+    AwaitRecorded: Rpc(await_recorded, _JOB_READ),
     AssociationsChanged: Rpc(associations_changed, _JOB_WRITE),
 }

@@ -555,6 +555,10 @@ class AccountingRecords(Message, frozen=True, tag=110):
     records: list[JobRecord | StepRecord | EventRecord | ReservationRecord]
 
 
+class AwaitRecorded(Message, frozen=True, tag=111):
+    """A replay asks the controller: answered by `Ok` when accounting knows all that has happened so far, or does not answer."""
+
+
 AnyMessage = (
     Ok
     | Failure
@@ -600,4 +604,5 @@ AnyMessage = (
     | EventRecord
     | ReservationRecord
     | AccountingRecords
+    | AwaitRecorded
 )

@@ -95,7 +95,7 @@ def test_records_of_all_kinds_come_back_as_they_went(house):
     ]
     house.tell(AccountingRecords("conform", records))
     for record, table in zip(records, (schema.steps, schema.events, schema.reservations), strict=True):
-        (row,) = house.store.find(table)
+        (row,) = house.store.find(table, [table.c.node != ""] if "node" in table.c else [])
         assert row.pop("cluster") == "conform"
         assert type(record)(**row) == record
 
@@ -154,7 +154,7 @@ def test_migrations_lead_to_the_schema_that_the_program_states(house):
 def test_a_database_of_a_later_version_is_refused(house, url):
     with house.store.engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(StoreError, match="later than 0001"):
+    with pytest.raises(StoreError, match="later than 0002"):
         Store(url)
 
 

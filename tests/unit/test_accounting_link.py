@@ -1,0 +1,220 @@
+"""The controller tells accounting what happens: of jobs, of their runs and batch steps, of nodes that cannot be used; in order, and all of it."""
+
+import pytest
+from controller_harness import ROOT, START, FakeWire, Harness
+
+from understudy.controller.accounting import GATHER_S, PEER, RETRY_S, AccountingLink, NotingJournal
+from understudy.controller.accounting_queue import QueueFile, RecordQueue
+from understudy.controller.accounting_records import REQUEUED, Kept
+from understudy.controller.ports import NoJournal
+from understudy.model.states import JobState
+from understudy.protocol.messages import (
+    AccountingRecords,
+    Associations,
+    AwaitRecorded,
+    EventRecord,
+    Failure,
+    GetAssociations,
+    JobRecord,
+    Ok,
+    StepRecord,
+)
+
+GONE = Failure(1005, "no connection")
+
+
+class Told:
+    """A controller with a line to accounting, and what was told on it."""
+
+    def __init__(self, *, is_virtual=False, kept=None, file=None, answers=True):
+        self.journal = NotingJournal(NoJournal())
+        self.line = FakeWire()
+        self.harness = Harness(journal=self.journal, is_virtual=is_virtual)
+        self.soon = []
+        self.file = file
+        self.answers = answers
+        link = {"cluster": "conform", "host": "127.0.0.1", "port": 6817, "kept": kept or Kept(), "soon": self.soon.append}
+        self.link = AccountingLink(self.harness.core, self.line, RecordQueue(), file, **link)
+        self.journal.note, self.journal.note_nodes = self.link.note, self.link.note_nodes
+        self.link.start("unix:/accounting")
+        self.records = []
+        self.settle()
+
+    def settle(self):
+        """Let the link work, and accounting answer."""
+        while self.soon or (self.answers and self.line.sent):
+            while self.soon:
+                self.soon.pop(0)()
+            if self.answers and self.line.sent:
+                sent = self.line.sent.pop(0)
+                assert sent.peer == PEER
+                if isinstance(sent.message, GetAssociations):
+                    sent.answer(Associations("conform", 1, [], [], [], [], []))
+                else:
+                    self.records += sent.message.records
+                    sent.answer(Ok())
+
+    def of(self, kind):
+        self.settle()
+        return [record for record in self.records if type(record) is kind]
+
+
+@pytest.fixture
+def told():
+    return Told()
+
+
+def test_a_job_is_told_at_each_change_with_its_batch_step(told):
+    h = told.harness
+    job = h.submit(comment="why")
+    told.settle()
+    h.run(20)
+    h.complete(job, code=3)
+    first, *_, last = told.of(JobRecord)
+    assert (first.state, first.name, first.comment, first.user, first.time_limit_min) == (JobState.RUNNING, "j", "", "ann", 60)
+    assert (last.state, last.exit_code, last.end_time, last.node_count, last.killed_by) == (JobState.FAILED, 3, int(START) + 20, 1, None)
+    begun, ended = told.of(StepRecord)
+    assert (begun.step, begun.state, begun.end_time, begun.nodes) == ("batch", JobState.RUNNING, None, "n1")
+    assert (ended.state, ended.exit_code, ended.exit_signal, ended.end_time) == (JobState.FAILED, 3, 0, int(START) + 20)
+
+
+def test_comments_are_kept_if_the_configuration_says_so():
+    told = Told(kept=Kept(comment=True, wckeys=True, extern_step=True))
+    told.harness.submit(comment="why", wckey="key")
+    assert [(record.comment, record.wckey) for record in told.of(JobRecord)] == [("why", "key")]
+    assert [record.step for record in told.of(StepRecord)] == ["batch", "extern"]
+
+
+def test_who_cancels_is_on_record_and_a_job_that_never_ran_has_no_start(told):
+    h = told.harness
+    waiting = h.submit(priority=0)
+    h.cancel(waiting, ROOT)
+    running = h.submit()
+    h.acknowledge()
+    h.cancel(running)
+    h.acknowledge()
+    h.epilog(running)
+    records = {record.job_id: record for record in told.of(JobRecord)}
+    assert (records[waiting.job_id].killed_by, records[waiting.job_id].start_time, records[waiting.job_id].end_time) == (0, None, int(START))
+    assert records[running.job_id].killed_by == 1000
+    assert [(step.state, step.exit_signal) for step in told.of(StepRecord)][-1] == (JobState.CANCELLED, 15)
+
+
+def test_a_requeued_run_has_a_record_of_its_own(told):
+    h = told.harness
+    job = h.submit()
+    h.acknowledge()
+    told.settle()
+    h.run(5)
+    h.control("requeue", job)
+    told.settle()
+    h.acknowledge()
+    h.epilog(job)
+    runs = {}
+    for record in told.of(JobRecord):
+        runs[record.submit_time, record.restarts] = record
+    (first, second) = (runs[key] for key in sorted(runs))
+    assert (first.state, first.end_time, first.killed_by) == (REQUEUED, int(START) + 5, None)
+    assert (second.state, second.submit_time, second.restarts, second.start_time) == (JobState.PENDING, int(START) + 5, 1, None)
+
+
+def test_a_failed_nodes_batch_step_has_no_exit_code(told):
+    h = told.harness
+    job = h.submit(requeue=False)
+    h.acknowledge()
+    h.update_nodes("n1", state="down", reason="smoke")
+    assert job.state is JobState.NODE_FAIL
+    last = told.of(StepRecord)[-1]
+    assert (last.state, last.exit_code) == (JobState.CANCELLED, None)
+
+
+def test_why_a_job_waited_stays_on_record_after_it_has_run(told):
+    h = told.harness
+    job = h.submit(priority=0)
+    told.settle()
+    h.control("release", job, ROOT)
+    h.complete(job)
+    reasons = [record.reason for record in told.of(JobRecord)]
+    assert reasons[0] == reasons[-1] != "None"
+
+
+def test_times_in_which_nodes_cannot_be_used_are_events(told):
+    h = told.harness
+    h.update_nodes("n[1-2]", state="drain", reason="disk")
+    h.run(10)
+    h.update_nodes("n1", state="down", reason="smoke")
+    h.run(10)
+    h.update_nodes("n[1-2]", state="resume")
+    h.update_nodes("n3", weight="3")
+    found = [(event.node, event.start_time - int(START), event.end_time, event.reason) for event in told.of(EventRecord)]
+    assert found == [
+        ("n1", 0, None, "disk"),
+        ("n2", 0, None, "disk"),
+        ("n1", 10, None, "smoke"),
+        ("n1", 20, int(START) + 20, ""),
+        ("n2", 20, int(START) + 20, ""),
+    ]
+    assert told.of(EventRecord)[0].state == 0x202
+    assert told.of(EventRecord)[0].tres["cpu"] == 4
+
+
+def test_under_virtual_time_records_are_gathered_until_somebody_asks_for_all():
+    told = Told(is_virtual=True)
+    h = told.harness
+    job = h.submit()
+    assert told.of(JobRecord) == []
+    h.run(GATHER_S)
+    assert [record.job_id for record in told.of(JobRecord)] == [job.job_id]
+    h.complete(job)
+    answer = h.ask(AwaitRecorded())
+    assert answer.answer is None
+    assert told.of(JobRecord)[-1].state == JobState.COMPLETED
+    assert answer.answer == Ok()
+    assert h.ask(AwaitRecorded()).answer == Ok()
+
+
+def test_who_asks_for_all_is_answered_although_accounting_is_away():
+    told = Told(is_virtual=True)
+    told.answers = False
+    told.harness.submit()
+    answer = told.harness.ask(AwaitRecorded())
+    told.settle()
+    (sent,) = told.line.sent
+    sent.answer(GONE)
+    assert answer.answer == Ok()
+
+
+def test_records_wait_on_disk_while_accounting_is_away_and_come_in_order_once(tmp_path):
+    told = Told(file=QueueFile(tmp_path / "queue.sqlite"))
+    told.answers = False
+    h = told.harness
+    jobs = [h.submit(priority=0) for _ in range(3)]
+    told.settle()
+    told.line.sent.pop().answer(GONE)
+    assert [record.job_id for _, record in told.file.read()] == [job.job_id for job in jobs]
+    h.submit(priority=0)
+    told.settle()
+    assert told.line.sent == []
+    told.answers = True
+    h.run(RETRY_S)
+    assert [record.job_id for record in told.of(JobRecord)] == [job.job_id for job in jobs] + [jobs[-1].job_id + 1]
+    assert told.file.read() == []
+    told.file.close()
+
+
+def test_a_batch_that_was_lost_on_the_way_is_told_again_as_it_was():
+    told = Told()
+    told.answers = False
+    told.harness.submit(priority=0)
+    told.settle()
+    lost = told.line.sent.pop()
+    lost.answer(GONE)
+    told.harness.run(RETRY_S)
+    (again,) = told.line.sent
+    assert isinstance(again.message, AccountingRecords)
+    assert again.message == lost.message
+
+
+def test_nodes_that_register_again_are_no_event(told):
+    told.harness.register("noded0")
+    assert told.of(EventRecord) == []
