@@ -66,7 +66,7 @@ def positions_array(bits: int) -> NDArray[np.intp]:
     """The positions of the bits in ascending order, as an index vector."""
     length = (bits.bit_length() + 7) >> 3
     octets = np.frombuffer(bits.to_bytes(length, "little"), dtype=np.uint8)
-    return np.flatnonzero(np.unpackbits(octets, bitorder="little"))
+    return np.unpackbits(octets, bitorder="little").nonzero()[0]
 
 
 def from_array(positions: NDArray[np.integer]) -> int:

@@ -146,13 +146,13 @@ class Timeline:
         ended = len(self._ends) if until is None else int(self._ends.searchsorted(until, side="right"))
         return self._state(ended - 1)
 
-    def states(self, usable: int, now: int, until: int | None = None) -> Iterator[tuple[int, StateAfter]]:
+    def states(self, usable: int, now: int, until: int | None = None, least_cpus: int = 0) -> Iterator[tuple[int, StateAfter]]:
         """(start, what is free then), later and later: after the completing jobs, then after each group of running jobs that hold usable nodes.
 
         A group begins with the next job to end and takes those that end within a window behind it, counted from that end rounded up to 30 s. Each
         further window is twice as long (or longer by a fixed time), so that thousands of running jobs need few tests; the price is that a start is
-        that of the group's last job. A job without a time limit never ends. Starts after `until` are left out. Only the usable nodes are what is
-        said of them.
+        that of the group's last job. A job without a time limit never ends. Starts after `until` are left out, and states in which the usable
+        nodes have fewer than `least_cpus` CPUs free. Only the usable nodes are what is said of them.
         """
         self._refresh()
         if self._completing & usable and (until is None or now < until):
@@ -160,8 +160,11 @@ class Timeline:
         if not len(self._ends):
             return
         here = nodeset.to_flags(usable, len(self.tables.nodes.nodes))
-        order = np.flatnonzero(np.logical_or.reduceat(here[self._at], self._bounds[:-1])[: len(self._ends)])
+        freed = np.add.reduceat(here[self._at] * self._cpus, self._bounds[:-1])[: len(self._ends)]
+        order = freed.nonzero()[0]
         ends = self._ends[order]
+        free_cpus = int(self.resources(-1)[0] @ here) + freed.cumsum()
+        enough = int(free_cpus.searchsorted(least_cpus))  # the first job in order of ends behind which there are as many
         first, window = 0, FIRST_WINDOW_S
         while first < len(ends):
             boundary = int(ends[first]) + FIRST_WINDOW_S - int(ends[first]) % FIRST_WINDOW_S
@@ -171,7 +174,7 @@ class Timeline:
                 start = max(start + self.kill_wait_s, now + 1)
             elif until is not None and start > until:
                 return
-            if until is None or start <= until:
+            if order[after - 1] >= enough and (until is None or start <= until):
                 yield start, self._state(int(order[after - 1]))
             first = after
             window = window + self.linear_window_s if self.linear_window_s else window * 2

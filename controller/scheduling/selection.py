@@ -86,7 +86,7 @@ class ChoosingSelector(ABC):
         choice = self._choose_any(request, usable, table, table)
         if choice is not None:
             return now, _nodes(choice)
-        for start, state in timeline.states(usable, now, until):
+        for start, state in timeline.states(usable, now, until, request.cpus):
             choice = self._choose_any(request, usable, table, state)
             if choice is not None:
                 return start, _nodes(choice)
