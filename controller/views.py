@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from understudy.controller.job_columns import JOB_COLUMNS
 from understudy.controller.node_columns import NODE_COLUMNS, NodeView
 from understudy.controller.partition_columns import PARTITION_COLUMNS
+from understudy.controller.priority_views import priority_rows, share_rows
 from understudy.model.errors import SlurmError
 from understudy.model.records import TABLES
 from understudy.protocol.messages import Rows
@@ -120,6 +121,24 @@ def _ping(core: Core, query: Query) -> Generator[None, None, Rows]:
     return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.start_time)
 
 
+def _priorities(core: Core, query: Query) -> Generator[None, None, Rows]:
+    now = core.time.now()
+    yield
+    return Rows(_filtered(priority_rows(core, now), query, lambda column: lambda row: row[column]), now, core.last_job_update)
+
+
+def _priority_weights(core: Core, query: Query) -> Generator[None, None, Rows]:
+    shown = [{"name": name, "weight": float(weight)} for name, weight in core.priorities.weights().items()]
+    yield
+    return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.start_time)
+
+
+def _shares(core: Core, query: Query) -> Generator[None, None, Rows]:
+    now = core.time.now()
+    yield
+    return Rows(_filtered(share_rows(core, now), query, lambda column: lambda row: row[column]), now, core.last_job_update)
+
+
 def _filtered(records: Sequence[Any], query: Query, getter_of: Callable[[str], Callable[[Any], Any]]) -> list[list[Any]]:
     for column, values in query.where.items():
         getter = getter_of(column)
@@ -135,4 +154,7 @@ _QUERIES: Final[dict[str, Callable[[Core, Query], Generator[None, None, Rows]]]]
     "licenses": _licenses,
     "config": _config,
     "ping": _ping,
+    "priorities": _priorities,
+    "priority_weights": _priority_weights,
+    "shares": _shares,
 }

@@ -317,6 +317,50 @@ LICENSES: Final[dict[str, Column]] = {
     "used": _number("how many running jobs have"),
 }
 
+PRIORITIES: Final[dict[str, Column]] = {
+    "job_id": _number("the waiting job"),
+    "partition": _text("one of those that it names"),
+    "user_name": _text("its owner"),
+    "user_id": _number("its owner"),
+    "priority": _number("its priority there"),
+    "is_set": _flag("an administrator has set it, and it has no parts"),
+    "site": _number("what the site adds"),
+    "nice": _number("what is subtracted"),
+    **{
+        f"{kind}_{name}": Column(float, what)
+        for kind, what in (("weighted", "what the factor contributes"), ("normal", "the factor, between 0 and 1"))
+        for name in ("age", "association", "fair_share", "job_size", "partition", "qos")
+    },
+    "weighted_tres": Column(list, "[resource, what it contributes]"),
+    "normal_tres": Column(list, "[resource, the factor]"),
+}
+
+PRIORITY_WEIGHTS: Final[dict[str, Column]] = {
+    "name": _text("a factor as in the columns of priorities, or a resource"),
+    "weight": Column(float, "its weight"),
+}
+
+SHARES: Final[dict[str, Column]] = {
+    "association_id": _number("its number"),
+    "parent_id": _number("that of the association above it, 0 for the root"),
+    "cluster": _text("the cluster's name"),
+    "account": _text("the account"),
+    "user": _text("'' for the account's own"),
+    "partition": _text("'' for all"),
+    "shares": Column(int, "None: its parent's", optional=True),
+    "normal_shares": Column(float, "its part of the shares"),
+    "raw_usage": Column(float, "its use with that of all below it, decayed"),
+    "normal_usage": Column(float, "its part of the cluster's"),
+    "effective_usage": Column(float, "its part as it counts"),
+    "fair_share": Column(float, "its factor; 0 for accounts where users are ranked"),
+    "level_fair_share": Column(float, "shares over use among its siblings; infinite without use"),
+    "is_tree": _flag("users are ranked by Fair Tree"),
+    "depth": _number("how far below the root"),
+    "grp_tres_mins": Column(list, "[resource, limit]"),
+    "grp_tres_raw": Column(list, "[resource, minutes used]"),
+    "tres_run_mins": Column(list, "[resource, minutes that running jobs may still use]"),
+}
+
 TABLES: Final[dict[str, dict[str, Column]]] = {
     "jobs": JOBS,
     "nodes": NODES,
@@ -324,6 +368,9 @@ TABLES: Final[dict[str, dict[str, Column]]] = {
     "licenses": LICENSES,
     "config": CONFIG,
     "ping": PING,
+    "priorities": PRIORITIES,
+    "priority_weights": PRIORITY_WEIGHTS,
+    "shares": SHARES,
 }
 
 

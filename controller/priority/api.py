@@ -81,7 +81,7 @@ class NoAccounts:
 class Factors:
     """What a job's priority is made of: each factor between 0 and 1 (unless PriorityFlags say otherwise) and what it contributes, weighted.
 
-    `time`: when they were calculated. `tres`: contributions by TRES name.
+    `time`: when they were calculated. `tres`: contributions by TRES name, `normal_tres` without their weights.
     """
 
     time: int
@@ -98,8 +98,22 @@ class Factors:
     weighted_partition: float
     weighted_qos: float
     tres: dict[str, float] = field(default_factory=dict)
+    normal_tres: dict[str, float] = field(default_factory=dict)
     site: int = 0
     nice: int = 0
+
+
+class Standing(NamedTuple):
+    """An association in fair share: its part of the shares, its use and its part of that, among its siblings (`is_tree`) or of the whole."""
+
+    share: Share
+    normal_shares: float
+    raw_usage: float
+    normal_usage: float
+    effective_usage: float
+    factor: float
+    level_fair_share: float
+    is_tree: bool
 
 
 class SiteFactor(Protocol):
@@ -143,5 +157,11 @@ class PriorityPlugin(Protocol):
     def restore(self, time: int, use: dict[int, float]) -> None:
         """What `usage` said before a restart."""
 
-    def factors(self, job: Job) -> Factors | None:
-        """What the job's priority is made of, None where that has no meaning."""
+    def factors(self, job: Job, partition: str = "") -> Factors | None:
+        """What the job's priority is made of in a partition ("": where it is shown), None where that has no meaning."""
+
+    def standings(self) -> list[Standing]:
+        """Each association in fair share, parents before their children."""
+
+    def weights(self) -> dict[str, float]:
+        """The weights of the factors by their names in `Factors`, and of resources by theirs."""

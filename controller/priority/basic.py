@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from understudy.controller.job import Job
-    from understudy.controller.priority.api import Factors
+    from understudy.controller.priority.api import Factors, Standing
 
 FIRST: Final = 4294901759  # what Slurm 22.05 gives to the first job
 MOST: Final = 0xFFFFFFFE
@@ -62,7 +62,15 @@ class BasicPriority:
     def restore(self, time: int, use: dict[int, float]) -> None:
         """None is counted."""
 
-    def factors(self, job: Job) -> Factors | None:
+    def factors(self, job: Job, partition: str = "") -> Factors | None:
         """There are none."""
-        del job
+        del job, partition
         return None
+
+    def standings(self) -> list[Standing]:
+        """There is no fair share."""
+        return []
+
+    def weights(self) -> dict[str, float]:
+        """There are none."""
+        return {}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from understudy.controller.priority import fair_share
-from understudy.controller.priority.api import Factors, NoAccounts
+from understudy.controller.priority.api import Factors, NoAccounts, Standing
 from understudy.controller.priority.options import PriorityOptions
 from understudy.controller.priority.registry import site_factor
 from understudy.controller.priority.resets import next_reset
@@ -137,12 +137,13 @@ class MultifactorPriority:
         self._restored = {association_id: (each, time) for association_id, each in use.items()}
         self._give_restored()
 
-    def factors(self, job: Job) -> Factors | None:
+    def factors(self, job: Job, partition: str = "") -> Factors | None:
         """What a pending job's priority is made of, as of when it was calculated."""
         row = self._rows.row_of.get(job.job_id)
-        partition = self._partition_of(job)
-        if row is None or partition is None:
-            return None
+        where = self.tables.partitions.get(partition) if partition else self._partition_of(job)
+        return None if row is None or where is None else self._factors(job, row, where)
+
+    def _factors(self, job: Job, row: int, partition: Partition) -> Factors:
         options = self.options
         values, time = self._rows.values[row].tolist(), int(self._rows.time[row])
         share = self._share(row)
@@ -159,12 +160,47 @@ class MultifactorPriority:
             weighted_association=values[ASSOCIATION],
             weighted_fair_share=share * options.weight_fair_share,
             weighted_job_size=values[SIZE],
-            weighted_partition=values[PARTITION],
+            weighted_partition=self._partition_factor(partition) * options.weight_partition,
             weighted_qos=values[QOS],
-            tres=self._tres(job, partition),
+            tres=(tres := self._tres(job, partition)),
+            normal_tres={name: amount / (options.tres_weights[name] or 1.0) for name, amount in tres.items()},
             site=int(values[SITE]),
             nice=int(values[NICE]),
         )
+
+    def standings(self) -> list[Standing]:
+        """Each association in fair share, as of the end of the last period."""
+        tree = self.tree
+        use = tree.summed(self.ledger.use)
+        if not len(use):
+            return []
+        is_tree = self.options.uses_fair_tree
+        whole = float(use[0])
+        level = fair_share.level_fair_share(tree, use).tolist()
+        if is_tree:
+            above = np.where(tree.parent >= 0, use[tree.parent], use)
+            shares, effective = tree.level_share.copy(), np.divide(use, above, out=np.zeros(len(use)), where=above > 0)
+            shares[tree.parent < 0] = 0.0
+        else:
+            shares, effective = fair_share.normalised(tree, use)
+        columns = zip(tree.shares, shares.tolist(), use.tolist(), effective.tolist(), self.fair_share.tolist(), level, strict=True)
+        return [
+            Standing(share, normal, used, used / whole if whole else 0.0, part, factor, own_level, is_tree)
+            for share, normal, used, part, factor, own_level in columns
+        ]
+
+    def weights(self) -> dict[str, float]:
+        """The weights of the factors, and of resources."""
+        options = self.options
+        return {
+            "age": options.weight_age,
+            "association": options.weight_association,
+            "fair_share": options.weight_fair_share,
+            "job_size": options.weight_job_size,
+            "partition": options.weight_partition,
+            "qos": options.weight_qos,
+            **options.tres_weights,
+        }
 
     def billing_of(self, job: Job, partition: Partition) -> float:
         """What the job's resources bill in the partition."""

@@ -1,0 +1,234 @@
+"""sprio: what the priorities of waiting jobs are made of. Follows sprio(1) of 22.05."""
+
+from understudy.commands.client import VERSION, Context, UsageError, run
+from understudy.commands.fields import Cell, Field, FieldTable, header_line, lines
+from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+DEFAULT = "%.15i %9r %.10Y %.10S %.10A %.10F %.10J %.10P %.10Q %.20T"
+WITH_USER = "%.15i %9r %.8u %.10Y %.10S %.10A %.10F %.10J %.10P %.10Q %.20T"
+LONG = "%.15i %9r %.8u %.10Y %.10S %.10A %.10B %.10F %.10J %.10P %.10Q %.11N %.20T"
+NORMAL = "%.15i %9r %10y %10a %10f %10j %10p %10q %20t"
+NORMAL_LONG = "%.15i %9r %.8u %10y %10a %10b %10f %10j %10p %10q %20t"
+_MOST = 0xFFFFFFFF
+
+OPTIONS = OptionTable(
+    [
+        Option("federation", "", NONE, "accepted; this cluster is in no federation", env="SPRIO_FEDERATION"),
+        Option("help", "", NONE, "print this text"),
+        Option("jobs", "j", REQUIRED, "LIST: only these jobs"),
+        Option("local", "", NONE, "accepted; only this cluster is shown", env="SPRIO_LOCAL"),
+        Option("long", "l", NONE, "more about each job"),
+        Option("cluster", "", REQUIRED, "", dest="clusters"),
+        Option("clusters", "M", REQUIRED, "LIST: clusters to ask", env="SLURM_CLUSTERS"),
+        Option("noheader", "h", NONE, "no header line"),
+        Option("norm", "n", NONE, "factors between 0 and 1 in place of what they contribute"),
+        Option("format", "o", REQUIRED, "FORMAT: what to print", env="SPRIO_FORMAT"),
+        Option("partition", "p", REQUIRED, "LIST: only jobs in these partitions"),
+        Option("sibling", "", NONE, "accepted; this cluster is in no federation"),
+        Option("sort", "S", REQUIRED, "LETTERS: in which order"),
+        Option("usage", "", NONE, ""),
+        Option("user", "u", REQUIRED, "LIST: only jobs of these users"),
+        Option("verbose", "v", NONE, "say more"),
+        Option("version", "V", NONE, "print the version"),
+        Option("weights", "w", NONE, "print the weights of the factors"),
+    ]
+)
+
+
+def _whole(amount: "float | None") -> str:
+    return "" if amount is None else f"{amount:.0f}"
+
+
+def _fraction(amount: "float | None") -> str:
+    return "" if amount is None else f"{amount:.7f}"
+
+
+def _tres(amounts: "list[tuple[str, float]]") -> str:
+    return ",".join([f"{name}={amount:.0f}" for name, amount in amounts])
+
+
+def _tres_fractions(amounts: "list[tuple[str, float]]") -> str:
+    return ",".join([f"{name}={amount:.2f}" for name, amount in amounts])
+
+
+def _plain(value: "Any") -> str:
+    return "" if value is None else str(value)
+
+
+def _normal_priority(priority: "int | None", is_set: bool) -> str:
+    """Slurm does not divide a priority that an administrator has set."""
+    return "" if priority is None else f"{priority if is_set else priority / _MOST:.14f}"
+
+
+FIELDS = FieldTable(
+    [
+        Field("i", "", "JOBID", "job_id", _plain),
+        Field("r", "", "PARTITION", "partition", _plain),
+        Field("c", "", "CLUSTER", "", lambda: "(null)"),
+        Field("u", "", "USER", "user_name", _plain),
+        Field("Y", "", "PRIORITY", "priority", _plain),
+        Field("y", "", "PRIORITY", "priority is_set", _normal_priority),
+        Field("S", "", "SITE", "site", _plain),
+        Field("A", "", "AGE", "weighted_age", _whole),
+        Field("a", "", "AGE", "normal_age", _fraction),
+        Field("B", "", "ASSOC", "weighted_association", _whole),
+        Field("b", "", "ASSOC", "normal_association", _fraction),
+        Field("F", "", "FAIRSHARE", "weighted_fair_share", _whole),
+        Field("f", "", "FAIRSHARE", "normal_fair_share", _fraction),
+        Field("J", "", "JOBSIZE", "weighted_job_size", _whole),
+        Field("j", "", "JOBSIZE", "normal_job_size", _fraction),
+        Field("P", "", "PARTITION", "weighted_partition", _whole),
+        Field("p", "", "PARTITION", "normal_partition", _fraction),
+        Field("Q", "", "QOS", "weighted_qos", _whole),
+        Field("q", "", "QOS", "normal_qos", _fraction),
+        Field("N", "", "NICE", "nice", _plain),
+        Field("T", "", "TRES", "weighted_tres", _tres),
+        Field("t", "", "TRES", "normal_tres", _tres_fractions),
+    ]
+)
+_COLUMNS = [
+    "job_id",
+    "partition",
+    "user_name",
+    "user_id",
+    "priority",
+    "is_set",
+    "site",
+    "nice",
+    "weighted_tres",
+    "normal_tres",
+    "weighted_age",
+    "weighted_association",
+    "weighted_fair_share",
+    "weighted_job_size",
+    "weighted_partition",
+    "weighted_qos",
+    "normal_age",
+    "normal_association",
+    "normal_fair_share",
+    "normal_job_size",
+    "normal_partition",
+    "normal_qos",
+]
+
+
+def sprio(arguments: "list[str]", context: Context) -> int:
+    """The command. Returns the exit code."""
+    try:
+        given, words = OPTIONS.parse(arguments)
+    except OptionError as error:
+        raise UsageError(str(error)) from None
+    options = last_values([*OPTIONS.from_environment(context.environ), *given])
+    if words:
+        context.error(f"Unrecognized option: {words[0]}")
+        return 1
+    if "help" in options or "usage" in options:
+        context.stdout.write(OPTIONS.help_text("sprio [OPTIONS]"))
+        return 0
+    if "version" in options:
+        context.print(f"slurm {VERSION}")
+        return 0
+    if context.refuses_clusters(options.get("clusters")):
+        return 1
+    if is_unsupported(context):
+        return 1
+    cells = _read_format(options, context)
+    header = "noheader" not in options
+    if "weights" in options:
+        if header:
+            context.print(header_line(cells))
+        _print_weights(cells, context)
+        return 0
+    return _print_jobs(cells, options, context, header=header)
+
+
+def is_unsupported(context: Context) -> bool:
+    """Whether there is nothing to show, because priorities have no parts; that has been said then."""
+    value = dict(context.client.query("config", ["name", "value"], {"name": ["PriorityType"]}).rows).get("PriorityType", "")
+    if value == "priority/multifactor":
+        return False
+    context.complain(f"You are not running a supported priority plugin\n({value}).\nOnly 'priority/multifactor' is supported.")
+    return True
+
+
+def _read_format(options: "dict[str, str | None]", context: Context) -> "list[Cell]":
+    is_long = "long" in options
+    plain, longer = (NORMAL, NORMAL_LONG) if "norm" in options else (WITH_USER if "user" in options else DEFAULT, LONG)
+    default = longer if is_long else plain
+    return FIELDS.parse_short(options.get("format") or default, lambda letter: context.error(f"Invalid job format specification: {letter}"))
+
+
+def _print_weights(cells: "list[Cell]", context: Context) -> None:
+    weights = dict(context.client.query("priority_weights", ["name", "weight"]).rows)
+    row = dict.fromkeys(_COLUMNS)
+    row |= {"job_id": "Weights", "partition": "", "user_name": "", "is_set": False, "site": 1, "weighted_tres": [], "normal_tres": []}
+    for name in ("age", "association", "fair_share", "job_size", "partition", "qos"):
+        weight = weights.pop(name, 0.0)
+        row[f"weighted_{name}"] = weight
+        row[f"normal_{name}"] = _Weight(weight)
+    row["weighted_tres"] = list(weights.items())
+    context.stdout.write("".join([line + "\n" for line in lines(cells, _COLUMNS, [[row[name] for name in _COLUMNS]])]))
+
+
+class _Weight(float):
+    """A weight in the column of a factor: a whole number there, too."""
+
+    def __format__(self, _how: str) -> str:
+        return f"{float(self):.0f}"
+
+
+def _print_jobs(cells: "list[Cell]", options: "dict[str, str | None]", context: Context, *, header: bool) -> int:
+    where: dict[str, list[Any]] = {}
+    if options.get("jobs"):
+        where["job_id"] = [int(word) for word in (options["jobs"] or "").split(",") if word.isdigit()]
+    if options.get("user"):
+        where["user_id"] = _users(options["user"] or "", context)
+    if options.get("partition"):
+        where["partition"] = (options["partition"] or "").split(",")
+    rows = context.client.query("priorities", _COLUMNS, where).rows
+    if not rows and ("job_id" in where or where.get("user_id")):
+        context.print("Unable to find jobs matching user/id(s) specified")
+        return 0
+    if options.get("sort"):
+        _sort(rows, options["sort"] or "")
+    if header:
+        context.print(header_line(cells))
+    context.stdout.write("".join([line + "\n" for line in lines(cells, _COLUMNS, rows)]))
+    return 0
+
+
+def _users(text: str, context: Context) -> "list[int]":
+    import pwd
+
+    found = []
+    for word in text.split(","):
+        if word.isdigit():
+            found.append(int(word))
+            continue
+        try:
+            found.append(pwd.getpwnam(word).pw_uid)
+        except KeyError:
+            context.error(f"Invalid user: {word}\n")
+    return found
+
+
+def _sort(rows: "list[list[Any]]", text: str) -> None:
+    """By the fields' letters, the first one first; a minus: the greatest first."""
+    for word in reversed(text.split(",")):
+        field = FIELDS.by_letter.get(word.lstrip("+-")[:1])
+        if field is not None and field.columns:
+            place = _COLUMNS.index(field.columns[0])
+            rows.sort(key=lambda row, place=place: row[place], reverse=word.startswith("-"))  # type: ignore[misc]
+
+
+def main() -> int:
+    """Run as a program; does not return."""
+    return run("sprio", sprio)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""sshare: associations as fair share sees them. Follows sshare(1) of 22.05."""
+
+import os
+
+from understudy.commands.client import VERSION, Context, UsageError, run
+from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.sprio import is_unsupported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Row = dict[str, Any]
+
+OPTIONS = OptionTable(
+    [
+        Option("all", "a", NONE, "associations of all users"),
+        Option("accounts", "A", REQUIRED, "LIST: only these accounts"),
+        Option("helpformat", "e", NONE, "print the names of fields"),
+        Option("help", "", NONE, "print this text"),
+        Option("long", "l", NONE, "more fields"),
+        Option("cluster", "", REQUIRED, "", dest="clusters"),
+        Option("clusters", "M", REQUIRED, "LIST: clusters to ask", env="SLURM_CLUSTERS"),
+        Option("partition", "m", NONE, "print partitions, too"),
+        Option("noheader", "n", NONE, "print no header"),
+        Option("noheader-h", "h", NONE, "", dest="noheader"),
+        Option("format", "o", REQUIRED, "FIELDS: what to print"),
+        Option("parsable", "p", NONE, "fields with a | behind each"),
+        Option("parsable2", "P", NONE, "fields with a | between them"),
+        Option("users", "u", REQUIRED, "LIST: only these users"),
+        Option("uid", "", REQUIRED, "", dest="users"),
+        Option("Users", "U", NONE, "users alone, without their accounts", dest="users_only"),
+        Option("usage", "", NONE, ""),
+        Option("verbose", "v", NONE, "say more"),
+        Option("version", "V", NONE, "print the version"),
+    ]
+)
+
+
+def _account(row: "Row") -> str:
+    return f"{' ' * row['depth']}{row['account']}"
+
+
+def _shares(row: "Row") -> str:
+    if not row["parent_id"]:
+        return ""
+    return "parent" if row["shares"] is None else str(row["shares"])
+
+
+def _six(name: str, *, of_root: bool = True) -> "Callable[[Row], str]":
+    return lambda row: f"{row[name]:.6f}" if of_root or row["parent_id"] else ""
+
+
+def _users_factor(row: "Row") -> str:
+    return f"{row['fair_share']:.6f}" if row["user"] or not row["is_tree"] else ""
+
+
+def _level(row: "Row") -> str:
+    return f"{row['level_fair_share']:.6f}" if row["parent_id"] else ""
+
+
+def _amounts(name: str) -> "Callable[[Row], str]":
+    return lambda row: ",".join([f"{tres}={amount}" for tres, amount in row[name]])
+
+
+FIELDS: "list[tuple[str, int, Callable[[Row], str]]]" = [  # name, width (negative: left-justified), text
+    ("Account", -20, _account),
+    ("Cluster", 10, lambda row: str(row["cluster"])),
+    ("EffectvUsage", 13, _six("effective_usage")),
+    ("FairShare", 10, _users_factor),
+    ("GrpTRESMins", 30, _amounts("grp_tres_mins")),
+    ("GrpTRESRaw", 30, _amounts("grp_tres_raw")),
+    ("ID", 6, lambda row: str(row["association_id"])),
+    ("LevelFS", 10, _level),
+    ("NormShares", 11, _six("normal_shares")),
+    ("NormUsage", 11, _six("normal_usage", of_root=False)),
+    ("Partition", 12, lambda row: str(row["partition"])),
+    ("RawShares", 10, _shares),
+    ("RawUsage", 11, lambda row: str(int(row["raw_usage"]))),
+    ("TRESRunMins", 30, _amounts("tres_run_mins")),
+    ("User", 10, lambda row: str(row["user"])),
+]
+DEFAULT = "account,user,rawshares,normshares,rawusage,effectvusage,fairshare"
+LONG = "account,user,rawshares,normshares,rawusage,normusage,effectvusage,fairshare,levelfs,grptresmins,tresrunmins"
+LONG_CLASSIC = "account,user,rawshares,normshares,rawusage,normusage,effectvusage,fairshare,grptresmins,tresrunmins"
+_COLUMNS = [
+    "association_id",
+    "parent_id",
+    "account",
+    "user",
+    "partition",
+    "shares",
+    "normal_shares",
+    "raw_usage",
+    "normal_usage",
+    "effective_usage",
+    "fair_share",
+    "level_fair_share",
+    "is_tree",
+    "depth",
+    "grp_tres_mins",
+    "grp_tres_raw",
+    "tres_run_mins",
+    "cluster",
+]
+
+
+def sshare(arguments: "list[str]", context: Context) -> int:
+    """The command. Returns the exit code."""
+    try:
+        given, words = OPTIONS.parse(arguments)
+    except OptionError as error:
+        raise UsageError(str(error)) from None
+    options = last_values([*OPTIONS.from_environment(context.environ), *given])
+    if words:
+        context.error(f"Unknown arguments:\n{' '.join(words)}")
+        return 1
+    if "help" in options or "usage" in options:
+        context.stdout.write(OPTIONS.help_text("sshare [OPTION]"))
+        return 0
+    if "version" in options:
+        context.print(f"slurm {VERSION}")
+        return 0
+    if "helpformat" in options:
+        names = [f"{name:<17}" for name, _, _ in FIELDS]
+        context.stdout.write("\n".join([" ".join(names[at : at + 4]) for at in range(0, len(names), 4)]) + "\n")
+        return 0
+    if context.refuses_clusters(options.get("clusters")) or is_unsupported(context):
+        return 1
+    rows = _chosen(context.client.query("shares", _COLUMNS).dicts(), options, context)
+    is_tree = bool(rows and rows[0]["is_tree"])
+    text = options.get("format") or ((LONG if is_tree else LONG_CLASSIC) if "long" in options else DEFAULT)
+    if "partition" in options and not options.get("format"):
+        text = text.replace("user,", "user,partition,")
+    fields = []
+    for part in filter(None, text.split(",")):
+        name, percent, width = part.partition("%")
+        found = next((field for field in FIELDS if field[0].lower().startswith(name.lower())), None)
+        if found is None:
+            context.error(f'Invalid field requested: "{name}"')
+            return 1
+        fields.append((found[0], int(width), found[2]) if percent and width.lstrip("-").isdigit() else found)
+    context.stdout.write("".join([line + "\n" for line in _lines(fields, rows, options)]))
+    return 0
+
+
+def _chosen(rows: "list[Row]", options: "dict[str, str | None]", context: Context) -> "list[Row]":
+    """Accounts, and of users those that are meant: oneself unless others or all are named."""
+    accounts = set((options.get("accounts") or "").lower().split(",")) - {""}
+    users = _users(options, context)
+    found = []
+    for row in rows:
+        if accounts and row["account"] not in accounts:
+            continue
+        if row["user"] and users is not None and row["user"] not in users:
+            continue
+        if not row["user"] and "users_only" in options:
+            continue
+        found.append(row)
+    if accounts or "users_only" in options:
+        least = {row["account"]: row["depth"] for row in reversed(found)}
+        for row in found:
+            row["depth"] = 0 if "users_only" in options else row["depth"] - least[row["account"]]
+    return found
+
+
+def _users(options: "dict[str, str | None]", context: Context) -> "set[str] | None":
+    import pwd
+
+    text = options.get("users")
+    if text is not None:
+        names = set()
+        for word in text.split(","):
+            try:
+                names.add(pwd.getpwuid(int(word)).pw_name if word.isdigit() else word)
+            except KeyError:
+                context.error(f"Invalid user: {word}")
+        return names
+    if "all" in options:
+        return None
+    try:
+        return {pwd.getpwuid(os.getuid()).pw_name}
+    except KeyError:
+        return set()
+
+
+def _lines(fields: "list[tuple[str, int, Callable[[Row], str]]]", rows: "list[Row]", options: "dict[str, str | None]") -> "list[str]":
+    table = [[make(row) for _, _, make in fields] for row in rows]
+    heads = [[name for name, _, _ in fields]] if "noheader" not in options else []
+    if "parsable" in options or "parsable2" in options:
+        end = "" if "parsable2" in options else "|"
+        return ["|".join(texts) + end for texts in [*heads, *table]]
+    widths = [width for _, width, _ in fields]
+    found = ["".join([_fit(text[: abs(width)], width) for text, width in zip(texts, widths, strict=True)]) for texts in heads]
+    if heads:
+        found.append("".join(["-" * abs(width) + " " for width in widths]))
+    return found + ["".join([_fit(text, width) for text, width in zip(texts, widths, strict=True)]) for texts in table]
+
+
+def _fit(text: str, width: int) -> str:
+    size = abs(width)
+    if len(text) > size:
+        text = text[: size - 1] + "+"
+    return (text.ljust(size) if width < 0 else text.rjust(size)) + " "
+
+
+def main() -> int:
+    """Run as a program; does not return."""
+    return run("sshare", sshare)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""sprio and sshare: what they print. The lines are those of 22.05.8 for the same jobs and associations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from controller_harness import START, Harness, make_tables
+from fake_controller import FakeClient, record, run_command
+
+from understudy.commands.sprio import sprio
+from understudy.commands.sshare import sshare
+from understudy.controller.priority.accounts import AccountsOf
+from understudy.controller.priority.multifactor import MultifactorPriority
+from understudy.controller.priority.options import PriorityOptions
+from understudy.controller.priority_views import priority_rows, share_rows
+from understudy.model.associations import Association, AssociationState
+from understudy.model.records import accepts, columns
+
+CONFIG = [record("config", name="PriorityType", value="priority/multifactor")]
+WEIGHTS = {"age": 1000, "association": 0, "fair_share": 10000, "job_size": 1000, "partition": 1000, "qos": 2000, "cpu": 200, "mem": 300}
+TITLE = "          JOBID PARTITION   PRIORITY       SITE        AGE  FAIRSHARE    JOBSIZE  PARTITION        QOS                 TRES"
+
+
+def waiting(job_id, priority, **values):
+    known = {"partition": "debug", "user_name": "root", "weighted_fair_share": 2000.0, "normal_fair_share": 0.2}
+    known |= {"weighted_job_size": 218.75, "normal_job_size": 0.21875, "weighted_partition": 100.0, "normal_partition": 0.1}
+    known |= {"weighted_tres": [["cpu", 37.5], ["mem", 75.0]], "normal_tres": [["cpu", 0.1875], ["mem", 0.25]]}
+    return record("priorities", job_id=job_id, priority=priority, **{**known, **values})
+
+
+def priorities(*rows):
+    weights = [record("priority_weights", name=name, weight=float(weight)) for name, weight in WEIGHTS.items()]
+    return FakeClient(config=CONFIG, priorities=list(rows), priority_weights=weights)
+
+
+def test_contributions_are_rounded():
+    said = run_command(sprio, client=priorities(waiting(7333, 2431)))
+    assert said.lines == [
+        TITLE,
+        "           7333 debug           2431          0          0       2000        219        100          0        cpu=38,mem=75",
+    ]
+
+
+def test_the_long_format_has_users_associations_and_nice_values():
+    said = run_command(sprio, "-l", "-h", client=priorities(waiting(7333, 2431, nice=20)))
+    expected = (
+        "           7333 debug         root       2431          0          0          0       2000        219        100          0          20"
+    )
+    assert said.lines == [expected + "        cpu=38,mem=75"]
+
+
+def test_factors_without_their_weights():
+    said = run_command(sprio, "-n", client=priorities(waiting(7329, 3075)))
+    assert said.lines == [
+        "          JOBID PARTITION PRIORITY   AGE        FAIRSHARE  JOBSIZE    PARTITION  QOS        TRES                ",
+        "           7329 debug     0.00000071 0.0000000  0.2000000  0.2187500  0.1000000  0.0000000  cpu=0.19,mem=0.25   ",
+    ]
+
+
+def test_weights():
+    assert run_command(sprio, "-w", client=priorities()).lines == [
+        TITLE,
+        "        Weights                               1       1000      10000       1000       1000       2000      cpu=200,mem=300",
+    ]
+    assert run_command(sprio, "-w", "-n", "-h", client=priorities()).lines == [
+        "        Weights                      1000       10000      1000       1000       2000                           "
+    ]
+
+
+def test_jobs_are_chosen_and_sorted():
+    client = priorities(waiting(1, 10), waiting(2, 30, user_id=1), waiting(3, 20, partition="long"))
+    assert run_command(sprio, "-h", "-o", "%i", "-S", "-y", client=client).lines == ["2", "3", "1"]
+    assert run_command(sprio, "-h", "-o", "%i", "-u", "1", client=client).lines == ["2"]
+    assert run_command(sprio, "-h", "-o", "%i", "-p", "long", client=client).lines == ["3"]
+    assert run_command(sprio, "-h", "-o", "%i", "-j", "1,3", client=client).lines == ["1", "3"]
+    assert run_command(sprio, "-j", "99", client=client).lines == ["Unable to find jobs matching user/id(s) specified"]
+
+
+@pytest.mark.parametrize("command", [sprio, sshare])
+def test_other_plugins_have_nothing_to_show(command):
+    client = FakeClient(config=[record("config", name="PriorityType", value="priority/basic")])
+    said = run_command(command, client=client)
+    assert (said.code, said.out) == (1, "")
+    assert said.err == "You are not running a supported priority plugin\n(priority/basic).\nOnly 'priority/multifactor' is supported.\n"
+
+
+def test_an_unknown_letter_is_named_and_printed_as_it_stands():
+    said = run_command(sprio, "-h", "-o", "%i %x", client=priorities(waiting(1, 10)))
+    assert (said.lines, said.err) == (["1 %x"], "sprio: error: Invalid job format specification: x\n")
+
+
+# --- from the controller -------------------------------------------------------------------------------------------------------
+
+USE = {"root": 444.0, "bin": 39.0, "daemon": 46.0}
+
+
+@pytest.fixture
+def core():
+    """The tree of the recorded sshare, with its use: root uses its own account, bin chem, daemon opt."""
+    tables = make_tables()
+    core = Harness(tables).core
+    rows = [
+        Association(1, "conform", "root", position=0),
+        Association(2, "conform", "root", "root", parent_id=1),
+        Association(3, "conform", "phys", parent_id=1, position=1),
+        Association(4, "conform", "chem", parent_id=1, position=2),
+        Association(5, "conform", "opt", parent_id=3, position=3),
+        Association(6, "conform", "phys", "daemon", parent_id=3, position=1),
+        Association(7, "conform", "phys", "root", parent_id=3, position=2),
+        Association(8, "conform", "opt", "daemon", parent_id=5),
+        Association(9, "conform", "chem", "bin", parent_id=4),
+    ]
+    core.associations = AssociationState("conform", 1, associations=rows)
+    options = PriorityOptions(weight_fair_share=10000, weight_job_size=1000, tres_weights={"cpu": 200.0})
+    plugin = MultifactorPriority(tables, options, AccountsOf(lambda: core.associations, core.users.user_name), START)
+    place = plugin.tree.place_of
+    plugin.ledger.use[[place[2], place[9], place[8]]] = USE["root"], USE["bin"], USE["daemon"]
+    plugin.fair_share = plugin._fair_share()
+    core.priorities = plugin
+    return core
+
+
+def shares(core):
+    return FakeClient(config=CONFIG, shares=share_rows(core, START))
+
+
+def test_shares_and_use_of_a_tree(core):
+    said = run_command(sshare, "-a", client=shares(core))
+    assert said.lines == [
+        "Account                    User  RawShares  NormShares    RawUsage  EffectvUsage  FairShare ",
+        "-------------------- ---------- ---------- ----------- ----------- ------------- ---------- ",
+        "root                                          0.000000         529      1.000000            ",
+        " root                      root          1    0.333333         444      0.839319   0.200000 ",
+        " chem                                    1    0.333333          39      0.073724            ",
+        "  chem                      bin          1    1.000000          39      1.000000   1.000000 ",
+        " phys                                    1    0.333333          46      0.086957            ",
+        "  phys                   daemon          1    0.333333           0      0.000000   0.800000 ",
+        "  phys                     root          1    0.333333           0      0.000000   0.800000 ",
+        "  opt                                    1    0.333333          46      1.000000            ",
+        "   opt                   daemon          1    1.000000          46      1.000000   0.400000 ",
+    ]
+
+
+def test_level_fair_share_is_shares_over_use(core):
+    said = run_command(sshare, "-a", "-n", "-P", "-o", "account,user,levelfs,normusage", client=shares(core))
+    assert said.lines[:4] == ["root|||", " root|root|0.397147|0.839319", " chem||4.521368|0.073724", "  chem|bin|1.000000|0.073724"]
+    assert said.lines[5] == "  phys|daemon|inf|0.000000"
+
+
+def test_accounts_and_users_are_chosen(core):
+    client = shares(core)
+    only = "account,user"
+    assert run_command(sshare, "-n", "-P", "-o", only, "-u", "bin", client=client).lines == ["root|", " chem|", "  chem|bin", " phys|", "  opt|"]
+    assert run_command(sshare, "-n", "-P", "-o", only, "-a", "-A", "phys", client=client).lines == ["phys|", " phys|daemon", " phys|root"]
+    assert run_command(sshare, "-n", "-P", "-o", only, "-U", "-u", "daemon", client=client).lines == ["phys|daemon", "opt|daemon"]
+    assert run_command(sshare, "-o", "foo", client=client).err == 'sshare: error: Invalid field requested: "foo"\n'
+
+
+def test_without_fair_tree_shares_are_of_the_whole(core):
+    object.__setattr__(core.priorities.options, "flags", frozenset({"NO_FAIR_TREE"}))
+    core.priorities.fair_share = core.priorities._fair_share()
+    rows = {(row["account"], row["user"]): row for row in share_rows(core, START)}
+    assert rows["opt", "daemon"]["normal_shares"] == pytest.approx(1 / 9)
+    assert not rows["opt", "daemon"]["is_tree"]
+    assert np.isfinite(rows["opt", "daemon"]["fair_share"])
+
+
+def test_waiting_jobs_have_a_row_for_each_partition(core):
+    plugin = core.priorities
+    harness = Harness(core.tables)
+    harness.core.priorities, harness.core.associations = plugin, core.associations
+    harness.submit(min_nodes=4, exclusive=True)
+    blocked = harness.submit(partition="main,small")
+    harness.submit(priority=0)
+    rows = priority_rows(harness.core, START)
+    assert [(row["job_id"], row["partition"]) for row in rows] == [(blocked.job_id, "main"), (blocked.job_id, "small")]
+    assert rows[0]["weighted_job_size"] == pytest.approx(1000 * (1 / 4 + 1 / 16) / 2)
+    (name, weighted), (_, normal) = rows[0]["weighted_tres"][0], rows[0]["normal_tres"][0]
+    assert (name, weighted) == ("cpu", pytest.approx(200 * normal))
+
+
+def test_all_columns_hold_what_their_tables_say(core):
+    harness = Harness(core.tables)
+    harness.core.priorities, harness.core.associations = core.priorities, core.associations
+    harness.submit(min_nodes=4, exclusive=True)
+    harness.submit(priority=5000)
+    harness.submit()
+    for table in ("priorities", "priority_weights", "shares"):
+        rows = harness.query(table, *columns(table))
+        assert rows
+        assert all(accepts(table, name, value) for row in rows for name, value in zip(columns(table), row, strict=True))
