@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.gres_layout import build_gres
 from understudy.controller.nodes import Node, NodeTable
 from understudy.controller.partitions import Partition
 from understudy.controller.scheduling.api import Tables
@@ -32,7 +33,8 @@ _STATES: Final[dict[str, tuple[NodeState, NodeFlag]]] = {
 
 def build_tables(config: SlurmConfig) -> tuple[Tables, NodeNames]:
     """The tables that the configuration describes, and the nodes' names."""
-    table = NodeTable([_node(conf, index) for index, conf in enumerate(config.nodes)])
+    made = [_node(conf, index) for index, conf in enumerate(config.nodes)]
+    table = NodeTable(made, build_gres(config, made) if config.is_set("GresTypes") else None)
     partitions: dict[str, Partition] = {}
     default = config.default_partition
     disable_root = config.boolean("DisableRootJobs")
@@ -145,7 +147,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         requeue_exit_codes=_codes(config.words("RequeueExit")),
         requeue_exit_hold_codes=_codes(config.words("RequeueExitHold")),
         licenses=_licenses(config.words("Licenses")),
-        gres_types=frozenset(config.words("GresTypes")),
+        gres_types=tuple(dict.fromkeys(config.words("GresTypes"))),
         emulates_jobs=cluster.executor == "emulated",
         default_run_s=cluster.default_run_s,
     )

@@ -42,6 +42,12 @@ def could_ever_run(core: Core, job: Job, partition: Partition) -> bool:
         spec.contiguous,
         spec.overcommit,
         spec.gres,
+        spec.tres_per_job,
+        spec.tres_per_socket,
+        spec.tres_per_task,
+        spec.cpus_per_tres,
+        spec.mem_per_tres,
+        spec.gres_flags,
     )
     answer = core.feasible.get(question)
     if answer is None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from understudy.controller.gres import Held
 from understudy.model import nodeset as bits
 from understudy.model.states import JobFlag, JobState
 
@@ -31,6 +32,7 @@ class NodeShare(NamedTuple):
     cores: int
     memory_mb: int
     tasks: int = 1
+    gres: tuple[Held, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class ShareGroup:
     cores: int
     memory_mb: int
     tasks: int = 1
+    gres: tuple[Held, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +63,10 @@ class Allocation:
     @classmethod
     def of_shares(cls, shares: Iterable[NodeShare], *, whole: bool = False) -> Allocation:
         """An allocation from one share a node, in any order."""
-        alike: dict[tuple[int, int, int, int], int] = {}
-        for node, *what in shares:
-            key = (what[0], what[1], what[2], what[3])
-            alike[key] = alike.get(key, 0) | 1 << node
+        alike: dict[tuple[int, int, int, int, tuple[Held, ...]], int] = {}
+        for share in shares:
+            key = share[1:]
+            alike[key] = alike.get(key, 0) | 1 << share.node
         groups = tuple(ShareGroup(nodes, *key) for key, nodes in alike.items())
         return cls.of_groups(groups, whole=whole)
 
@@ -87,7 +90,7 @@ class Allocation:
     @property
     def shares(self) -> list[NodeShare]:
         """One share a node, in index order. Made anew each time: 16,384 of them take some 10 ms."""
-        found = [NodeShare(i, g.cpus, g.cores, g.memory_mb, g.tasks) for g in self.groups for i in bits.indices(g.nodes)]
+        found = [NodeShare(i, g.cpus, g.cores, g.memory_mb, g.tasks, g.gres) for g in self.groups for i in bits.indices(g.nodes)]
         if len(self.groups) > 1:
             found.sort()
         return found
@@ -101,7 +104,7 @@ class Allocation:
         """The share on the node with this index."""
         for g in self.groups:
             if g.nodes >> node & 1:
-                return NodeShare(node, g.cpus, g.cores, g.memory_mb, g.tasks)
+                return NodeShare(node, g.cpus, g.cores, g.memory_mb, g.tasks, g.gres)
         return None
 
     def cpus_on(self, nodes: int) -> int:
@@ -129,15 +132,25 @@ class Allocation:
 
     def pack(self) -> list[Any]:
         """A form of lists, ints and bytes, for the saved state."""
-        return [self.whole, [[_bytes(g.nodes), g.cpus, _bytes(g.cores), g.memory_mb, g.tasks] for g in self.groups]]
+        return [self.whole, [_pack(g) for g in self.groups]]
 
     @classmethod
     def unpack(cls, packed: list[Any]) -> Allocation:
         """The reverse of `pack`."""
         whole, groups = packed
-        return cls.of_groups(
-            tuple(ShareGroup(int.from_bytes(n, "little"), c, int.from_bytes(k, "little"), m, t) for n, c, k, m, t in groups), whole=whole
-        )
+        return cls.of_groups(tuple(_unpack(*group) for group in groups), whole=whole)
+
+
+def _pack(group: ShareGroup) -> list[Any]:
+    packed: list[Any] = [_bytes(group.nodes), group.cpus, _bytes(group.cores), group.memory_mb, group.tasks]
+    if group.gres:
+        packed.append([[held.name, held.type, held.amount, _bytes(held.devices)] for held in group.gres])
+    return packed
+
+
+def _unpack(nodes: bytes, cpus: int, cores: bytes, memory_mb: int, tasks: int, gres: Iterable[list[Any]] = ()) -> ShareGroup:
+    held = tuple(Held(name, kind, count, int.from_bytes(devices, "little")) for name, kind, count, devices in gres)
+    return ShareGroup(int.from_bytes(nodes, "little"), cpus, int.from_bytes(cores, "little"), memory_mb, tasks, held)
 
 
 def _bytes(value: int) -> bytes:

@@ -20,6 +20,7 @@ from understudy.model.states import NodeFlag, NodeState
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from understudy.controller.gres import GresTable
     from understudy.controller.job import Allocation
 
 _DEPARTURES: Final = 4096  # of which a list is kept until somebody asks; most overwrite each other
@@ -80,6 +81,7 @@ class NodeTable:
     """All nodes. Vectors have one entry a node, in index order; `*_nodes` are bitmaps."""
 
     nodes: list[Node]
+    gres: GresTable | None = None  # None: nobody has generic resources
     index_of: dict[str, int] = field(init=False)
     cpus: NDArray[np.int64] = field(init=False)
     sockets: NDArray[np.int64] = field(init=False)
@@ -140,6 +142,10 @@ class NodeTable:
             self._catch_up()
         return self._free_memory
 
+    def free_gres(self, key: str) -> NDArray[np.int64] | None:
+        """How many devices of a name (`gpu`) or name and type (`gpu:a`) are free on each node; None: nobody has them."""
+        return None if self.gres is None else self.gres.free.get(key)
+
     @property
     def job_count(self) -> NDArray[np.int64]:
         """How many jobs hold something on each node, as `free_cpus`."""
@@ -195,6 +201,8 @@ class NodeTable:
         """On idle nodes the sizes of the nodes say all. False if that is not so simple."""
         full = 0
         for group in allocation.groups:
+            if group.gres:
+                return False
             kind = self.kind_of(group.nodes)
             if kind is None:
                 return False
@@ -225,6 +233,8 @@ class NodeTable:
             if group.memory_mb:
                 self._free_memory[at] -= group.memory_mb
             self._job_count[at] += 1
+            if group.gres and self.gres is not None:
+                self.gres.take(nodeset.indices(nodes), group.gres)
             if not lowest:
                 self.full_nodes |= nodes if not left.any() else nodes & ~self._with_free_cpus(nodes)
 
@@ -257,6 +267,8 @@ class NodeTable:
             if group.memory_mb:
                 self._free_memory[at] += group.memory_mb
             self._used_cores[at] &= ~group.cores
+            if group.gres and self.gres is not None:
+                self.gres.give_back(nodeset.indices(part), group.gres)
             left = self._job_count[at] - 1
             self._job_count[at] = left
             freed |= part

@@ -38,7 +38,7 @@ class Settings:
     requeue_exit_codes: frozenset[int] = frozenset()
     requeue_exit_hold_codes: frozenset[int] = frozenset()
     licenses: dict[str, int] = field(default_factory=dict)
-    gres_types: frozenset[str] = frozenset()
+    gres_types: tuple[str, ...] = ()  # in the order of the file
     emulates_jobs: bool = True
     default_run_s: float = 1.0
     version: str = "22.05.8"

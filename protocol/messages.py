@@ -119,6 +119,13 @@ class JobSpec(Message, frozen=True, tag=11):
     submit_line: str = ""
     extra: dict[str, str] = {}  # options that are accepted and shown, without effect
     prefer: str = ""
+    tres_per_job: str = ""  # of --gpus, as `gres:gpu:a100:2`; `gres` is what is asked for each node
+    tres_per_socket: str = ""  # of --gpus-per-socket
+    tres_per_task: str = ""  # of --gpus-per-task
+    cpus_per_tres: str = ""  # of --cpus-per-gpu
+    mem_per_tres: str = ""  # of --mem-per-gpu, MB
+    ntasks_per_tres: int | None = None  # of --ntasks-per-gpu
+    gres_flags: str = ""
 
 
 class SubmitJob(Message, frozen=True, tag=12):

@@ -5,7 +5,7 @@ Place: scheduling, pure. Selectors look at a `Free`, so that "now", "ever" and "
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -40,6 +40,7 @@ class Free(Protocol):
     def full_nodes(self) -> int: ...
     @property
     def exclusive_nodes(self) -> int: ...
+    def free_gres(self, key: str) -> NDArray[np.int64] | None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -51,11 +52,17 @@ class FreeState:
     idle_nodes: int
     full_nodes: int
     exclusive_nodes: int
+    gres: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, table: NodeTable) -> FreeState:
         """Every node idle."""
-        return cls(table.cpus, table.memory, nodeset.mask(len(table.nodes)), 0, 0)
+        gres = {} if table.gres is None else table.gres.total
+        return cls(table.cpus, table.memory, nodeset.mask(len(table.nodes)), 0, 0, gres)
+
+    def free_gres(self, key: str) -> NDArray[np.int64] | None:
+        """As in `NodeTable`."""
+        return self.gres.get(key)
 
 
 @dataclass(slots=True, eq=False)
@@ -96,6 +103,7 @@ class Timeline:
         self._held: dict[int, _Held] = {}
         self._states: dict[int, StateAfter] = {}
         self._resources: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+        self._gres: dict[tuple[int, str], NDArray[np.int64]] = {}
 
     def _refresh(self) -> None:
         table, running = self.tables.nodes, self.tables.running
@@ -105,6 +113,7 @@ class Timeline:
         self._stamp = stamp
         self._states.clear()
         self._resources.clear()
+        self._gres.clear()
         held: dict[int, _Held] = {}
         known = self._held
         jobs = [job for job in running.values() if job.allocation is not None and job.start_time is not None]
@@ -121,7 +130,7 @@ class Timeline:
             return forever if job.time_limit_s is None else float(job.start_time + job.pre_suspend_s + job.time_limit_s)
 
         order = sorted((expected_end(job.job_id), job.job_id) for job in jobs)
-        pieces = [held[job_id] for _, job_id in order]
+        pieces = self._pieces = [held[job_id] for _, job_id in order]
         self._ends = np.array([end for end, _ in order if end < forever], dtype=np.float64)  # of those that will end, first in `order`
         self._bounds = np.zeros(len(pieces) + 1, dtype=np.intp)
         np.cumsum([len(piece.at) for piece in pieces], out=self._bounds[1:])
@@ -214,6 +223,22 @@ class Timeline:
         self._resources[rank] = (cpus, memory)
         return cpus, memory
 
+    def gres(self, rank: int, key: str) -> NDArray[np.int64] | None:
+        """Free devices of a name, or name and type, after the job at that place in the order has ended, all before it and those that complete."""
+        table = self.tables.nodes.gres
+        if table is None or key not in table.total:
+            return None
+        found = self._gres.get((rank, key))
+        if found is None:
+            found = table.total[key].copy()
+            for piece in self._pieces[rank + 1 :]:
+                for group in piece.allocation.groups:
+                    count = sum(held.amount for held in group.gres if key in (held.name, f"{held.name}:{held.type}"))
+                    if count:
+                        found[nodeset.positions_array(group.nodes)] -= count
+            self._gres[rank, key] = found
+        return found
+
 
 @dataclass(slots=True, eq=False)
 class StateAfter:
@@ -232,3 +257,7 @@ class StateAfter:
     @property
     def free_memory(self) -> NDArray[np.int64]:
         return self.timeline.resources(self.rank)[1]
+
+    def free_gres(self, key: str) -> NDArray[np.int64] | None:
+        """As in `NodeTable`."""
+        return self.timeline.gres(self.rank, key)

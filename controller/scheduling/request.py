@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.features import counted_features, feature_sets
+from understudy.controller.scheduling.gres import GresNeeds
 from understudy.model.errors import SlurmError
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Request:
     required: int  # bitmap
     choices: tuple[int, ...]  # bitmaps of allowed nodes, features considered; tried in order
     memory_cpus: int = 0  # CPUs that it holds at least on each node, for its memory (MaxMemPerCPU)
+    gres: GresNeeds | None = None
+    tasks_are_known: bool = False  # how many run on each node that it gets: `tasks_per_node`, or all of one node, or one on each
     counted: tuple[tuple[int, int], ...] = ()  # (bitmap, how many of its nodes the job must have at least)
 
     @property
@@ -65,6 +68,9 @@ class Request:
             max_nodes = max(min(max_nodes, tasks), min_nodes if job.max_nodes is None else min(min_nodes, job.max_nodes))
         wanted = min_nodes if job.max_nodes is None else max(min_nodes, max_nodes)
         if min_nodes > max_nodes:
+            return None
+        gres = GresNeeds.of(job)
+        if gres is not None and table.gres is None:
             return None
         per_node, per_cpu = job.memory_per_node_mb, job.memory_per_cpu_mb
         if per_node is None and per_cpu is None:
@@ -105,4 +111,12 @@ class Request:
             choices=choices,
             counted=counted,
             memory_cpus=memory_cpus,
+            gres=gres,
+            tasks_are_known=tasks_per_node > 0
+            or (
+                spec.num_tasks is not None
+                and min_nodes == max_nodes
+                and max_nodes in (job.max_nodes, partition.max_nodes, tasks)
+                and max_nodes in (1, tasks)
+            ),
         )

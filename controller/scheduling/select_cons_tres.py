@@ -14,6 +14,17 @@ import numpy as np
 
 from understudy.controller.job import Allocation, NodeShare, ShareGroup
 from understudy.controller.scheduling.best_fit import Candidates, Demand, alike, even_tasks, packed_tasks
+from understudy.controller.scheduling.gres import (
+    all_of,
+    attempts,
+    choose_for_job,
+    cores_on,
+    cpus_needed,
+    part_on,
+    take_devices,
+    wanted_on,
+    with_gres,
+)
 from understudy.controller.scheduling.request import ALL_MEMORY, Request
 from understudy.controller.scheduling.selection import ChoosingSelector, spread
 from understudy.model import nodeset
@@ -21,6 +32,7 @@ from understudy.model import nodeset
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from understudy.controller.gres import GresTable
     from understudy.controller.nodes import Node, NodeKind, NodeTable
     from understudy.controller.scheduling.free import Free
     from understudy.controller.scheduling.selection import Choice
@@ -94,6 +106,8 @@ class SelectConsTres(ChoosingSelector):
             if request.required & ~usable or usable.bit_count() < request.min_nodes:
                 return None
         by_load = self.least_loaded or request.least_loaded
+        if request.gres is not None:
+            return self._choose_with_gres(request, usable, table, free, by_load=by_load)
         kind = table.kind_of(usable)
         if kind is not None and not usable & ~free.idle_nodes and not request.required and not request.contiguous and not by_load:
             return self._choose_alike(request, usable, kind, asks_only=asks_only)
@@ -104,6 +118,8 @@ class SelectConsTres(ChoosingSelector):
             nodes &= free.idle_nodes
             if nodes.bit_count() < request.min_nodes:
                 return False
+        if request.gres is not None:
+            return self._might_with_gres(request, nodes, table, free)
         kind = table.kind_of(nodes)
         if kind is not None and not nodes & ~free.idle_nodes and not request.required and not request.contiguous:
             return self._choose_alike(request, nodes, kind, asks_only=True) is not None
@@ -149,13 +165,19 @@ class SelectConsTres(ChoosingSelector):
             tmp_disk = table.tmp_disk[at]
         return at, self._capacity(request, unit, usable_of_unit, free.free_cpus[at], free_memory, memory, tmp_disk), usable_of_unit
 
-    def _choose_any_kind(self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind | None, *, by_load: bool) -> Choice | None:
+    def _choose_any_kind(
+        self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind | None, *, by_load: bool, near: bool = False
+    ) -> Choice | None:
         at, cpus, usable_of_unit = self._could_give(request, usable, table, free, kind)
+        most = None
+        if request.gres is not None:
+            cpus, most = with_gres(request, at, cpus, usable_of_unit, table, free, near=near)
         having = np.flatnonzero(cpus)
         if len(having) < request.min_nodes:
             return None
         if len(having) < len(at):
             at, cpus = at[having], cpus[having]
+            most = None if most is None else most[having]
             if kind is None:
                 usable_of_unit = usable_of_unit[having]
         if int(cpus.sum()) < request.cpus:
@@ -168,7 +190,11 @@ class SelectConsTres(ChoosingSelector):
         reserve = max(int(usable_of_unit if kind is not None else usable_of_unit.min()), request.cpus_per_task)
         wanted = request.min_nodes if request.contiguous else request.wanted_nodes
         demand = Demand(request.cpus, request.min_nodes, wanted, request.max_nodes, reserve)
-        if by_load:
+        if request.gres is not None:
+            demand.cpus = cpus_needed(request)
+        if request.gres is not None and request.gres.per_job:
+            chosen = choose_for_job(request.gres, at, cpus, None if kind is not None else table.weight[at], required, demand, free)
+        elif by_load:
             candidates = Candidates(at, cpus, table.weight[at], required)
             chosen = candidates.choose_in_order(np.lexsort((at, -free.free_cpus[at], table.weight[at])), demand)
         else:
@@ -181,12 +207,31 @@ class SelectConsTres(ChoosingSelector):
         room = cpus[chosen] // request.cpus_per_task
         if request.tasks_per_node:
             room = np.minimum(room, request.tasks_per_node)
+        if most is not None:
+            room = np.minimum(room, most[chosen])
         on_each = even_tasks(tasks, room) if request.exclusive and not self.packs else packed_tasks(tasks, room)
         return _grouped(at[chosen], on_each)
+
+    def _choose_with_gres(self, request: Request, usable: int, table: NodeTable, free: Free, *, by_load: bool) -> Choice | None:
+        """First with cores near the devices, then with any."""
+        assert request.gres is not None
+        kind = table.kind_of(usable)
+        for near in attempts(request.gres, table, free):
+            choice = self._choose_any_kind(request, usable, table, free, kind, by_load=by_load, near=near)
+            if choice is not None:
+                return choice
+        return None
+
+    def _might_with_gres(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
+        at, cpus, usable_of_unit = self._could_give(request, nodes, table, free, None)
+        cpus, _ = with_gres(request, at, cpus, usable_of_unit, table, free, near=False)
+        return int(np.count_nonzero(cpus)) >= request.min_nodes and int(cpus.sum()) >= request.cpus
 
     # --- what the job holds there ----------------------------------------------------------------------------------------------
 
     def hold(self, request: Request, choice: Choice, table: NodeTable) -> Allocation:
+        if table.gres is not None and (request.gres is not None or request.exclusive):
+            return Allocation.of_shares(self._shares_with_gres(request, choice, table, table.gres), whole=request.exclusive)
         groups: list[ShareGroup] = []
         shares: list[NodeShare] = []
         for nodes, tasks in choice:
@@ -205,6 +250,30 @@ class SelectConsTres(ChoosingSelector):
         if not shares:
             return Allocation.of_groups(tuple(groups), whole=request.exclusive)
         return Allocation.of_groups((*groups, *Allocation.of_shares(shares).groups), whole=request.exclusive)
+
+    def _shares_with_gres(self, request: Request, choice: Choice, table: NodeTable, gres: GresTable) -> list[NodeShare]:
+        """Node by node: devices and the cores near them are not the same everywhere."""
+        shares = []
+        for index, tasks, wants in wanted_on(request, choice, table, gres):
+            node, used = table.nodes[index], table.used_cores_of(np.array([index]))[0]
+            kind = table.kind_of(1 << index)
+            assert kind is not None
+            own = request
+            offered = (1 << kind.cores) - 1 & ~used
+            if wants:
+                needs = request.gres
+                assert needs is not None
+                unit, usable_of_unit = self._per_unit(request, kind.cpus, kind.cores, kind.sockets)
+                own = part_on(request, wants, consumes_memory=self.consumes_memory)
+                units = max(-(-tasks * request.cpus_per_task // int(usable_of_unit)), -(-own.memory_cpus // int(unit)))
+                offered = cores_on(request, wants, gres, node, offered, tasks, int(usable_of_unit), units, by_socket=self.by_socket)
+            cpus, cores, memory, tasks_here = self._share(own, kind, (1 << kind.cores) - 1 & ~offered, int(table.free_memory[index]), tasks)
+            if request.exclusive:
+                held = all_of(gres.layouts[index], gres)
+            else:
+                held = take_devices(wants, gres.layouts[index], gres, index, cores, node.sockets, node.cores_per_socket)
+            shares.append(NodeShare(index, cpus, cores, memory, tasks_here, held))
+        return shares
 
     def _share_on(self, request: Request, node: Node, table: NodeTable, used: int, free_memory: int, tasks: int) -> NodeShare:
         kind = table.kind_of(1 << node.index)

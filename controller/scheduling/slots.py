@@ -1,12 +1,13 @@
 """The backfill scheduler's plan: slots of time, each with the nodes not yet promised to a pending job.
 
 Place: scheduling, pure. The first slot begins at now, the last ends with the window, both rounded down to the resolution. Promises, too, begin and
-end on rounded times; they are of whole nodes.
+end on rounded times; they are of whole nodes. A job's time touches a slot that begins in the second in which the job ends: who would end just when a
+promise begins must not start, as recordings show.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 
 
 class Slots:
@@ -27,7 +28,7 @@ class Slots:
         return when - when % self.resolution_s
 
     def usable(self, start: int, end: int, nodes: int) -> tuple[int, int | None]:
-        """Those of the nodes that are promised to nobody from start to end, and the end of the first slot behind which more of them are free."""
+        """Those of the nodes promised to nobody from start to end (included), and the end of the first slot behind which more of them are free."""
         begins, free = self.begins, self.free
         later: int | None = None
         if start >= self.end:
@@ -40,7 +41,7 @@ class Slots:
             if later is None and i < last and free[i + 1] & ~free[i] & nodes:
                 later = begins[i + 1]
             i += 1
-            if i > last or begins[i] >= end:
+            if i > last or begins[i] > end:
                 return common, later
 
     def conflicts(self, start: int, end: int, nodes: int) -> bool:
@@ -109,7 +110,7 @@ class Window:
             return nodes, None
         free = slots.free
         i = max(bisect_right(slots.begins, start) - 1, 0)
-        behind = max(bisect_left(slots.begins, start + self.length), i + 1)
+        behind = max(bisect_right(slots.begins, start + self.length), i + 1)
         if i >= self._middle:
             common, suffixes = nodes, []
             for k in range(behind - 1, i - 1, -1):

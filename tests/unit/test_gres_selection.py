@@ -1,0 +1,133 @@
+"""Generic resources in the choice of nodes, cores and devices. The expected values were taken from a real cluster with such nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scheduling_harness import make_job, node, table_of, tables_of
+
+from understudy.controller.gres import DeviceGroup, GresTable
+from understudy.controller.scheduling.free import FreeState
+from understudy.controller.scheduling.gres import trimmed
+from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.model import nodeset
+
+FLAT = (DeviceGroup("gpu", "b", 8, 0, has_files=True), DeviceGroup("tape", "", 2))
+SOCKETS = (DeviceGroup("gpu", "a", 4, 0, has_files=True),)
+NEAR = (DeviceGroup("gpu", "d", 2, 0, has_files=True, cores=0x0F), DeviceGroup("gpu", "d", 2, 2, has_files=True, cores=0xF0))
+KINDS: dict[str, tuple[Any, dict[str, int]]] = {
+    "f": (FLAT, {"sockets": 16}),
+    "g": (SOCKETS, {"sockets": 2, "cores": 4}),
+    "h": (SOCKETS, {"sockets": 2, "cores": 4, "threads": 2}),
+    "a": (NEAR, {"sockets": 2, "cores": 4}),
+    "c": ((), {"sockets": 8}),
+}
+
+
+class Bench:
+    """Nodes of the kinds named, one a letter; jobs are placed one after the other."""
+
+    def __init__(self, kinds: str) -> None:
+        nodes = [node(i, memory=64_000, **KINDS[kind][1]) for i, kind in enumerate(kinds)]
+        self.table = table_of(nodes)
+        self.table.gres = GresTable(("gpu", "tape"), [KINDS[kind][0] for kind in kinds])
+        self.tables = tables_of(self.table)
+        self.partition = self.tables.partitions["main"]
+        self.selector = SelectConsTres(frozenset({"CR_CORE"}))
+        self.jobs = 0
+
+    def place(self, **fields: Any) -> list[tuple[int, str, str]] | None:
+        """Per node: its index, its cores, its devices; None if it does not start now."""
+        self.jobs += 1
+        job = make_job(self.jobs, **fields)
+        allocation = self.selector.select(job, self.partition, self.table.up_nodes, self.tables)
+        if allocation is None:
+            return None
+        self.table.allocate(allocation)
+        job.allocation = allocation
+        return [(share.node, _ranges(share.cores), " ".join(_held(*held) for held in share.gres)) for share in allocation.shares]
+
+
+def _ranges(mask: int) -> str:
+    return ",".join(str(first) if length == 1 else f"{first}-{first + length - 1}" for first, length in nodeset.runs(mask))
+
+
+def _held(name: str, _kind: str, amount: int, devices: int) -> str:
+    return f"{name}:{_ranges(devices) if devices else f'x{amount}'}"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "asked", "expected"),
+    [
+        ("f", {"num_tasks": 1, "gres": "gpu:1"}, [(0, "15", "gpu:0")]),
+        ("f", {"min_nodes": 1, "max_nodes": 1, "gres": "gpu:1"}, [(0, "0", "gpu:0")]),
+        ("f", {"num_tasks": 3, "max_nodes": 1, "gres": "gpu:b:3"}, [(0, "13-15", "gpu:0-2")]),
+        ("f", {"num_tasks": 3, "gres": "gpu:1"}, [(0, "0-2", "gpu:0")]),
+        ("f", {"num_tasks": 2, "max_nodes": 1, "gres": "tape:2"}, [(0, "14-15", "tape:x2")]),
+        ("ff", {"num_tasks": 2, "min_nodes": 2, "max_nodes": 2, "gres": "gpu:1"}, [(0, "15", "gpu:0"), (1, "15", "gpu:0")]),
+        ("f", {"num_tasks": 1, "gres": "gpu:9"}, None),
+        ("c", {"num_tasks": 1, "gres": "gpu:1"}, None),
+        ("f", {"num_tasks": 3, "tres_per_task": "gres:gpu:1"}, [(0, "8-10", "gpu:0-2")]),
+        ("ff", {"num_tasks": 9, "tres_per_task": "gres:gpu:1"}, [(0, "8-15", "gpu:0-7"), (1, "8", "gpu:0")]),
+        ("ff", {"num_tasks": 6, "tres_per_task": "gres:gpu:2"}, [(0, "12-15", "gpu:0-7"), (1, "12-13", "gpu:0-3")]),
+        ("f", {"num_tasks": 1, "tres_per_job": "gres:gpu:2", "cpus_per_tres": "gres:gpu:4"}, [(0, "8-15", "gpu:0-1")]),
+        ("ff", {"tres_per_job": "gres:gpu:9"}, [(0, "0", "gpu:0-7"), (1, "0", "gpu:0")]),
+        ("ff", {"min_nodes": 2, "max_nodes": 2, "tres_per_job": "gres:gpu:5"}, [(0, "0", "gpu:0-3"), (1, "0", "gpu:0")]),
+        ("g", {"num_tasks": 1, "gres": "gpu:1"}, [(0, "4", "gpu:0")]),
+        ("g", {"num_tasks": 3, "max_nodes": 1, "gres": "gpu:1"}, [(0, "0,4-5", "gpu:0")]),
+        ("g", {"num_tasks": 7, "max_nodes": 1, "gres": "gpu:1"}, [(0, "0-2,4-7", "gpu:0")]),
+        ("h", {"num_tasks": 5, "max_nodes": 1, "gres": "gpu:1"}, [(0, "0,4-5", "gpu:0")]),
+        ("fg", {"num_tasks": 1, "gres": "gpu:1"}, [(0, "15", "gpu:0")]),
+        ("fg", {"min_nodes": 1, "max_nodes": 1, "gres": "gpu:1"}, [(1, "0", "gpu:0")]),
+        ("a", {"num_tasks": 1, "gres": "gpu:1"}, [(0, "0", "gpu:0")]),
+        ("a", {"num_tasks": 1, "gres": "gpu:3"}, [(0, "4", "gpu:0,2-3")]),
+        ("a", {"num_tasks": 5, "max_nodes": 1, "gres": "gpu:1"}, [(0, "0-4", "gpu:0")]),
+        ("a", {"num_tasks": 5, "max_nodes": 1, "gres": "gpu:2"}, [(0, "0-4", "gpu:0,2")]),
+        ("aa", {"num_tasks": 5, "gres": "gpu:1"}, [(0, "0-3", "gpu:0"), (1, "0", "gpu:0")]),
+        ("a", {"num_tasks": 5, "gres": "gpu:1", "gres_flags": "enforce-binding"}, None),
+        ("f", {"num_tasks": 1, "exclusive": True}, [(0, "0-15", "gpu:0-7 tape:x2")]),
+    ],
+)  # fmt: skip
+def test_where_a_job_goes(kinds: str, asked: dict[str, Any], expected: Any) -> None:
+    assert Bench(kinds).place(**asked) == expected
+
+
+def test_no_device_is_given_twice() -> None:
+    bench = Bench("f")
+    assert [bench.place(num_tasks=2, max_nodes=1, gres="gpu:3") for _ in range(3)] == [[(0, "14-15", "gpu:0-2")], [(0, "12-13", "gpu:3-5")], None]
+
+
+def test_devices_near_the_emptier_socket_come_first() -> None:
+    bench = Bench("a")
+    assert bench.place(num_tasks=1, gres="gpu:1") == [(0, "0", "gpu:0")]
+    assert bench.place(num_tasks=1, gres="gpu:2") == [(0, "4", "gpu:2-3")]
+    assert bench.place(num_tasks=2, gres="gpu:1") == [(0, "1-2", "gpu:1")]
+
+
+def test_when_devices_come_free() -> None:
+    bench = Bench("ff")
+    first = make_job(1, num_tasks=1, gres="gpu:8", max_nodes=1, limit_s=600)
+    for start, job in ((0, first), (0, make_job(2, num_tasks=1, gres="gpu:5", limit_s=300))):
+        allocation = bench.selector.select(job, bench.partition, bench.table.up_nodes, bench.tables)
+        assert allocation is not None
+        bench.table.allocate(allocation)
+        job.allocation, job.start_time = allocation, start
+        bench.tables.running[job.job_id] = job
+    wanting = make_job(3, num_tasks=1, gres="gpu:4")
+    assert bench.selector.will_run(wanting, bench.partition, bench.table.up_nodes, bench.tables, 10) == (300, 0b10)
+    assert bench.selector.could_ever_run(wanting, bench.partition, bench.tables)
+    assert not bench.selector.could_ever_run(make_job(4, num_tasks=1, gres="gpu:9"), bench.partition, bench.tables)
+
+
+def test_an_empty_cluster_has_all() -> None:
+    bench = Bench("fc")
+    bench.place(num_tasks=1, gres="gpu:8")
+    free = FreeState.empty(bench.table).free_gres("gpu")
+    assert free is not None
+    assert free.tolist() == [8, 0]
+
+
+def test_cores_are_withdrawn_from_the_fullest_socket() -> None:
+    assert [trimmed(0b1111_1111, keep, 2, 4) for keep in (8, 7, 5, 2, 1)] == [0b1111_1111, 0b1111_0111, 0b0111_0011, 0b0001_0001, 0b0001_0000]
+    assert trimmed(0b1100, 3, 1, 4) == 0b1100

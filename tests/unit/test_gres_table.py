@@ -1,0 +1,78 @@
+"""What nodes have, from the configuration, and who holds it."""
+
+from pathlib import Path
+
+import pytest
+
+from understudy.controller.build import build_tables
+from understudy.controller.gres import DeviceGroup, GresTable, Held
+from understudy.controller.gres_layout import Layouts, gres_text, read_cores
+from understudy.controller.job import Allocation, NodeShare, ShareGroup
+from understudy.model import conf
+
+HEAD = "ClusterName=c\nSlurmctldHost=h\nGresTypes=gpu,tape\n"
+
+
+def read(tmp_path: Path, nodes: str, gres: str = "") -> conf.SlurmConfig:
+    (tmp_path / "slurm.conf").write_text(HEAD + nodes)
+    (tmp_path / "gres.conf").write_text(gres)
+    return conf.read(tmp_path / "slurm.conf")
+
+
+def test_gres_conf_says_which_devices_are_near_which_cores(tmp_path: Path) -> None:
+    config = read(
+        tmp_path, "NodeName=n[1-2] CPUs=8 Gres=gpu:a:4,tape:2\n",
+        "NodeName=n1 Name=gpu Type=a File=/dev/g[0-1] Cores=0-3\nNodeName=n1 Name=gpu Type=a File=/dev/g[2-3] Cores=4-7\nName=tape Count=2\n",
+    )  # fmt: skip
+    layouts = Layouts(config)
+    assert layouts.of("n1", "gpu:a:4,tape:2") == (
+        DeviceGroup("gpu", "a", 2, 0, has_files=True, cores=0x0F), DeviceGroup("gpu", "a", 2, 2, has_files=True, cores=0xF0),
+        DeviceGroup("tape", "", 2),
+    )  # fmt: skip
+    assert layouts.of("n2", "gpu:a:4,tape:2") == (DeviceGroup("gpu", "a", 4), DeviceGroup("tape", "", 2))
+    assert gres_text("gpu:a:4,tape:2", layouts.of("n1", "gpu:a:4,tape:2"), cores_per_socket=4, sockets=2) == "gpu:a:4(S:0-1),tape:2"
+
+
+def test_types_that_a_node_line_leaves_out_come_from_gres_conf(tmp_path: Path) -> None:
+    config = read(tmp_path, "NodeName=n1 Gres=gpu:3\n", "Name=gpu Type=a File=/dev/g0\nName=gpu Type=b File=/dev/g[1-2]\n")
+    assert [(group.type, group.count, group.first) for group in Layouts(config).of("n1", "gpu:3")] == [("a", 1, 0), ("b", 2, 1)]
+
+
+def test_a_cluster_without_generic_resources_has_no_table(tmp_path: Path) -> None:
+    assert build_tables(read(tmp_path, "NodeName=n[1-2] CPUs=8\n"))[0].nodes.gres is None
+    table = build_tables(read(tmp_path, "NodeName=n1 CPUs=8 Gres=gpu:2,disk:7\nNodeName=n2 CPUs=8\n"))[0].nodes.gres
+    assert table is not None
+    assert {key: vector.tolist() for key, vector in table.total.items()} == {"gpu": [2, 0]}
+
+
+def test_taking_and_giving_back() -> None:
+    layout = (DeviceGroup("gpu", "a", 2, 0, has_files=True), DeviceGroup("gpu", "b", 2, 2, has_files=True))
+    table = GresTable(("gpu",), [layout, layout])
+    held = (Held("gpu", "a", 1, 0b01), Held("gpu", "b", 1, 0b100))
+    table.take([0], held)
+    assert {key: vector.tolist() for key, vector in table.free.items()} == {"gpu": [2, 4], "gpu:a": [1, 2], "gpu:b": [1, 2]}
+    with pytest.raises(AssertionError, match="given twice"):
+        table.take([0], (Held("gpu", "a", 1, 0b01),))
+    table.give_back([0], held)
+    assert table.free["gpu"].tolist() == [4, 4]
+    assert table.used_devices["gpu"] == [0, 0]
+
+
+def test_a_node_may_get_other_resources_while_jobs_hold_some() -> None:
+    table = GresTable(("gpu",), [(DeviceGroup("gpu", "", 4),), ()])
+    table.take([0], (Held("gpu", "", 3, 0),))
+    table.set_layout(0, (DeviceGroup("gpu", "a", 2),))
+    assert table.total["gpu"].tolist() == [2, 0]
+    assert table.free["gpu"].tolist() == [-1, 0]
+
+
+def test_an_allocation_keeps_its_devices_when_it_is_packed() -> None:
+    held = (Held("gpu", "a", 2, 0b101), Held("tape", "", 1, 0))
+    allocation = Allocation.of_shares([NodeShare(0, 1, 1, 0, 1, held), NodeShare(1, 1, 1, 0, 1)])
+    assert allocation.groups == (ShareGroup(0b01, 1, 1, 0, 1, held), ShareGroup(0b10, 1, 1, 0, 1))
+    assert Allocation.unpack(allocation.pack()) == allocation
+
+
+def test_core_numbers() -> None:
+    assert read_cores("0-1,5") == 0b100011
+    assert read_cores("") == read_cores("x") == 0
