@@ -2,7 +2,8 @@
 
 Place: scheduling, pure. The first slot begins at now, the last ends with the window, both rounded down to the resolution. Promises, too, begin and
 end on rounded times; they are of whole nodes. A job's time touches a slot that begins in the second in which the job ends: who would end just when a
-promise begins must not start, as recordings show.
+promise begins must not start, as recordings
+show. Two promises, however, may meet.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Slots:
     def conflicts(self, start: int, end: int, nodes: int) -> bool:
         """Whether some of the nodes are promised in a slot that touches the rounded span."""
         start, end = self._span(start, end)
-        return start < self.end and self.usable(max(start, self.begins[0]), end, nodes)[0] != nodes
+        return start < self.end and self.usable(max(start, self.begins[0]), end - 1, nodes)[0] != nodes
 
     def promise(self, start: int, end: int, nodes: int) -> None:
         """Take the nodes out of the slots of the rounded span."""
