@@ -103,6 +103,14 @@ def test_easy_never_starts_the_head_later_than_promised(drawn):
         assert all(world.starts[job_id] <= start for _, start in promises if start is not None)
 
 
+@given(jobs)
+def test_what_easy_promises_is_what_happens_when_jobs_run_as_long_as_they_said(drawn):
+    rows = [(submit, size, limit, limit) for submit, size, _, limit in workload(drawn)]
+    world = scheduled(Easy, rows)
+    for job_id, promises in world.promises.items():
+        assert {start for _, start in promises if start is not None} <= {world.starts[job_id]}
+
+
 @settings(max_examples=30)
 @given(jobs)
 def test_builtin_starts_jobs_of_one_partition_in_order(drawn):
@@ -117,6 +125,19 @@ def test_backfill_starts_every_job_and_over_commits_nothing(drawn):
     world = scheduled(Backfill, rows, table(3, cores=2))
     assert len(world.starts) == len(rows)
     assert all(world.starts[i + 1] >= row[0] for i, row in enumerate(rows))
+
+
+@settings(max_examples=30)
+@given(jobs)
+def test_no_job_lower_in_the_queue_delays_what_backfill_promises_its_head(drawn):
+    rows = [(submit, size, run * 60, limit * 60) for submit, size, run, limit in workload(drawn)]
+    world = scheduled(Backfill, rows, parameters={"bf_interval": "1", "bf_resolution": "1", "batch_sched_delay": "1"})
+    started = {job_id: when for when, job_id in world.start_log}
+    for job_id, promises in world.promises.items():
+        for when, start in promises:
+            is_head = all(started[other] <= when for other in range(1, job_id))
+            if is_head and start is not None:
+                assert started[job_id] <= start + 3  # the next looks of the schedulers
 
 
 @given(st.integers(1, 2**40 - 1), st.data())
