@@ -84,6 +84,7 @@ class NodeTable:
     gres: GresTable | None = None  # None: nobody has generic resources
     index_of: dict[str, int] = field(init=False)
     cpus: NDArray[np.int64] = field(init=False)
+    most_cpus: int = field(init=False)  # of one node
     sockets: NDArray[np.int64] = field(init=False)
     cores: NDArray[np.int64] = field(init=False)  # cores in all
     threads: NDArray[np.int64] = field(init=False)  # per core
@@ -114,6 +115,7 @@ class NodeTable:
             return np.array(values, dtype=np.int64)
 
         self.cpus = vector([n.cpus for n in nodes])
+        self.most_cpus = max((n.cpus for n in nodes), default=1)
         self.sockets = vector([n.sockets for n in nodes])
         self.cores = vector([n.sockets * n.cores_per_socket for n in nodes])
         self.threads = vector([n.threads_per_core for n in nodes])

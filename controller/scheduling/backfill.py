@@ -121,10 +121,11 @@ class BackfillPass:
         length = max(-(-length // 60) * 60, 60)
         window = slots.window(length, partition.nodes & table.up_nodes & ~job.excluded_nodes)
         start = second
+        least = job.min_nodes if job.spec.overcommit else max(job.min_nodes, -(-job.min_cpus // table.most_cpus))
         while True:
             usable, later = window.at(start)
             found = None
-            if usable.bit_count() >= job.min_nodes and not job.required_nodes & ~usable:
+            if usable.bit_count() >= least and not job.required_nodes & ~usable:
                 until = second + self.window_s if later is None else later
                 job.prefers = record.prefers
                 found = self.selector.will_run(job, partition, usable, self.tables, second, second if record.prefers else until)

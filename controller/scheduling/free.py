@@ -155,8 +155,8 @@ class Timeline:
         ended = len(self._ends) if until is None else int(self._ends.searchsorted(until, side="right"))
         return self._state(ended - 1)
 
-    def states(self, usable: int, now: int, until: int | None = None, least_cpus: int = 0) -> Iterator[tuple[int, StateAfter]]:
-        """(start, what is free then), later and later: after the completing jobs, then after each group of running jobs that hold usable nodes.
+    def states(self, usable: int, now: int, until: int | None = None, least_cpus: int = 0) -> Iterator[tuple[int, Free]]:
+        """(start, what is free then), later and later: now, after the completing jobs, then after each group of running jobs that hold usable nodes.
 
         A group begins with the next job to end and takes those that end within a window behind it, counted from that end rounded up to 30 s. Each
         further window is twice as long (or longer by a fixed time), so that thousands of running jobs need few tests; the price is that a start is
@@ -164,16 +164,21 @@ class Timeline:
         nodes have fewer than `least_cpus` CPUs free. Only the usable nodes are what is said of them.
         """
         self._refresh()
+        table = self.tables.nodes
+        here = nodeset.to_flags(usable, len(table.nodes))
+        if int(table.free_cpus @ here) >= least_cpus:
+            yield now, table
         if self._completing & usable and (until is None or now < until):
             yield now + 1, self._state(-1)
         if not len(self._ends):
             return
-        here = nodeset.to_flags(usable, len(self.tables.nodes.nodes))
         freed = np.add.reduceat(here[self._at] * self._cpus, self._bounds[:-1])[: len(self._ends)]
         order = freed.nonzero()[0]
         ends = self._ends[order]
         free_cpus = int(self.resources(-1)[0] @ here) + freed.cumsum()
         enough = int(free_cpus.searchsorted(least_cpus))  # the first job in order of ends behind which there are as many
+        if until is not None and (enough == len(free_cpus) or self._ends[enough] > until):
+            return
         first, window = 0, FIRST_WINDOW_S
         while first < len(ends):
             boundary = int(ends[first]) + FIRST_WINDOW_S - int(ends[first]) % FIRST_WINDOW_S

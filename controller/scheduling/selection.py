@@ -80,13 +80,12 @@ class ChoosingSelector(ABC):
         timeline = self._timeline
         if timeline is None or timeline.tables is not tables:
             timeline = self._timeline = Timeline(tables, linear_window_s=self._linear_window_s, kill_wait_s=self._overrun_s)
-        last = timeline.by(until)
-        if not any(self.might(request, nodes, table, last) for nodes in _offered(request, usable, last)):
-            return None
-        choice = self._choose_any(request, usable, table, table)
-        if choice is not None:
-            return now, _nodes(choice)
+        is_checked = False
         for start, state in timeline.states(usable, now, until, request.cpus):
+            if not is_checked:
+                is_checked, last = True, timeline.by(until)
+                if not any(self.might(request, nodes, table, last) for nodes in _offered(request, usable, last)):
+                    return None
             choice = self._choose_any(request, usable, table, state)
             if choice is not None:
                 return start, _nodes(choice)
