@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.accounting_records import Kept, blocking_reason, is_between_runs, job_record, node_event, signature, step_records
 from understudy.controller.core import Later
+from understudy.controller.enforcement.wiring import accounting_has_changed
 from understudy.model import nodeset
 from understudy.model.associations import AssociationState
 from understudy.protocol.messages import AccountingRecords, Associations, AssociationsChanged, EventRecord, Failure, GetAssociations, Message, Ok
@@ -38,13 +39,14 @@ class NotingJournal:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self.note: Callable[[int], None] = lambda _job_id: None
         self.note_nodes: Callable[[int], None] = lambda _nodes: None
+        self.listeners: list[Callable[[int], None]] = []
 
     def job(self, job_id: int) -> None:
         """A job's record was added, changed or forgotten."""
         self._journal.job(job_id)
-        self.note(job_id)
+        for listener in self.listeners:
+            listener(job_id)
 
     def nodes(self, nodes: int) -> None:
         """The states of the nodes (a bitmap) have changed."""
@@ -154,6 +156,7 @@ class AccountingLink:
         return Ok()
 
     def _have_changed(self) -> None:
+        accounting_has_changed(self._core)
         self._core.changed("change", self._core.time.now())
         self._core.settled()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.enforcement.options import Enforced
 from understudy.controller.gres_layout import build_gres
 from understudy.controller.nodes import Node, NodeTable
 from understudy.controller.partitions import Partition
@@ -148,6 +149,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         requeue_exit_hold_codes=_codes(config.words("RequeueExitHold")),
         licenses=_licenses(config.words("Licenses")),
         gres_types=tuple(dict.fromkeys(config.words("GresTypes"))),
+        enforced=Enforced.of(config.words("AccountingStorageEnforce")),
         emulates_jobs=cluster.executor == "emulated",
         default_run_s=cluster.default_run_s,
     )

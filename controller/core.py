@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from understudy.controller.agents import Agents
+    from understudy.controller.enforcement.limits import JobLimits
     from understudy.controller.job import Job, JobArray
     from understudy.controller.ports import Clock, Journal, Sender, Signer, TimerHandle, Users
     from understudy.controller.priority.api import PriorityPlugin
@@ -95,6 +96,7 @@ class Core:
     arrays: dict[int, JobArray] = field(default_factory=dict)  # by the array's job id
     priorities: PriorityPlugin = field(default_factory=BasicPriority)
     priority_timer: tuple[float, TimerHandle] | None = None  # for the end of the period in which priorities are calculated again
+    job_limits: JobLimits | None = None  # limits of associations and QOS, where accounting is kept
     associations: AssociationState = field(default_factory=AssociationState)  # the controller's copy of accounting; empty without
     dependents: dict[int, dict[int, None]] = field(default_factory=dict)  # job id -> ids of jobs that depend on it
     singletons: dict[tuple[int, str], dict[int, None]] = field(default_factory=dict)  # (user, name) -> ids of jobs that wait for their turn

@@ -10,8 +10,16 @@ import heapq
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.dependency import SINGLETON, Outlook, evaluate, next_test
+from understudy.controller.enforcement.access import explain_access
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER, JobEvent, advance
-from understudy.controller.partitions import MEMORY_LIMIT, PARTITION_NODE_LIMIT, PARTITION_TIME_LIMIT, limit_broken
+from understudy.controller.partitions import (
+    ACCOUNT_NOT_ALLOWED,
+    MEMORY_LIMIT,
+    PARTITION_NODE_LIMIT,
+    PARTITION_TIME_LIMIT,
+    QOS_NOT_ALLOWED,
+    limit_broken,
+)
 from understudy.controller.purge import schedule_purge
 
 if TYPE_CHECKING:
@@ -28,7 +36,7 @@ BEGIN_TIME: Final = "BeginTime"
 # Reasons that this module gives, and so may take away; the others belong to the scheduler or tell how a job ended.
 _OWN: Final = frozenset(
     {PARTITION_TIME_LIMIT, PARTITION_NODE_LIMIT, PARTITION_DOWN, PARTITION_INACTIVE, MEMORY_LIMIT, DEPENDENCY, NEVER_SATISFIED, BEGIN_TIME}
-    | {HELD_BY_ADMIN, HELD_BY_USER}
+    | {ACCOUNT_NOT_ALLOWED, QOS_NOT_ALLOWED, HELD_BY_ADMIN, HELD_BY_USER}
 )
 
 
@@ -83,6 +91,8 @@ def review(core: Core, job: Job, now: float) -> None:
         reason = limits
     if reason != job.reason and (reason != NONE or job.reason in _OWN):
         job.reason, job.reason_detail = reason, ""
+        if reason in (ACCOUNT_NOT_ALLOWED, QOS_NOT_ALLOWED):
+            job.reason_detail = next(filter(None, (explain_access(job, core.tables.partitions[name]) for name in job.partitions)), "")
 
 
 def review_all(core: Core, now: float, *, partition: str | None = None) -> None:

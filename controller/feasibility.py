@@ -48,6 +48,7 @@ def could_ever_run(core: Core, job: Job, partition: Partition) -> bool:
         spec.cpus_per_tres,
         spec.mem_per_tres,
         spec.gres_flags,
+        job.qos_flags,
     )
     answer = core.feasible.get(question)
     if answer is None:

@@ -285,6 +285,8 @@ class Job:
     prefers: bool = False  # asked for with its preferred features in place of the required ones
     last_sched_eval: int | None = None
     last_scheduler: str = ""  # Main or Backfill
+    lifted: tuple[str, ...] = ()  # "time", "qos" or resources that an administrator set: their limits of associations and QOS do not count
+    qos_flags: tuple[str, ...] = ()  # those of its QOS that let it pass limits of partitions
     admin_comment: str = ""
     killed_by: int | None = None  # the user who cancelled it
     emulation: Emulation | None = None

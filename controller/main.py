@@ -22,6 +22,7 @@ from understudy.controller.accounting_records import Kept
 from understudy.controller.agents import Agents
 from understudy.controller.build import build_settings, build_tables
 from understudy.controller.core import Core
+from understudy.controller.enforcement.wiring import make_limits
 from understudy.controller.locks import Locks
 from understudy.controller.node_events import heard_of, start_pinging
 from understudy.controller.passes import Passes
@@ -90,6 +91,9 @@ class Controller:
         if isinstance(core.selector, ChoosingSelector):
             overrun_s = settings.kill_wait_s + (settings.over_time_limit_s or 0)
             core.selector.expect(overrun_s=overrun_s, linear_window_s=number(parameters, "bf_window_linear", 0))
+        if settings.enforced.associations and cluster.accounting:
+            core.job_limits = tables.limits = limits = make_limits(core, read_options(config))
+            noting.listeners.append(lambda job_id: limits.note(job_id, core.time.now()))
         core.policy = registry.scheduler(config.text("SchedulerType"))(tables, core.selector, Planning(core), parameters)
         agents.on_response = lambda name, responds: heard_of(core, name, responds=responds)
         loop = asyncio.get_running_loop()
@@ -120,8 +124,8 @@ class Controller:
                 ),
                 soon=loop.call_soon,
             )
-            noting.note = self.accounting.note
             noting.note_nodes = self.accounting.note_nodes
+            noting.listeners.append(self.accounting.note)
         core.shut_down = daemon.stop
         core.show_configuration = self.show
         core.read_configuration = self.reconfigure

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 PARTITION_TIME_LIMIT: Final = "PartitionTimeLimit"
 PARTITION_NODE_LIMIT: Final = "PartitionNodeLimit"
 MEMORY_LIMIT: Final = "MaxMemPerLimit"
+ACCOUNT_NOT_ALLOWED: Final = "AccountNotAllowed"
+QOS_NOT_ALLOWED: Final = "QOSNotAllowed"
 
 
 @dataclass(slots=True, eq=False)
@@ -73,11 +75,14 @@ class Partition:
 
 def limit_broken(job: Job, partition: Partition, max_memory: tuple[int | None, int | None] = (None, None)) -> str:
     """The partition's limit that the job breaks, "" if none. `max_memory`: the cluster's (per node, per CPU)."""
-    if job.time_limit_is_set and partition.max_time_s is not None and (job.time_limit_s is None or job.time_limit_s > partition.max_time_s):
+    passes = job.qos_flags
+    most_s = partition.max_time_s
+    is_longer = job.time_limit_is_set and most_s is not None and (job.time_limit_s is None or job.time_limit_s > most_s)
+    if is_longer and "PartitionTimeLimit" not in passes:
         return PARTITION_TIME_LIMIT
-    if partition.max_nodes is not None and job.min_nodes > partition.max_nodes:
+    if partition.max_nodes is not None and job.min_nodes > partition.max_nodes and "PartitionMaxNodes" not in passes:
         return PARTITION_NODE_LIMIT
-    if job.max_nodes is not None and job.max_nodes < partition.min_nodes:
+    if job.max_nodes is not None and job.max_nodes < partition.min_nodes and "PartitionMinNodes" not in passes:
         return PARTITION_NODE_LIMIT
     per_node = partition.max_memory_per_node_mb if partition.max_memory_per_node_mb is not None else max_memory[0]
     if per_node is not None and job.memory_per_node_mb is not None and job.memory_per_node_mb > per_node:
@@ -85,4 +90,12 @@ def limit_broken(job: Job, partition: Partition, max_memory: tuple[int | None, i
     per_cpu = partition.max_memory_per_cpu_mb if partition.max_memory_per_cpu_mb is not None else max_memory[1]
     if per_cpu is not None and job.memory_per_cpu_mb is not None and job.memory_per_cpu_mb > per_cpu:
         return MEMORY_LIMIT
+    if partition.allow_accounts is not None or partition.deny_accounts:
+        account, allowed = job.spec.account, partition.allow_accounts
+        if account and (account not in allowed if allowed is not None else account in partition.deny_accounts):
+            return ACCOUNT_NOT_ALLOWED
+    if partition.allow_qos is not None or partition.deny_qos:
+        qos, allowed = job.spec.qos, partition.allow_qos
+        if qos and (qos not in allowed if allowed is not None else qos in partition.deny_qos):
+            return QOS_NOT_ALLOWED
     return ""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from understudy.controller.build import build_tables
 from understudy.controller.core import log
 from understudy.controller.eligibility import review_all
+from understudy.controller.enforcement.wiring import accounting_has_changed
 from understudy.model.conf import SlurmConfig, load
 from understudy.model.errors import ConfigError, SlurmError
 
@@ -60,6 +61,8 @@ def take_over(core: Core, path: Path, settings_of: Callable[[SlurmConfig], Setti
         core.journal.partition(name)
     core.feasible.clear()
     now = core.time.now()
+    if core.job_limits is not None:
+        accounting_has_changed(core)
     core.last_partition_update = core.last_node_update = now
     review_all(core, now)
     return config

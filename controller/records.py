@@ -78,6 +78,8 @@ class JobRecord(msgspec.Struct, array_like=True):
     array_task_id: int | None = None
     array_tasks: bytes = b""
     killed_by: int | None = None
+    lifted: tuple[str, ...] = ()
+    qos_flags: tuple[str, ...] = ()
 
 
 class NodeRecord(msgspec.Struct, array_like=True):
@@ -107,7 +109,8 @@ _decode_node = msgspec.msgpack.Decoder(NodeRecord).decode
 _SAME: Final = (  # noqa: SIM905 - easier to read
     "job_id spec user_id group_id submit_time partitions priority admin_priority partition reason reason_detail begin_time eligible_time start_time "
     "end_time time_limit_s time_limit_is_set min_nodes max_nodes num_tasks cpus_per_task min_cpus memory_per_node_mb memory_per_cpu_mb exclusive "
-    "nice node_list launch_acknowledged exit_code exit_signal derived_exit_code restarts requeue held_by admin_comment emulation kill_sent killed_by"
+    "nice node_list launch_acknowledged exit_code exit_signal derived_exit_code restarts requeue held_by admin_comment emulation kill_sent killed_by "
+    "lifted qos_flags"
 ).split()
 
 
@@ -182,6 +185,8 @@ def encode_job(job: Job) -> bytes:
             job.array_task_id,
             _bytes(job.array_tasks),
             job.killed_by,
+            job.lifted,
+            job.qos_flags,
         )
     )
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from understudy.controller.enforcement.options import Enforced
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -39,6 +41,7 @@ class Settings:
     requeue_exit_hold_codes: frozenset[int] = frozenset()
     licenses: dict[str, int] = field(default_factory=dict)
     gres_types: tuple[str, ...] = ()  # in the order of the file
+    enforced: Enforced = field(default_factory=Enforced)  # AccountingStorageEnforce
     emulates_jobs: bool = True
     default_run_s: float = 1.0
     version: str = "22.05.8"

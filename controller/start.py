@@ -43,6 +43,10 @@ class Planning:
             return False
         if not partition.can_schedule or limit_broken(job, partition) or not core.tables.licenses.are_free(job.spec.licenses):
             return False
+        limits = core.tables.limits
+        if limits.enforced and (reason := limits.before(job, partition, now) or limits.by_allocation(job, partition, allocation, now)):
+            self.explain(job, reason)
+            return False
         first = core.daemon_of_node[allocation.first_node]
         if first is None:
             return False

@@ -9,10 +9,13 @@ from datetime import UTC, datetime
 from sys import intern
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from understudy.controller.arrays import make_array, read_tasks, split_all, split_ended
 from understudy.controller.core import log
 from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import note_end, review, watch_dependency
+from understudy.controller.enforcement.access import check_policy, give_default_time, resolve
 from understudy.controller.feasibility import could_ever_run
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEvent, advance
 from understudy.controller.limits import watch_deadline
@@ -33,6 +36,13 @@ UNLIMITED_S: Final = -1
 INVALID_LICENSES: Final = 2048
 INVALID_FEATURES: Final = 2029
 INVALID_PREFERENCE: Final = 2133
+_LIMIT_CODES: Final = {
+    "PartitionTimeLimit": 2051,
+    "PartitionNodeLimit": 2006,
+    "MaxMemPerLimit": 2044,
+    "AccountNotAllowed": 2045,
+    "QOSNotAllowed": 2066,
+}
 
 
 def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
@@ -56,6 +66,7 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
         raise SlurmError(TRY_AGAIN, "Resource temporarily unavailable")
     tasks, task_limit = read_tasks(core, spec.array) if spec.array else (0, 0)
     job = build_job(core, message, user_id, group_id, now, by_admin=core.is_admin(sender.user_id))
+    check_policy(core, job, tasks.bit_count() or 1)
     if message.test_only:
         return _test_only(core, job, now)
     job_id = job.job_id = core.take_job_id()
@@ -107,6 +118,9 @@ def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: 
     spec = message.spec
     partitions = _partitions(core, spec, user_id)
     first = partitions[0]
+    access = resolve(core, user_id, spec.account, spec.qos, spec.wckey, partitions, reservation=spec.reservation)
+    if (access.account, access.qos, access.wckey) != (spec.account, spec.qos, spec.wckey):
+        spec = msgspec.structs.replace(spec, account=access.account, qos=access.qos, wckey=access.wckey)
     tasks, cpus_per_task, min_nodes, max_nodes, min_cpus = size(spec)
     job = Job(
         job_id=0,
@@ -125,10 +139,12 @@ def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: 
         requeue=core.settings.requeue_by_default if spec.requeue is None else spec.requeue,
         emulation=message.emulation,
         nice=spec.nice if spec.nice >= 0 or by_admin else 0,
+        qos_flags=access.qos_flags,
     )
     if spec.begin_time is not None and spec.begin_time > now:
         job.begin_time = int(spec.begin_time)
     set_time_limit(job, first, spec.time_limit_s)
+    give_default_time(core, job, first)
     set_memory(core, job, first)
     _fit_memory_cap(core, job, partitions)
     _named_nodes(core, job)
@@ -247,11 +263,6 @@ def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
             raise SlurmError(2002)
         if partition.allow_groups is not None and not is_admin and not core.users.groups_of(user_id).intersection(partition.allow_groups):
             raise SlurmError(2003)
-        account = spec.account
-        if account and ((partition.allow_accounts is not None and account not in partition.allow_accounts) or account in partition.deny_accounts):
-            raise SlurmError(2045)
-        if spec.qos and ((partition.allow_qos is not None and spec.qos not in partition.allow_qos) or spec.qos in partition.deny_qos):
-            raise SlurmError(2066)
     return partitions
 
 
@@ -318,7 +329,7 @@ def _enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:
     broken = [limit_broken(job, partition, max_memory) for partition in partitions]
     if not any(broken) or (rule == "ANY" and not all(broken)):
         return
-    raise SlurmError({"PartitionTimeLimit": 2051, "PartitionNodeLimit": 2006, "MaxMemPerLimit": 2044}[next(filter(None, broken))])
+    raise SlurmError(_LIMIT_CODES[next(filter(None, broken))])
 
 
 def _is_feasible(core: Core, job: Job) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 from understudy.controller.arrays import TASK_LIMIT, explain_limit, for_each
 from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import forget_dependency, review, wait_until, watch_dependency
+from understudy.controller.enforcement.access import VIOLATES_POLICY, check_policy, resolve
 from understudy.controller.feasibility import could_ever_run
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.limits import watch_deadline, watch_limits
@@ -45,6 +46,11 @@ class _Change:
     def __init__(self, core: Core, job: Job, now: float, *, by_admin: bool) -> None:
         self.core, self.job, self.now, self.by_admin = core, job, now, by_admin
         self.spec: dict[str, Any] = {}  # fields of the job's spec to replace
+
+    def lift(self, what: str) -> None:
+        """What an administrator sets, limits of associations and QOS do not matter to."""
+        if self.by_admin and self.core.job_limits is not None and what not in self.job.lifted:
+            self.job.lifted = (*self.job.lifted, what)
 
     def need_pending(self) -> None:
         if not self.job.is_pending:
@@ -109,6 +115,7 @@ def _time_limit(change: _Change, text: str) -> None:
         most = None if partition is None else partition.max_time_s
         if is_more and (not job.is_pending or (most is not None and (limit is None or limit > most))):
             raise SlurmError(ACCESS_DENIED)
+    change.lift("time")
     job.time_limit_s, job.time_limit_is_set = limit, True
     if job.is_running and job.start_time is not None:
         job.end_time = None if limit is None else job.start_time + limit
@@ -152,6 +159,33 @@ def _partition(change: _Change, text: str) -> None:
         set_memory(change.core, job, partitions[0])
 
 
+def _account(change: _Change, text: str) -> None:
+    change.need_pending()
+    _charge_to(change, account=text, qos=change.spec.get("qos", change.job.spec.qos))
+
+
+def _qos(change: _Change, text: str) -> None:
+    change.need_pending()
+    if change.by_admin and text in change.core.associations.qos:
+        change.lift("qos")
+    _charge_to(change, account=change.spec.get("account", change.job.spec.account), qos=text)
+
+
+def _charge_to(change: _Change, *, account: str, qos: str) -> None:
+    """Another account or QOS, which the job's user must be allowed; an administrator may give any QOS."""
+    core, job = change.core, change.job
+    partitions = [core.tables.partitions[name] for name in job.partitions if name in core.tables.partitions]
+    access = resolve(core, job.user_id, account, qos, job.spec.wckey, partitions, reservation=job.spec.reservation, any_qos="qos" in job.lifted)
+    before = job.spec, job.qos_flags
+    job.spec = msgspec.structs.replace(job.spec, account=access.account, qos=access.qos)
+    job.qos_flags = access.qos_flags
+    try:
+        check_policy(core, job, job.array_tasks.bit_count() or 1)
+    except SlurmError:
+        job.spec, job.qos_flags = before
+        raise SlurmError(VIOLATES_POLICY) from None
+
+
 def _nice(change: _Change, text: str) -> None:
     nice = int(text or "100")
     if nice < 0:
@@ -169,6 +203,7 @@ def _num_nodes(change: _Change, text: str) -> None:
         raise SlurmError(NOT_SUPPORTED)  # resizing
     least, dash, most = text.partition("-")
     job = change.job
+    change.lift("node")
     low, high = int(least), int(most) if dash else int(least)
     if low < 1 or high < low:
         raise SlurmError(2006)
@@ -179,6 +214,7 @@ def _num_nodes(change: _Change, text: str) -> None:
 
 def _num_cpus(change: _Change, text: str) -> None:
     change.need_pending()
+    change.lift("cpu")
     change.job.min_cpus = _positive(text.partition("-")[0], 2069)
 
 
@@ -206,12 +242,14 @@ def _positive(text: str, code: int) -> int:
 
 def _memory_per_node(change: _Change, text: str) -> None:
     change.need_pending()
+    change.lift("mem")
     change.job.memory_per_node_mb, change.job.memory_per_cpu_mb = parse_memory(text), None
     change.spec |= {"mem_per_node_mb": change.job.memory_per_node_mb, "mem_per_cpu_mb": None}
 
 
 def _memory_per_cpu(change: _Change, text: str) -> None:
     change.need_pending()
+    change.lift("mem")
     change.job.memory_per_cpu_mb, change.job.memory_per_node_mb = parse_memory(text), None
     change.spec |= {"mem_per_cpu_mb": change.job.memory_per_cpu_mb, "mem_per_node_mb": None}
 
@@ -375,7 +413,7 @@ def _not_supported(_change: _Change, _text: str) -> None:
 
 
 _SETTERS: Final[dict[str, Callable[[_Change, str], None]]] = {
-    "account": _text("account", pending=True),
+    "account": _account,
     "admincomment": _admin_comment,
     "arraytaskthrottle": _array_limit,
     "burstbuffer": _not_supported,
@@ -405,7 +443,7 @@ _SETTERS: Final[dict[str, Callable[[_Change, str], None]]] = {
     "oversubscribe": _oversubscribe,
     "partition": _partition,
     "priority": _priority,
-    "qos": _text("qos", pending=True),
+    "qos": _qos,
     "reboot": _extra("reboot"),
     "reqnodelist": _required_nodes,
     "requeue": _requeue,

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.eligibility import review_all
+from understudy.controller.enforcement.wiring import accounting_has_changed
 from understudy.controller.partitions import Partition
 from understudy.controller.submit import node_bitmap
 from understudy.model.errors import SlurmError
@@ -46,6 +47,8 @@ def update_partition(core: Core, message: UpdatePartition, sender: Sender) -> Me
     else:
         raise SlurmError(-1, f"unknown action {message.action}")
     core.feasible.clear()
+    if core.job_limits is not None:
+        accounting_has_changed(core)
     core.journal.partition(message.name)
     core.last_partition_update = now
     review_all(core, now, partition=message.name)

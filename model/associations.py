@@ -153,6 +153,7 @@ class AssociationState:
 
     def _index(self) -> None:
         self._by_key = {(each.account, each.user, each.partition): each for each in self.associations.values()}
+        self.has_users = any(each.user and each.user != ROOT for each in self.associations.values())
         self._defaults = {each.user: each.account for each in self.associations.values() if each.is_default}
         self._effective: dict[int, Association] = {}
         self.children: dict[int, list[Association]] = {each: [] for each in self.associations}

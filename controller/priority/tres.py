@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
-    from understudy.controller.job import Job
+    from understudy.controller.job import Allocation, Job
     from understudy.controller.nodes import NodeTable
     from understudy.controller.partitions import Partition
 
@@ -46,9 +46,9 @@ def billing(tres: dict[str, float], weights: dict[str, float], *, takes_largest:
     return of_nodes + sum(cost for name, cost in parts if name.startswith(_GLOBAL))
 
 
-def tres_of(job: Job) -> dict[str, float]:
-    """What the job holds, or asks for while it has nothing."""
-    held = job.allocation
+def tres_of(job: Job, held: Allocation | None = None) -> dict[str, float]:
+    """What the job holds, or would hold with the allocation `held`, or asks for while it has nothing."""
+    held = job.allocation if held is None else held
     if held is not None:
         cpus, nodes = held.cpus, held.node_count
         memory = sum(group.memory_mb * group.nodes.bit_count() for group in held.groups)

@@ -19,6 +19,58 @@ if TYPE_CHECKING:
     from understudy.controller.partitions import Partition
 
 
+class Limits(Protocol):
+    """Limits of associations and qualities of service. Each question is answered by the reason to show, "" if no limit is in the way.
+
+    Ask nothing of it unless `enforced`.
+    """
+
+    @property
+    def enforced(self) -> bool:
+        """Whether there are any."""
+
+    def before(self, job: Job, partition: Partition, now: float) -> str:
+        """Whether the job may start, whatever nodes there are."""
+
+    def by_request(self, job: Job, partition: Partition, now: float, *, whole: bool = True) -> str:
+        """Whether it may have the resources that it asks for; not `whole`: no nodes could help."""
+
+    def by_allocation(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> str:
+        """Whether it may have just this."""
+
+    def most_nodes(self, job: Job, partition: Partition) -> int | None:
+        """How many nodes it may have at most."""
+
+    def keeps_no_nodes(self, job: Job, partition: Partition) -> bool:
+        """Whether no nodes may be kept for it."""
+
+
+class NoLimits:
+    """A cluster without accounting, or one whose AccountingStorageEnforce does not say `limits`."""
+
+    enforced = False
+
+    def before(self, job: Job, partition: Partition, now: float) -> str:
+        del job, partition, now
+        return ""
+
+    def by_request(self, job: Job, partition: Partition, now: float, *, whole: bool = True) -> str:
+        del job, partition, now, whole
+        return ""
+
+    def by_allocation(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> str:
+        del job, partition, allocation, now
+        return ""
+
+    def most_nodes(self, job: Job, partition: Partition) -> int | None:
+        del job, partition
+        return None
+
+    def keeps_no_nodes(self, job: Job, partition: Partition) -> bool:
+        del job, partition
+        return False
+
+
 @dataclass(slots=True, eq=False)
 class Tables:
     """The controller's tables, as a policy reads them.
@@ -33,6 +85,7 @@ class Tables:
     pending: dict[int, Job] = field(default_factory=dict)
     running: dict[int, Job] = field(default_factory=dict)
     licenses: LicensePool = field(default_factory=LicensePool)
+    limits: Limits = field(default_factory=NoLimits)
     version: int = 0  # raised with every change that could let a job start
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.scheduling.builtin import Builtin
-from understudy.controller.scheduling.main_pass import Reserves
+from understudy.controller.scheduling.main_pass import Reserves, choose
 from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.slots import Slots
 from understudy.controller.scheduling.triggers import BackfillTrigger
@@ -22,6 +22,7 @@ from understudy.controller.scheduling.triggers import BackfillTrigger
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from understudy.controller.job import Job
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector, Tables
     from understudy.controller.scheduling.queue import Record
 
@@ -42,8 +43,11 @@ class BackfillPass:
         self.max_of_user = number(parameters, "bf_max_job_user", 0)
         self.max_of_partition = number(parameters, "bf_max_job_part", 0)
         self.max_of_user_in_partition = number(parameters, "bf_max_job_user_part", 0)
+        self.max_of_association = number(parameters, "bf_max_job_assoc", 0)
         self.max_array_promises = number(parameters, "bf_max_job_array_resv", 20, most=1000)
         self.goes_on = "bf_continue" in parameters
+        self.stops_at_limits = "assoc_limit_stop" in parameters
+        self._is_limited = False  # a limit of an association or QOS kept the last job from starting
         self.promises_once = "bf_one_resv_per_job" in parameters
         self.started = 0
 
@@ -56,11 +60,22 @@ class BackfillPass:
         counts: dict[object, int] = {}
         promised: dict[int, int] = {}  # job id -> start
         tested = 0
+        last = ""
+        stopped: set[str] = set()  # partitions in which a job has met a limit, and nobody may pass it (assoc_limit_stop)
+        self._is_limited = False
         for record in records:
+            if self.stops_at_limits and self._is_limited:
+                stopped.add(last)
+            self._is_limited, last = False, record.partition.name
+            if last in stopped:
+                continue
             job = record.job
             if not job.is_pending or not record.partition.can_schedule or not tables.licenses.are_free(job.spec.licenses):
                 continue
             if self._is_one_too_many(record, counts):
+                continue
+            if tables.limits.enforced and (reason := tables.limits.before(job, record.partition, now)):
+                self._meet_limit(record, reason)
                 continue
             tested += 1
             if tested > self.max_tests or len(slots) >= self.max_slots:
@@ -80,9 +95,26 @@ class BackfillPass:
             if tables.version != version and not self.goes_on:
                 break
 
+    def _meet_limit(self, record: Record, reason: str) -> None:
+        """A limit of an association or QOS keeps the job from starting."""
+        job = record.job
+        self._is_limited = True
+        self._explain(job, reason)
+        if job.expected_start is not None:
+            self.planner.promise(job, None, 0)
+
+    def _explain(self, job: Job, reason: str) -> None:
+        if job.reason != reason or job.reason_detail:
+            self.planner.explain(job, reason)
+
     def _is_one_too_many(self, record: Record, counts: dict[object, int]) -> bool:
         user, partition = record.job.user_id, record.partition.name
-        limits = ((self.max_of_user, user), (self.max_of_partition, partition), (self.max_of_user_in_partition, (user, partition)))
+        limits: tuple[tuple[int, object], ...] = (
+            (self.max_of_user, user),
+            (self.max_of_partition, partition),
+            (self.max_of_user_in_partition, (user, partition)),
+            (self.max_of_association, (record.job.spec.account, user, "")),
+        )
         for limit, what in limits:
             if limit and counts.get(what, 0) >= limit:
                 return True
@@ -117,7 +149,7 @@ class BackfillPass:
         """Start the job or promise it nodes; the promised start, None if there is no promise. `shows`: record the promise with the job."""
         job, partition = record.job, record.partition
         table = self.tables.nodes
-        length = min(job.time_limit_s or YEAR_S, partition.max_time_s or YEAR_S)
+        length = min(job.time_limit_s or YEAR_S, (not job.qos_flags and partition.max_time_s) or YEAR_S)
         length = max(-(-length // 60) * 60, 60)
         window = slots.window(length, partition.nodes & table.up_nodes & ~job.excluded_nodes)
         start = second
@@ -137,7 +169,7 @@ class BackfillPass:
                 continue
             when, nodes = max(found[0], start), found[1]
             if when <= second:
-                if self._start(record, usable, now):
+                if self._start(record, usable, now) or self._is_limited:
                     return None
                 when = second + 1
             if later is not None and when > later:
@@ -156,7 +188,14 @@ class BackfillPass:
                 else:
                     return None
                 continue
-            slots.promise(when, when + length, nodes)
+            limits = self.tables.limits
+            if limits.enforced and ((reason := limits.by_request(job, partition, now)) or limits.keeps_no_nodes(job, partition)):
+                # The job is shown when there would be nodes for it; none are kept, as its limit may hold longer.
+                if reason:
+                    self._is_limited = True
+                    self._explain(job, reason)
+            else:
+                slots.promise(when, when + length, nodes)
             if not shows:
                 return when
             if job.expected_start is None or when != job.expected_start or nodes != job.expected_nodes:
@@ -167,9 +206,14 @@ class BackfillPass:
         """Start the job on nodes out of `usable`, unless nodes on which it would run still are completing."""
         completing = self.tables.nodes.completing_nodes
         job = record.job
-        job.prefers = record.prefers
-        allocation = self.selector.select(job, record.partition, usable & ~completing, self.tables)
-        job.prefers = False
+        allocation = choose(self.selector, record, usable & ~completing, self.tables)
+        limits = self.tables.limits
+        if allocation is not None and limits.enforced:
+            reason = limits.before(job, record.partition, now) or limits.by_allocation(job, record.partition, allocation, now)
+            if reason:
+                self._is_limited = True
+                self._explain(job, reason)
+                return False
         if allocation is None or not self.planner.start(job, record.partition, allocation, now):
             return False
         self.started += 1

@@ -14,7 +14,7 @@ from understudy.controller.scheduling.parameters import number
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from understudy.controller.job import Job
+    from understudy.controller.job import Allocation, Job
     from understudy.controller.partitions import Partition
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector, Tables
     from understudy.controller.scheduling.queue import Record
@@ -36,6 +36,17 @@ class Reserves:
         return waited >= self.min_age_s and job.priority >= self.min_priority
 
 
+def choose(selector: Selector, record: Record, usable: int, tables: Tables) -> Allocation | None:
+    """What the selector gives to the job, with no more nodes than its limits allow if it asked for a range of nodes."""
+    job, most = record.job, record.job.max_nodes
+    if most is not None and tables.limits.enforced and (cap := tables.limits.most_nodes(job, record.partition)) is not None:
+        job.max_nodes = min(most, max(cap, job.min_nodes))
+    job.prefers = record.prefers
+    allocation = selector.select(job, record.partition, usable, tables)
+    job.prefers, job.max_nodes = False, most
+    return allocation
+
+
 class MainPass:
     """`started` and `saw_all` tell about the last pass."""
 
@@ -44,6 +55,8 @@ class MainPass:
         self.reserves = Reserves(parameters)
         self.partition_depth = number(parameters, "partition_job_depth", 0)
         self.max_starts = number(parameters, "sched_max_job_start", 0)
+        self.stops_at_limits = "assoc_limit_stop" in parameters
+        self._is_limited = False  # a limit of an association or QOS keeps the job that was just tried from starting
         self.started = 0
         self.saw_all = True
 
@@ -80,7 +93,10 @@ class MainPass:
             if not self._has_licenses(job):
                 continue
             usable = partition.nodes & table.up_nodes & ~table.completing_nodes & ~lost
+            self._is_limited = False
             if self._start_all(record, usable, now):
+                if self._is_limited and self.stops_at_limits:
+                    failed.add(name)
                 if self.max_starts and self.started >= self.max_starts:
                     return
                 yield
@@ -107,12 +123,24 @@ class MainPass:
     def _start_all(self, record: Record, usable: int, now: float) -> bool:
         """Start the job; of an array one task after the other. Whether nothing of it that may run now waits for nodes."""
         job = record.job
-        while self._start(record, usable, now):
+        while not self._meets_limit(record, now) and self._start(record, usable, now):
             self.started += 1
             is_over = not job.is_pending or job.array is None or job.array.is_full
             if is_over or (self.max_starts and self.started >= self.max_starts) or not self._has_licenses(job):
                 return True
-        return False
+        return self._is_limited
+
+    def _meets_limit(self, record: Record, now: float) -> bool:
+        """Whether an association's or a QOS's limit keeps the job from starting; it waits alone."""
+        limits = self.tables.limits
+        if not limits.enforced:
+            return False
+        job, partition = record.job, record.partition
+        reason = limits.before(job, partition, now) or limits.by_request(job, partition, now, whole=False)
+        if reason:
+            self._is_limited = True
+            self._explain(job, reason)
+        return bool(reason)
 
     def _has_licenses(self, job: Job) -> bool:
         """Whether its licences are free; a job that waits for them waits alone."""
@@ -128,9 +156,15 @@ class MainPass:
             is_down = lasting.bit_count() < job.min_nodes or job.required_nodes & ~self.tables.nodes.up_nodes
             self._explain(job, "Resources", NODES_DOWN if is_down else "")
             return False
-        job.prefers = record.prefers
-        allocation = self.selector.select(job, record.partition, usable, self.tables)
-        job.prefers = False
+        allocation = choose(self.selector, record, usable, self.tables)
+        limits = self.tables.limits
+        if limits.enforced:
+            partition = record.partition
+            reason = limits.by_request(job, partition, now) if allocation is None else limits.by_allocation(job, partition, allocation, now)
+            if reason:
+                self._is_limited = True
+                self._explain(job, reason)
+                return False
         if allocation is not None and self.planner.start(job, record.partition, allocation, now):
             return True
         self._explain(job, "Resources")

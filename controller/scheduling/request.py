@@ -55,7 +55,8 @@ class Request:
         """The job's request; None if it contradicts itself (more nodes than allowed, an unreadable feature list)."""
         spec = job.spec
         cpus_per_task = 1 if spec.overcommit else max(job.cpus_per_task, 1)
-        min_nodes = max(job.min_nodes, partition.min_nodes, 1)
+        least = 1 if "PartitionMinNodes" in job.qos_flags else partition.min_nodes
+        min_nodes = max(job.min_nodes, least, 1)
         tasks = min_nodes if spec.overcommit else max(job.num_tasks, -(-job.min_cpus // cpus_per_task), 1)
         tasks_per_node = spec.ntasks_per_node or 0
         if tasks_per_node:
@@ -63,7 +64,8 @@ class Request:
                 tasks = max(tasks, tasks_per_node * min_nodes)
             min_nodes = max(min_nodes, -(-tasks // tasks_per_node))
         all_nodes = len(table.nodes)
-        max_nodes = min(job.max_nodes or all_nodes, partition.max_nodes or all_nodes)
+        most = None if "PartitionMaxNodes" in job.qos_flags else partition.max_nodes
+        max_nodes = min(job.max_nodes or all_nodes, most or all_nodes)
         if spec.num_tasks is not None and not spec.overcommit:
             max_nodes = max(min(max_nodes, tasks), min_nodes if job.max_nodes is None else min(min_nodes, job.max_nodes))
         wanted = min_nodes if job.max_nodes is None else max(min_nodes, max_nodes)

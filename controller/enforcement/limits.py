@@ -1,0 +1,463 @@
+"""Limits at work: whether a job may be taken in, and whether it may start now; and the sums that this is decided by.
+
+Place: the controller's core, pure. The schedulers ask `before`, `by_request` and `by_allocation`; `note` is told of each job that has changed.
+
+Sums change when a job is submitted, starts or ends, at each level that the job counts in. What was used decays, and what running jobs may still use
+becomes less, once a period (PriorityCalcPeriod), and when a job ends; as long as nobody has a limit on that, nothing is done in between.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.enforcement.line import Line, LineMaker, Test, What
+from understudy.controller.enforcement.reasons import INVALID_ACCOUNT, INVALID_QOS
+from understudy.controller.enforcement.use import QosUse, Use
+from understudy.controller.priority.tres import PartitionTotals, billing, tres_of
+from understudy.model.states import JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.controller.enforcement.options import Enforced
+    from understudy.controller.job import Allocation, Job
+    from understudy.controller.partitions import Partition
+    from understudy.controller.scheduling.api import Tables
+    from understudy.model.associations import Association, AssociationState
+    from understudy.model.qos import Qos
+
+YEAR_S: Final = 365 * 86400  # what a job without a time limit may use
+_RUNS: Final = (JobState.RUNNING, JobState.SUSPENDED)
+_TIMED: Final = (What.WALL, What.MINS, What.RUN_MINS)
+
+
+class _Charge:
+    """What a job counts for at present."""
+
+    __slots__ = ("job", "limit_s", "line", "runs", "tasks", "tres", "until")
+
+    def __init__(self, job: Job, line: Line) -> None:
+        self.job, self.line = job, line
+        self.tasks = 0
+        self.runs = False
+        self.tres: dict[str, int] = {}
+        self.until = 0  # up to when what it uses has been counted
+        self.limit_s = 0
+
+
+class JobLimits:
+    """Implements `understudy.controller.scheduling.api.Limits`. Times are whole seconds; periods end at `origin` + n * `period_s`.
+
+    `state`: the present copy of accounting; `wake(when)`: have jobs looked at again then, as time alone may let one start.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        state: Callable[[], AssociationState],
+        user_name: Callable[[int], str],
+        enforced: Enforced,
+        *,
+        origin: int = 0,
+        period_s: int = 300,
+        half_life_s: int = 0,
+        takes_largest: bool = False,
+        wake: Callable[[float], None] = lambda _when: None,
+    ) -> None:
+        self.tables, self._state, self._user_name, self.options = tables, state, user_name, enforced
+        self.period_s, self.last = period_s, origin
+        self.decay = 1.0 - 0.693 / half_life_s if half_life_s > 0 else 1.0
+        self._takes_largest = takes_largest
+        self._wake = wake
+        self._totals = PartitionTotals(tables.nodes)
+        self.of_association: dict[int, Use] = {}
+        self.of_qos: dict[str, QosUse] = {}
+        self._lines: dict[tuple[str, int, str, str, bool], Line | str] = {}
+        self._charges: dict[int, _Charge] = {}
+        self._counts_time = False
+        self._running: dict[int, _Charge] = {}
+        self.saved_use: dict[str, tuple[int, dict[str, float], float]] = {}  # from before a restart, of what is not known yet
+
+    @property
+    def enforced(self) -> bool:
+        """Whether anything is to be asked: what is enforced, and somebody is known to accounting."""
+        return self.options.associations and self._state().has_users
+
+    # --- who is who ------------------------------------------------------------------------------------------------------------
+
+    def association(self, job: Job) -> Association | None:
+        """The job's association."""
+        state = self._state()
+        user = self._user_name(job.user_id)
+        account = job.spec.account or state.default_account(user)
+        return None if account is None else state.find(account, user, job.partition)
+
+    def line(self, job: Job, partition: Partition) -> Line | str:
+        """The limits for the job in the partition, or why it can have none."""
+        key = (job.spec.account, job.user_id, job.spec.qos, partition.name, "qos" in job.lifted)
+        known = self._lines.get(key)
+        if known is None:
+            known = self._lines[key] = self._make_line(job, partition)
+            if isinstance(known, Line):
+                self._counts_time |= known.counts_time
+        return known
+
+    def _make_line(self, job: Job, partition: Partition) -> Line | str:
+        state = self._state()
+        user = self._user_name(job.user_id)
+        account = job.spec.account or state.default_account(user) or ""
+        own = state.find(account, user, partition.name)
+        if own is None:
+            return INVALID_ACCOUNT
+        name = job.spec.qos or state.default_qos(own)
+        qos = state.qos.get(name)
+        if self.options.qos and state.qos and (qos is None or (name not in state.allowed_qos(own) and "qos" not in job.lifted)):
+            return INVALID_QOS
+        if not self.options.limits:
+            return Line(())
+        of_partition = state.qos.get(partition.qos) if partition.qos else None
+        scopes = [each for each in (of_partition, qos) if each is not None]
+        if len(scopes) > 1 and scopes[1].has("OverPartQOS"):
+            scopes.reverse()
+        if len(scopes) > 1 and scopes[0].id == scopes[1].id:
+            scopes.pop()
+        chain = [(each, self.of_association.setdefault(each.id, Use())) for each in state.chain(own)]
+        in_qos = [(each, *self._uses_of(each, job.user_id, account)) for each in scopes]
+        uses = tuple(use for _, use in chain) + tuple(use for _, *three in in_qos for use in three)
+        maker = LineMaker(uses)
+        for each, whole, of_user, of_account in in_qos:
+            maker.add_qos(each, whole, of_user, of_account)
+        maker.add_association(state.effective(own), chain, None if qos is None else qos.limit_factor)
+        line = maker.made()
+        if qos is not None:
+            line.factor = qos.usage_factor
+            line.safe_factor = qos.usage_factor if qos.has("UsageFactorSafe") else 1.0
+        return line
+
+    def _uses_of(self, qos: Qos, user_id: int, account: str) -> tuple[Use, Use, Use]:
+        found = self.of_qos.get(qos.name)
+        if found is None:
+            found = self.of_qos[qos.name] = QosUse(decays=not qos.has("NoDecay"))
+        return found.whole, found.of_user(user_id), found.of_account(account)
+
+    # --- what a job needs ------------------------------------------------------------------------------------------------------
+
+    def amounts(self, job: Job, partition: Partition, held: Allocation | None = None) -> dict[str, int]:
+        """The resources that the job asks for, or would hold with the allocation."""
+        wanted = tres_of(job, held)
+        _, weights = self._totals.of(partition)
+        wanted["billing"] = billing(wanted, weights, takes_largest=self._takes_largest)
+        return {name: int(amount) for name, amount in wanted.items()}
+
+    # --- may it be taken in? ---------------------------------------------------------------------------------------------------
+
+    def refusal(self, job: Job, partition: Partition, tasks: int) -> str:
+        """Why the job is not taken in, "" if it is: too many are submitted, or (DenyOnLimit) it could never start."""
+        line = self.line(job, partition)
+        if isinstance(line, str):
+            return ""  # who may submit where is another question
+        for test in line.submit:
+            if test.use.submitted + tasks > test.limit:
+                return test.reason
+        return self.denial(job, partition)
+
+    def denial(self, job: Job, partition: Partition) -> str:
+        """The limit that the job could never keep within, where such jobs are refused (DenyOnLimit); "" if there is none."""
+        line = self.line(job, partition)
+        if isinstance(line, str) or not line.denies:
+            return ""
+        wanted = self.amounts(job, partition)
+        minutes = -(-(job.time_limit_s or YEAR_S) // 60)
+        for test in (*line.after, *line.nodes):
+            amount = wanted.get(test.tres, 0)
+            if test.what in (What.MINS, What.RUN_MINS, What.JOB_MINS):
+                breaks = amount * minutes > test.limit
+            elif test.what is What.PER_NODE:
+                breaks = -(-amount // max(wanted["node"], 1)) > test.limit
+            elif test.what is What.LEAST:
+                breaks = amount < test.limit
+            else:
+                breaks = amount > test.limit
+            if breaks and test.tres not in job.lifted:
+                return test.reason
+        for test in line.before:
+            if test.what in (What.WALL, What.JOB_WALL) and minutes > test.limit and "time" not in job.lifted:
+                return test.reason
+        return ""
+
+    # --- may it start? ---------------------------------------------------------------------------------------------------------
+
+    def before(self, job: Job, partition: Partition, now: float) -> str:
+        """The limit that keeps the job from starting, whatever nodes there are; "" if there is none."""
+        line = self.line(job, partition)
+        if isinstance(line, str):
+            return line
+        if line.counts_time:
+            self.advance(now)
+        for test in line.before:
+            what, limit = test.what, test.limit
+            if what is What.JOBS:
+                breaks = test.use.jobs >= limit
+            elif what is What.WALL:
+                test.use.bring(self.last, self.decay)
+                breaks = test.use.wall_s // 60 >= limit
+            elif what is What.JOB_WALL:
+                breaks = (job.time_limit_s is None or job.time_limit_s > limit * 60) and "time" not in job.lifted
+            else:
+                breaks = job.priority < limit
+            if breaks:
+                self._ask_for_time(what)
+                return test.reason
+        for test in line.nodes:
+            if job.min_nodes > test.limit and "node" not in job.lifted:
+                return test.reason
+        return ""
+
+    def most_nodes(self, job: Job, partition: Partition) -> int | None:
+        """How many nodes the job may have at most, None for any number."""
+        line = self.line(job, partition)
+        if isinstance(line, str) or not line.nodes or "node" in job.lifted:
+            return None
+        return min(test.limit for test in line.nodes)
+
+    def by_request(self, job: Job, partition: Partition, now: float, *, whole: bool = True) -> str:
+        """The limit by resource that the job breaks by what it asks for. Not `whole`: only what no choice of nodes could help."""
+        line = self.line(job, partition)
+        if isinstance(line, str) or not line.after:
+            return ""
+        return self._broken(job, line, self.amounts(job, partition), now, None, whole=whole)
+
+    def by_allocation(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> str:
+        """The limit by resource that the job would break with the allocation."""
+        line = self.line(job, partition)
+        if isinstance(line, str) or not line.after:
+            return ""
+        return self._broken(job, line, self.amounts(job, partition, allocation), now, allocation, whole=True)
+
+    def keeps_no_nodes(self, job: Job, partition: Partition) -> bool:
+        """Whether backfill promises it nothing (NoReserve)."""
+        line = self.line(job, partition)
+        return isinstance(line, Line) and line.no_reserve
+
+    def _broken(self, job: Job, line: Line, wanted: dict[str, int], now: float, allocation: Allocation | None, *, whole: bool) -> str:
+        if line.counts_time:
+            self.advance(now)
+        lifted = job.lifted
+        for test in line.after:
+            tres = test.tres
+            if not whole and (tres == "mem" or test.what is What.LEAST):
+                continue  # memory may turn out not to be counted, and more may be allocated than asked for
+            if tres not in lifted and self._breaks(test, job, line, wanted.get(tres, 0), allocation):
+                self._ask_for_time(test.what)
+                return test.reason
+        return ""
+
+    def _breaks(self, test: Test, job: Job, line: Line, amount: int, allocation: Allocation | None) -> bool:
+        what, use, tres, limit, _ = test
+        if what is What.HELD:
+            return bool(amount) and use.tres.get(tres, 0) + amount > limit
+        if what is What.PER_JOB:
+            return amount > limit
+        if what is What.NODES:
+            return allocation is not None and (use.nodes | allocation.nodes).bit_count() > limit
+        if what is What.LEAST:
+            return amount < limit
+        if what is What.PER_NODE:
+            return self._on_a_node(job, tres, amount, allocation) > limit
+        minutes = (job.time_limit_s or YEAR_S) // 60
+        if what is What.JOB_MINS:
+            return amount * minutes > limit
+        if what is What.RUN_MINS:
+            return bool(amount) and use.run_s.get(tres, 0) // 60 + amount * minutes > limit
+        assert what is What.MINS
+        use.bring(self.last, self.decay)
+        used = int(use.used_s.get(tres, 0.0)) // 60
+        if used >= limit:
+            return True
+        if not self.options.safe:
+            return False
+        return used + use.run_s.get(tres, 0) // 60 + amount * minutes * line.safe_factor > limit
+
+    @staticmethod
+    def _on_a_node(job: Job, tres: str, amount: int, allocation: Allocation | None) -> int:
+        if allocation is not None and tres == "cpu":
+            return max(group.cpus for group in allocation.groups)
+        if allocation is not None and tres == "mem":
+            return max(group.memory_mb for group in allocation.groups)
+        return -(-amount // max(job.min_nodes if allocation is None else allocation.node_count, 1))
+
+    def _ask_for_time(self, what: What) -> None:
+        if what in _TIMED:
+            self._wake(self.last + self.period_s + 0.5)
+
+    # --- sums ------------------------------------------------------------------------------------------------------------------
+
+    def note(self, job_id: int, now: float) -> None:
+        """The job was added, has changed, or is forgotten: bring the sums in line."""
+        if not self.enforced:
+            return
+        job = self.tables.jobs.get(job_id)
+        charge = self._charges.get(job_id)
+        if job is None or job.is_finished:
+            if charge is not None:
+                self._leave(charge, now)
+            return
+        partition = self.tables.partitions.get(job.partition)
+        line = self.line(job, partition) if partition is not None else INVALID_ACCOUNT
+        if charge is not None and charge.line is not line:
+            self._leave(charge, now)
+            charge = None
+        if isinstance(line, str):
+            return
+        if charge is None:
+            charge = self._charges[job_id] = _Charge(job, line)
+        tasks = job.array_tasks.bit_count() or 1
+        if tasks != charge.tasks:
+            for use in line.uses:
+                use.submitted += tasks - charge.tasks
+            charge.tasks = tasks
+        runs = job.state in _RUNS and job.allocation is not None
+        if runs != charge.runs:
+            (self._begin if runs else self._end)(charge, now)
+        elif runs and (limit_s := job.time_limit_s or YEAR_S) != charge.limit_s:
+            for use in line.uses:
+                use.expect(charge.tres, limit_s - charge.limit_s)
+            charge.limit_s = limit_s
+
+    def _begin(self, charge: _Charge, now: float) -> None:
+        self.advance(now)
+        job = charge.job
+        held = job.allocation
+        assert held is not None
+        assert job.start_time is not None
+        charge.tres = self.amounts(job, self.tables.partitions[job.partition], held)
+        charge.runs = True
+        charge.limit_s = job.time_limit_s or YEAR_S
+        charge.until = max(job.start_time, min(self.last, int(now)))
+        left = max(charge.limit_s - (charge.until - job.start_time), 0)
+        self._running[job.job_id] = charge
+        for use in charge.line.uses:
+            use.take(job.job_id, charge.tres, held.nodes)
+            use.expect(charge.tres, left)
+
+    def _end(self, charge: _Charge, now: float) -> None:
+        self.advance(now)
+        job = charge.job
+        end = job.end_time if job.is_finished and job.end_time is not None else int(now)
+        self._count(charge, max(end, charge.until))
+        left = self._left(charge)
+        for use in charge.line.uses:
+            use.give_back(job.job_id, charge.tres)
+            use.expect(charge.tres, -left)
+        charge.runs = False
+        charge.tres = {}
+        del self._running[job.job_id]
+
+    def _left(self, charge: _Charge) -> int:
+        """Seconds that the job may still use."""
+        start = charge.job.start_time
+        return max(charge.limit_s - (charge.until - (charge.until if start is None else start)), 0)
+
+    def _count(self, charge: _Charge, until: int) -> None:
+        """Count what the job has used up to then."""
+        seconds = until - charge.until
+        if seconds <= 0:
+            return
+        left = self._left(charge)
+        charge.until = until
+        less = left - self._left(charge)
+        for use in charge.line.uses:
+            use.charge(charge.tres, seconds, charge.line.factor, self.last, self.decay)
+            use.expect(charge.tres, -less)
+
+    def _leave(self, charge: _Charge, now: float) -> None:
+        if charge.runs:
+            self._end(charge, now)
+        for use in charge.line.uses:
+            use.submitted -= charge.tasks
+        self._charges.pop(charge.job.job_id, None)
+
+    def advance(self, now: float) -> None:
+        """Count the periods that are over."""
+        periods = (int(now) - self.last) // self.period_s
+        if periods <= 0:
+            return
+        if not self._counts_time or not self._running:
+            self.last += periods * self.period_s
+            return
+        for _ in range(periods):
+            self.last += self.period_s
+            for charge in self._running.values():
+                self._count(charge, self.last)
+
+    def rebuild(self, now: float) -> None:
+        """Accounting has changed: work out all limits and sums again; what has been used stays."""
+        self.advance(now)
+        for charge in self._running.values():
+            self._count(charge, int(now))
+        before = (self.of_association, self.of_qos)
+        self.of_association, self.of_qos = {}, {}
+        self._lines.clear()
+        self._charges, self._running = {}, {}
+        self._counts_time = False
+        state = self._state()
+        for association_id in state.associations:
+            use = self.of_association[association_id] = Use()
+            if association_id in before[0]:
+                use.inherit(before[0][association_id])
+        for qos in state.qos.values():
+            found = self.of_qos[qos.name] = QosUse(decays=not qos.has("NoDecay"))
+            if qos.name in before[1]:
+                found.whole.inherit(before[1][qos.name].whole)
+        self._give_saved()
+        if not self.enforced:
+            return
+        self._make_lines()
+        for job_id in self.tables.jobs:
+            self.note(job_id, now)
+        for charge in self._running.values():  # what they used until now has been counted
+            self._skip(charge, int(now))
+
+    def _make_lines(self) -> None:
+        """All lines in use, so that it is known of which nodes are counted before the first job is."""
+        for job in self.tables.jobs.values():
+            if not job.is_finished:
+                for name in job.partitions:
+                    partition = self.tables.partitions.get(name)
+                    if partition is not None:
+                        self.line(job, partition)
+
+    def _skip(self, charge: _Charge, until: int) -> None:
+        if until <= charge.until:
+            return
+        left = self._left(charge)
+        charge.until = until
+        less = left - self._left(charge)
+        for use in charge.line.uses:
+            use.expect(charge.tres, -less)
+
+    # --- saved state -----------------------------------------------------------------------------------------------------------
+
+    def usage(self) -> dict[str, tuple[int, dict[str, float], float]]:
+        """Use by association ("a:17") and QOS ("q:normal"): (as of when, resource-seconds, seconds of time)."""
+        found = dict(self.saved_use)
+        for association_id, use in self.of_association.items():
+            if use.used_s:
+                found[f"a:{association_id}"] = (use.as_of, dict(use.used_s), use.wall_s)
+        for name, of_qos in self.of_qos.items():
+            if of_qos.whole.used_s:
+                found[f"q:{name}"] = (of_qos.whole.as_of, dict(of_qos.whole.used_s), of_qos.whole.wall_s)
+        return found
+
+    def restore(self, saved: dict[str, tuple[int, dict[str, float], float]]) -> None:
+        """Go on from what `usage` said before a restart."""
+        self.saved_use = dict(saved)
+        self._give_saved()
+
+    def _give_saved(self) -> None:
+        for key in list(self.saved_use):
+            kind, _, name = key.partition(":")
+            use = self.of_association.get(int(name)) if kind == "a" else (found.whole if (found := self.of_qos.get(name)) is not None else None)
+            if use is not None:
+                use.as_of, used, use.wall_s = self.saved_use.pop(key)
+                use.used_s = dict(used)

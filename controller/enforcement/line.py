@@ -1,0 +1,162 @@
+"""Which limits hold for jobs of one user, account and QOS in one partition, in the order in which they are looked at.
+
+Place: the controller's core, pure. The partition's QOS comes before the job's (unless that has OverPartQOS), then the association and those above it. A
+limit that a QOS states is not looked for further on; Grp* limits of associations hold at each level, Max* ones only at the lowest, which has inherited
+them. Follows: sacctmgr(1); Slurm's documentation of resource limits.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from understudy.controller.enforcement import reasons
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from understudy.controller.enforcement.use import Use
+    from understudy.model.associations import Association
+    from understudy.model.qos import Qos
+
+
+class What(IntEnum):
+    """What a test compares with its limit."""
+
+    JOBS = 0  # running jobs
+    WALL = 1  # minutes used
+    PRIORITY = 2
+    JOB_WALL = 3  # the job's time limit in minutes
+    HELD = 4  # what is held, with what the job would hold
+    NODES = 5  # nodes in use, each once
+    RUN_MINS = 6  # what running jobs may still use until their limits, with the job
+    MINS = 7  # what has been used
+    JOB_MINS = 8
+    PER_JOB = 9
+    PER_NODE = 10
+    LEAST = 11
+
+
+class Test(NamedTuple):
+    """One limit. `tres`: of what, "" for jobs and times."""
+
+    what: What
+    use: Use
+    tres: str
+    limit: int
+    reason: str
+
+
+class Line:
+    """`uses`: where its jobs count. `submit`: limits of submitted jobs; `before`: those that need not know what the job would get; `nodes`: most nodes
+    of a job; `after`: limits by resource. `denies`: jobs that could never keep within them are not taken in. `max_wall`: minutes, given to jobs
+    without a time limit. `counts_time`: time that passes may bring a job within its limits.
+    """
+
+    __slots__ = ("after", "before", "counts_time", "denies", "factor", "max_wall", "no_reserve", "nodes", "safe_factor", "submit", "uses")
+
+    def __init__(self, uses: tuple[Use, ...]) -> None:
+        self.uses = uses
+        self.submit: list[Test] = []
+        self.before: list[Test] = []
+        self.nodes: list[Test] = []
+        self.after: list[Test] = []
+        self.denies = self.no_reserve = self.counts_time = False
+        self.max_wall: int | None = None
+        self.factor = self.safe_factor = 1.0
+
+
+class LineMaker:
+    """Collects the limits of one line, scope by scope."""
+
+    def __init__(self, uses: tuple[Use, ...]) -> None:
+        self.line = Line(uses)
+        self._said: set[tuple[str, str]] = set()
+
+    def add_qos(self, qos: Qos, whole: Use, user: Use, account: Use) -> None:
+        """The limits of a QOS."""
+        line, said = self.line, set[tuple[str, str]]()
+
+        def one(tests: list[Test], what: What, use: Use, name: str, limit: int | None, reason: str) -> None:
+            if limit is not None and (name, "") not in self._said:
+                said.add((name, ""))
+                tests.append(Test(what, use, "", limit, reason))
+
+        def each(what: What, use: Use, form: str, limits: Mapping[str, int]) -> None:
+            for tres, limit in limits.items():
+                if (form, tres) not in self._said:
+                    said.add((form, tres))
+                    self._by_tres(what, use, form, tres, limit, reasons.QOS)
+
+        one(line.submit, What.JOBS, account, "submit_account", qos.max_submit_jobs_per_account, "MaxSubmitJobsPerAccount")
+        one(line.submit, What.JOBS, whole, "grp_submit", qos.grp_submit_jobs, "QOSGrpSubmitJobsLimit")
+        one(line.submit, What.JOBS, user, "submit", qos.max_submit_jobs_per_user, "QOSMaxSubmitJobPerUserLimit")
+        one(line.before, What.JOBS, whole, "grp_jobs", qos.grp_jobs, "QOSGrpJobsLimit")
+        one(line.before, What.WALL, whole, "grp_wall", qos.grp_wall, "QOSGrpWallLimit")
+        one(line.before, What.JOBS, account, "jobs_account", qos.max_jobs_per_account, "MaxJobsPerAccount")
+        one(line.before, What.JOBS, user, "jobs", qos.max_jobs_per_user, "QOSMaxJobsPerUserLimit")
+        one(line.before, What.JOB_WALL, whole, "wall", qos.max_wall, "QOSMaxWallDurationPerJobLimit")
+        one(line.before, What.PRIORITY, whole, "priority", qos.min_prio_threshold, reasons.PRIORITY)
+        each(What.MINS, whole, "grp_mins", qos.grp_tres_mins)
+        each(What.HELD, whole, "grp", qos.grp_tres)
+        each(What.RUN_MINS, whole, "grp_run_mins", qos.grp_tres_run_mins)
+        each(What.JOB_MINS, whole, "mins_per_job", qos.max_tres_mins_per_job)
+        each(What.PER_JOB, whole, "per_job", qos.max_tres_per_job)
+        each(What.PER_NODE, whole, "per_node", qos.max_tres_per_node)
+        each(What.LEAST, whole, "min", qos.min_tres_per_job)
+        each(What.HELD, account, "per_account", qos.max_tres_per_account)
+        each(What.HELD, user, "per_user", qos.max_tres_per_user)
+        if qos.max_wall is not None and line.max_wall is None:
+            line.max_wall = qos.max_wall
+        line.denies |= qos.has("DenyOnLimit")
+        line.no_reserve |= qos.has("NoReserve")
+        self._said |= said
+
+    def add_association(self, own: Association, chain: list[tuple[Association, Use]], limit_factor: float | None) -> None:
+        """The limits of an association. `own`: with what it inherits; `chain`: itself, its parent ... as they are, with their use."""
+        line, factor = self.line, 1.0 if limit_factor is None or limit_factor < 0 else limit_factor
+        for level, (association, use) in enumerate(chain):
+            is_own = not level
+            if is_own:
+                self._number(line.submit, What.JOBS, use, "submit", own.max_submit_jobs, "AssocMaxSubmitJobLimit")
+            self._number(line.submit, What.JOBS, use, "grp_submit", association.grp_submit_jobs, "AssocGrpSubmitJobsLimit")
+            self._number(line.before, What.JOBS, use, "grp_jobs", association.grp_jobs, "AssocGrpJobsLimit")
+            self._number(line.before, What.WALL, use, "grp_wall", association.grp_wall, "AssocGrpWallLimit")
+            if is_own:
+                self._number(line.before, What.JOBS, use, "jobs", own.max_jobs, "AssocMaxJobsLimit")
+                self._number(line.before, What.JOB_WALL, use, "wall", own.max_wall, "AssocMaxWallDurationPerJobLimit")
+                self._number(line.before, What.PRIORITY, use, "priority", own.min_prio_threshold, reasons.PRIORITY)
+                if own.max_wall is not None and line.max_wall is None:
+                    line.max_wall = own.max_wall
+            self._each(What.MINS, use, "grp_mins", association.grp_tres_mins, 1.0)
+            self._each(What.HELD, use, "grp", association.grp_tres, factor)
+            self._each(What.RUN_MINS, use, "grp_run_mins", association.grp_tres_run_mins, 1.0)
+            if is_own:
+                self._each(What.JOB_MINS, use, "mins_per_job", own.max_tres_mins_per_job, 1.0)
+                self._each(What.PER_JOB, use, "per_job", own.max_tres_per_job, factor)
+                self._each(What.PER_NODE, use, "per_node", own.max_tres_per_node, 1.0)
+
+    def _number(self, tests: list[Test], what: What, use: Use, name: str, limit: int | None, reason: str) -> None:
+        if limit is not None and (name, "") not in self._said:
+            tests.append(Test(what, use, "", limit, reason))
+
+    def _each(self, what: What, use: Use, form: str, limits: Mapping[str, int], factor: float) -> None:
+        for tres, limit in limits.items():
+            if (form, tres) not in self._said:
+                self._by_tres(what, use, form, tres, int(limit * factor), reasons.ASSOCIATION)
+
+    def _by_tres(self, what: What, use: Use, form: str, tres: str, limit: int, owner: str) -> None:
+        reason = reasons.of_tres(owner, form, tres)
+        if tres == "node" and what in (What.HELD, What.PER_JOB):
+            self.line.nodes.append(Test(What.NODES, use, tres, limit, reason))
+            if what is What.PER_JOB:
+                return
+            use.counts_nodes = True
+            what = What.NODES
+        self.line.after.append(Test(what, use, tres, limit, reason))
+        self.line.counts_time |= what in (What.MINS, What.RUN_MINS)
+
+    def made(self) -> Line:
+        """The line, complete. Most nodes for a user are looked at before those for a group."""
+        self.line.counts_time |= any(test.what is What.WALL for test in self.line.before)
+        return self.line

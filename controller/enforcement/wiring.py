@@ -1,0 +1,60 @@
+"""Limits within the controller: how they are made, and what is done when accounting or partitions have changed.
+
+Place: the controller's core.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.controller.enforcement.access import flags_for_partitions
+from understudy.controller.enforcement.limits import JobLimits
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.priority.options import PriorityOptions
+
+PHASE_S = 1  # periods count from a second after the controller's start, as those of priorities do
+
+
+class _Alarm:
+    """Has jobs looked at again when a period has passed; one timer at a time."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._is_set = False
+
+    def __call__(self, when: float) -> None:
+        if not self._is_set:
+            self._is_set = True
+            self._core.at(max(when, self._core.time.now() + 1), self._ring)
+
+    def _ring(self) -> None:
+        self._is_set = False
+        if self._core.tables.pending:
+            self._core.changed("change", self._core.time.now())
+
+
+def make_limits(core: Core, options: PriorityOptions) -> JobLimits:
+    """The limits of this cluster, with nothing counted yet."""
+    return JobLimits(
+        core.tables,
+        lambda: core.associations,
+        core.users.user_name,
+        core.settings.enforced,
+        origin=int(core.start_time) + PHASE_S,
+        period_s=options.calc_period_s,
+        half_life_s=options.half_life_s,
+        takes_largest="MAX_TRES" in options,
+        wake=_Alarm(core),
+    )
+
+
+def accounting_has_changed(core: Core) -> None:
+    """Accounting has told of a change, or a partition was changed: limits and sums are worked out again."""
+    now = core.time.now()
+    for job in core.tables.pending.values():
+        job.qos_flags = flags_for_partitions(core, job.spec.qos)
+    if core.job_limits is not None:
+        core.job_limits.options = core.settings.enforced
+        core.job_limits.rebuild(now)
