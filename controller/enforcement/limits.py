@@ -393,8 +393,7 @@ class JobLimits:
     def rebuild(self, now: float) -> None:
         """Accounting has changed: work out all limits and sums again; what has been used stays."""
         self.advance(now)
-        for charge in self._running.values():
-            self._count(charge, int(now))
+        counted = {job_id: charge.until for job_id, charge in self._running.items()}
         before = (self.of_association, self.of_qos)
         self.of_association, self.of_qos = {}, {}
         self._lines.clear()
@@ -415,8 +414,8 @@ class JobLimits:
         self._make_lines()
         for job_id in self.tables.jobs:
             self.note(job_id, now)
-        for charge in self._running.values():  # what they used until now has been counted
-            self._skip(charge, int(now))
+        for job_id, charge in self._running.items():
+            self._skip(charge, counted.get(job_id, 0))
 
     def _make_lines(self) -> None:
         """All lines in use, so that it is known of which nodes are counted before the first job is."""

@@ -1,8 +1,8 @@
 """Which limits hold for jobs of one user, account and QOS in one partition, in the order in which they are looked at.
 
-Place: the controller's core, pure. The partition's QOS comes before the job's (unless that has OverPartQOS), then the association and those above it. A
-limit that a QOS states is not looked for further on; Grp* limits of associations hold at each level, Max* ones only at the lowest, which has inherited
-them. Follows: sacctmgr(1); Slurm's documentation of resource limits.
+Place: the controller's core, pure. The partition's QOS comes before the job's (unless that has OverPartQOS), then the association and those above
+it. A limit that a QOS states is not looked for further on; Grp* limits of associations hold at each level, Max* ones only at the lowest, which has
+inherited them. Follows: sacctmgr(1); Slurm's documentation of resource limits.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Test(NamedTuple):
 
 
 class Line:
-    """`uses`: where its jobs count. `submit`: limits of submitted jobs; `before`: those that need not know what the job would get; `nodes`: most nodes
-    of a job; `after`: limits by resource. `denies`: jobs that could never keep within them are not taken in. `max_wall`: minutes, given to jobs
-    without a time limit. `counts_time`: time that passes may bring a job within its limits.
+    """`uses`: where its jobs count. `submit`: limits of submitted jobs; `before`: those that need not know what the job would get; `nodes`: most
+    nodes of a job; `after`: limits by resource. `denies`: jobs that could never keep within them are not taken in. `max_wall`: minutes, given to
+    jobs without a time limit. `counts_time`: time that passes may bring a job within its limits.
     """
 
     __slots__ = ("after", "before", "counts_time", "denies", "factor", "max_wall", "no_reserve", "nodes", "safe_factor", "submit", "uses")

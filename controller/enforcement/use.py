@@ -55,7 +55,7 @@ class Use:
             expected[name] = expected.get(name, 0) + amount * seconds
 
     def charge(self, tres: dict[str, int], seconds: float, factor: float, when: int, decay: float) -> None:
-        """This was held for so many seconds before `when`; `factor`: the QOS's UsageFactor."""
+        """So much was held for that many seconds before `when`; `factor`: the QOS's UsageFactor."""
         self.bring(when, decay)
         used, counted = self.used_s, seconds * factor
         for name, amount in tres.items():

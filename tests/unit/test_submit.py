@@ -101,8 +101,22 @@ def test_who_may_use_a_partition(h: Harness) -> None:
     main.root_only, main.disable_root_jobs = False, True
     assert h.refused(ROOT) == 2002
     main.disable_root_jobs, main.allow_accounts = False, ("physics",)
-    assert h.refused(account="art") == 2045
+    waiting = h.submit(account="art")
+    assert (waiting.reason, waiting.is_running) == ("AccountNotAllowed", False)
+    assert waiting.reason_detail == "Job's account not permitted to use this partition (main allows physics not art)"
     assert h.submit(account="physics").is_running
+    main.allow_accounts, main.deny_qos = None, ("slow", "low")
+    waiting = h.submit(qos="slow")
+    assert (waiting.reason, waiting.is_running) == ("QOSNotAllowed", False)
+    assert waiting.reason_detail == "Job's QOS not permitted to use this partition (main denies slow,low including slow)"
+
+
+def test_where_partition_limits_are_enforced_an_account_that_may_not_use_it_is_refused() -> None:
+    h = Harness(settings=Settings(enforce_part_limits="ALL"))
+    h.core.tables.partitions["main"].allow_accounts = ("physics",)
+    h.core.tables.partitions["small"].deny_qos = ("slow",)
+    assert h.refused(account="art") == 2045
+    assert h.refused(qos="slow", partition="small") == 2066
 
 
 def test_only_administrators_submit_for_others(h: Harness) -> None:

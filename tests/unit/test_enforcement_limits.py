@@ -1,0 +1,369 @@
+"""Limits of associations and qualities of service, from submission to the end. Reasons and precedence as recorded from real Slurm 22.05.8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.controller_harness import OTHER, ROOT, USER
+from tests.enforcement_harness import House, sums
+
+from understudy.controller.priority.options import PriorityOptions
+from understudy.model.errors import ERROR_TEXT
+from understudy.protocol.messages import Emulation, Failure, JobSpec, SubmitJob, UpdateJobs
+
+if TYPE_CHECKING:
+    from understudy.controller.job import Job
+
+WAIT_S = 15  # in which both schedulers run
+SIZE = {"num_tasks": 8, "min_nodes": 2, "time_limit_s": 300}
+
+# Association's limit, QOS's limit, and the reasons; all are broken by a job of SIZE.
+BROKEN: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
+    ({"max_tres_per_job": {"cpu": 4}}, {"max_tres_per_job": {"cpu": 4}}, "AssocMaxCpuPerJobLimit", "QOSMaxCpuPerJobLimit"),
+    ({"max_tres_per_job": {"node": 1}}, {"max_tres_per_job": {"node": 1}}, "AssocMaxNodePerJobLimit", "QOSMaxNodePerJobLimit"),
+    ({"max_tres_per_job": {"billing": 4}}, {"max_tres_per_job": {"billing": 4}}, "AssocMaxBillingPerJob", "QOSMaxBillingPerJob"),
+    ({"max_tres_per_node": {"cpu": 3}}, {"max_tres_per_node": {"cpu": 3}}, "AssocMaxCpuPerNode", "QOSMaxCpuPerNode"),
+    ({"max_wall": 2}, {"max_wall": 2}, "AssocMaxWallDurationPerJobLimit", "QOSMaxWallDurationPerJobLimit"),
+    ({"grp_tres": {"cpu": 4}}, {"grp_tres": {"cpu": 4}}, "AssocGrpCpuLimit", "QOSGrpCpuLimit"),
+    ({"grp_tres": {"node": 1}}, {"grp_tres": {"node": 1}}, "AssocGrpNodeLimit", "QOSGrpNodeLimit"),
+    ({"grp_tres_run_mins": {"cpu": 10}}, {"grp_tres_run_mins": {"cpu": 10}}, "AssocGrpCPURunMinutesLimit", "QOSGrpCPURunMinutesLimit"),
+    ({"grp_tres_mins": {"cpu": 0}}, {"grp_tres_mins": {"cpu": 0}}, "AssocGrpCPUMinutesLimit", "QOSGrpCPUMinutesLimit"),
+    (
+        {"max_tres_mins_per_job": {"cpu": 10}},
+        {"max_tres_mins_per_job": {"cpu": 10}},
+        "AssocMaxCpuMinutesPerJobLimit",
+        "QOSMaxCpuMinutesPerJobLimit",
+    ),
+    ({"grp_wall": 0}, {"grp_wall": 0}, "AssocGrpWallLimit", "QOSGrpWallLimit"),
+    ({"grp_jobs": 0}, {"grp_jobs": 0}, "AssocGrpJobsLimit", "QOSGrpJobsLimit"),
+    ({"max_jobs": 0}, {"max_jobs_per_user": 0}, "AssocMaxJobsLimit", "QOSMaxJobsPerUserLimit"),
+    ({"min_prio_threshold": 1 << 33}, {"min_prio_threshold": 1 << 33}, "Priority", "Priority"),
+    ({}, {"max_jobs_per_account": 0}, "", "MaxJobsPerAccount"),
+    ({}, {"max_tres_per_user": {"cpu": 4}}, "", "QOSMaxCpuPerUserLimit"),
+    ({}, {"max_tres_per_user": {"node": 1}}, "", "QOSMaxNodePerUserLimit"),
+    ({}, {"max_tres_per_account": {"cpu": 4}}, "", "MaxCpuPerAccount"),
+    ({}, {"min_tres_per_job": {"cpu": 100}}, "", "QOSMinCpuNotSatisfied"),
+    ({}, {"min_tres_per_job": {"node": 3}}, "", "QOSMinNode"),
+]
+NOT_AT_SUBMISSION = ("JobsLimit", "JobsPerAccount", "JobsPerUserLimit", "Priority")
+
+
+def answer(house: House, sender: Any = USER, **spec: Any) -> Any:
+    return house.ask(SubmitJob(JobSpec(**{"name": "j", "work_dir": "/"} | spec), "#!/bin/sh\n", Emulation(100.0)), sender)
+
+
+def submit(house: House, sender: Any = USER, **spec: Any) -> Job:
+    return house.submit(sender, **{"mem_per_cpu_mb": 10} | spec)
+
+
+@pytest.mark.parametrize(("association", "_qos", "reason", "_other"), [each for each in BROKEN if each[2]])
+@pytest.mark.parametrize("number", [4, 3, 2])
+def test_an_associations_limit_keeps_a_job_waiting_alone(association: Any, _qos: Any, reason: str, _other: str, number: int) -> None:
+    house = House()
+    house.set_association(number, **association)
+    blocked, free = submit(house, **SIZE), submit(house, OTHER, account="other")
+    house.run(WAIT_S)
+    assert (blocked.reason, free.is_running) == (reason, True)
+    house.set_association(number, **{name: {} if isinstance(value, dict) else None for name, value in association.items()})
+    house.run(WAIT_S)
+    assert blocked.is_running
+
+
+@pytest.mark.parametrize(("_association", "qos", "_other", "reason"), BROKEN)
+def test_a_qos_limit_keeps_a_job_waiting_alone(_association: Any, qos: Any, _other: str, reason: str) -> None:
+    house = House()
+    house.set_qos("q", **qos)
+    blocked, free = submit(house, **SIZE, qos="q"), submit(house)
+    house.run(WAIT_S)
+    assert (blocked.reason, free.is_running) == (reason, True)
+    house.set_qos("q", **{name: {} if isinstance(value, dict) else None for name, value in qos.items()})
+    house.run(WAIT_S)
+    assert blocked.is_running
+
+
+@pytest.mark.parametrize(("association", "qos", "reason", "qos_reason"), BROKEN)
+def test_who_could_never_start_is_refused_where_the_qos_says_so(association: Any, qos: Any, reason: str, qos_reason: str) -> None:
+    house = House()
+    house.set_qos("q", flags=("DenyOnLimit",))
+    house.set_association(4, **association)
+    for own_reason in (reason, qos_reason):
+        said = answer(house, **SIZE, qos="q")
+        if own_reason.endswith(NOT_AT_SUBMISSION) or not own_reason:
+            assert not isinstance(said, Failure)
+        else:
+            assert said == Failure(2050, f"{own_reason}\n{ERROR_TEXT[2050]}")
+        house.set_association(4, **{name: {} if isinstance(value, dict) else None for name, value in association.items()})
+        house.set_qos("q", **qos)
+
+
+@pytest.mark.parametrize(
+    ("where", "limits", "reason"),
+    [
+        (4, {"max_submit_jobs": 2}, "AssocMaxSubmitJobLimit"),
+        (2, {"grp_submit_jobs": 2}, "AssocGrpSubmitJobsLimit"),
+        ("q", {"grp_submit_jobs": 2}, "QOSGrpSubmitJobsLimit"),
+        ("q", {"max_submit_jobs_per_user": 2}, "QOSMaxSubmitJobPerUserLimit"),
+        ("q", {"max_submit_jobs_per_account": 2}, "MaxSubmitJobsPerAccount"),
+    ],
+)
+def test_one_job_too_many_is_refused(where: Any, limits: Any, reason: str) -> None:
+    house = House()
+    (house.set_qos if isinstance(where, str) else house.set_association)(where, **limits)
+    refusal = Failure(2050, f"{reason}\n{ERROR_TEXT[2050]}")
+    assert answer(house, qos="q", array="0-2") == refusal
+    first = submit(house, qos="q")
+    house.run(WAIT_S)
+    assert answer(house, qos="q", array="0-1") == refusal
+    submit(house, qos="q", hold=True)
+    assert answer(house, qos="q") == refusal
+    house.finish(first)
+    submit(house, qos="q")
+
+
+def test_a_limit_of_the_qos_goes_before_the_associations() -> None:
+    house = House()
+    house.set_qos("q", grp_tres={"cpu": 12}, max_tres_per_job={"cpu": 8})
+    house.set_association(3, grp_tres={"cpu": 6}, max_tres_per_job={"cpu": 4})
+    first, second, plain = submit(house, num_tasks=6, qos="q"), submit(house, num_tasks=7, qos="q"), submit(house, num_tasks=5)
+    house.run(WAIT_S)
+    assert first.is_running
+    assert (second.reason, plain.reason) == ("QOSGrpCpuLimit", "AssocMaxCpuPerJobLimit")
+
+
+def test_the_partitions_qos_goes_before_the_jobs_unless_that_says_otherwise() -> None:
+    house = House()
+    house.core.tables.partitions["main"].qos = "part"
+    house.set_qos("part", max_tres_per_job={"cpu": 4})
+    house.set_qos("q", max_tres_per_job={"cpu": 8})
+    house.set_qos("over", max_tres_per_job={"cpu": 8}, flags=("OverPartQOS",))
+    jobs = [submit(house, num_tasks=6, qos=qos) for qos in ("q", "over", "normal")]
+    house.run(WAIT_S)
+    assert [job.reason for job in jobs] == ["QOSMaxCpuPerJobLimit", "None", "QOSMaxCpuPerJobLimit"]
+    assert jobs[1].is_running
+
+
+def test_the_reasons_come_in_slurms_order() -> None:
+    house = House()
+    before = {"grp_jobs": 0, "grp_wall": 0, "max_jobs_per_account": 0, "max_jobs_per_user": 0, "max_wall": 1}
+    after = {
+        "grp_tres_mins": {"cpu": 0},
+        "grp_tres": {"cpu": 1},
+        "grp_tres_run_mins": {"cpu": 1},
+        "max_tres_mins_per_job": {"cpu": 1},
+        "max_tres_per_job": {"cpu": 1},
+        "max_tres_per_node": {"cpu": 1},
+        "min_tres_per_job": {"cpu": 99},
+        "max_tres_per_account": {"cpu": 1},
+        "max_tres_per_user": {"cpu": 1},
+    }
+    house.set_qos("q", **before, **after)
+    job = submit(house, **SIZE, qos="q")
+    seen = []
+    for name in (*before, *after):
+        main = house.core.tables.partitions["main"]
+        seen.append(house.limits.before(job, main, house.time.now()) or house.limits.by_request(job, main, house.time.now()))
+        house.set_qos("q", **{name: {} if name in after else None})
+    assert seen == [
+        "QOSGrpJobsLimit",
+        "QOSGrpWallLimit",
+        "MaxJobsPerAccount",
+        "QOSMaxJobsPerUserLimit",
+        "QOSMaxWallDurationPerJobLimit",
+        "QOSGrpCPUMinutesLimit",
+        "QOSGrpCpuLimit",
+        "QOSGrpCPURunMinutesLimit",
+        "QOSMaxCpuMinutesPerJobLimit",
+        "QOSMaxCpuPerJobLimit",
+        "QOSMaxCpuPerNode",
+        "QOSMinCpuNotSatisfied",
+        "MaxCpuPerAccount",
+        "QOSMaxCpuPerUserLimit",
+    ]
+
+
+def test_a_job_at_its_limit_holds_nobody_back_even_if_it_does_not_fit() -> None:
+    house = House()
+    house.set_qos("q", grp_tres={"cpu": 4}, priority=1)
+    fillers = [submit(house, OTHER, account="other", min_nodes=1, num_tasks=7, time_limit_s=3600) for _ in range(4)]
+    house.run(WAIT_S)
+    blocked = submit(house, qos="q", num_tasks=8, min_nodes=1)
+    behind = submit(house, num_tasks=1)
+    house.run(5)
+    assert all(job.is_running for job in fillers)
+    assert (blocked.reason, behind.is_running) == ("QOSGrpCpuLimit", True)
+
+
+def test_with_assoc_limit_stop_nobody_passes_a_job_at_its_limit() -> None:
+    house = House(parameters={"assoc_limit_stop": "", "bf_interval": "10"})
+    house.set_association(4, max_jobs=0)
+    blocked, behind = submit(house), submit(house, OTHER)
+    elsewhere = submit(house, OTHER, partition="small")
+    house.run(WAIT_S)
+    assert (blocked.reason, behind.reason, behind.is_running, elsewhere.is_running) == ("AssocMaxJobsLimit", "Priority", False, True)
+
+
+def test_nodes_count_once_however_many_jobs_share_them() -> None:
+    house = House()
+    house.set_qos("q", grp_tres={"node": 1})
+    first, second = submit(house, qos="q"), submit(house, qos="q")
+    third = submit(house, qos="q", num_tasks=8, min_nodes=1)
+    house.run(WAIT_S)
+    assert first.is_running
+    assert second.is_running
+    assert third.reason == "QOSGrpNodeLimit"
+    for job in (first, second):
+        house.finish(job)
+        house.epilog(job)
+    house.run(WAIT_S)
+    assert third.is_running
+
+
+def test_who_takes_any_number_of_nodes_gets_no_more_than_the_limit() -> None:
+    house = House()
+    house.set_association(2, grp_tres={"node": 2})
+    job = submit(house, min_nodes=1, max_nodes=3, num_tasks=3)
+    house.run(WAIT_S)
+    assert job.allocation is not None
+    assert job.allocation.node_count <= 2
+
+
+def test_minutes_of_running_jobs_become_less_with_the_periods() -> None:
+    house = House()
+    house.set_qos("q", grp_tres_run_mins={"cpu": 20})
+    running = [submit(house, qos="q", num_tasks=2, time_limit_s=300) for _ in range(2)]
+    waiting = submit(house, qos="q", num_tasks=1, time_limit_s=300)
+    house.run(WAIT_S)
+    assert all(job.is_running for job in running)
+    assert waiting.reason == "QOSGrpCPURunMinutesLimit"
+    house.run(180)
+    assert waiting.is_running
+
+
+def test_used_up_minutes_keep_jobs_waiting_until_they_have_decayed() -> None:
+    from understudy.controller.priority.options import PriorityOptions
+
+    house = House(options=PriorityOptions(calc_period_s=60, half_life_s=120))
+    house.set_association(3, grp_tres_mins={"cpu": 6})
+    first = submit(house, num_tasks=8, time_limit_s=600)
+    house.run(100)
+    house.finish(first)
+    house.epilog(first)
+    second = submit(house)
+    house.run(WAIT_S)
+    assert second.reason == "AssocGrpCPUMinutesLimit"
+    house.run(240)
+    assert second.is_running
+
+
+def test_safe_lets_only_those_start_that_can_end_within_the_limit() -> None:
+    lax, safe = House(), House(enforce="safe,qos")
+    for house in (lax, safe):
+        house.set_qos("q", grp_tres_mins={"cpu": 10})
+    jobs = [[submit(house, qos="q", num_tasks=2, time_limit_s=180) for _ in range(2)] for house in (lax, safe)]
+    for house in (lax, safe):
+        house.run(WAIT_S)
+    assert [[job.is_running for job in each] for each in jobs] == [[True, True], [True, False]]
+    assert jobs[1][1].reason == "QOSGrpCPUMinutesLimit"
+
+
+def test_a_job_without_a_limit_gets_the_longest_that_it_may_have() -> None:
+    house = House()
+    main = house.core.tables.partitions["main"]
+    main.default_time_s = None
+    house.set_association(4, max_wall=7)
+    assert submit(house).time_limit_s == 420
+    house.set_qos("q", max_wall=3)
+    assert submit(house, qos="q").time_limit_s == 180
+
+
+def test_what_an_administrator_sets_is_not_limited() -> None:
+    house = House()
+    house.set_qos("q", max_wall=5)
+    job = submit(house, qos="q", time_limit_s=120, hold=True)
+    house.ask(UpdateJobs([str(job.job_id)], {"TimeLimit": "8"}), ROOT)
+    house.ask(UpdateJobs([str(job.job_id)], {"Priority": "5"}), ROOT)
+    house.run(WAIT_S)
+    assert job.is_running
+
+
+def test_an_update_goes_to_an_account_and_qos_that_the_user_may_have() -> None:
+    house = House()
+    house.set_qos("over", max_submit_jobs_per_user=0)
+    job = submit(house, hold=True)
+
+    def update(sender: Any, **changes: str) -> int:
+        return house.ask(UpdateJobs([str(job.job_id)], changes), sender).results[0][1]
+
+    assert update(USER, qos="part") == update(USER, qos="nope") == update(ROOT, qos="nope") == 2066
+    assert update(USER, account="other") == update(ROOT, account="other") == 2045
+    assert update(USER, qos="over") == 2050
+    assert (update(USER, qos="q"), job.spec.qos) == (0, "q")
+    assert (update(ROOT, qos="part"), job.spec.qos) == (0, "part")
+    assert sums(house.limits)["part"][1] == 1
+    assert "q" not in sums(house.limits)
+
+
+def test_a_limit_factor_widens_the_associations_limits() -> None:
+    house = House()
+    house.set_association(3, grp_tres={"cpu": 4})
+    house.set_qos("q", limit_factor=2.0)
+    wide, plain = submit(house, qos="q", num_tasks=8), submit(house, num_tasks=8)
+    house.run(WAIT_S)
+    assert (wide.is_running, plain.reason) == (True, "AssocGrpCpuLimit")
+
+
+def test_a_qos_may_pass_the_partitions_limits() -> None:
+    house = House()
+    job = submit(house, partition="small", qos="q", time_limit_s=1200)
+    house.run(WAIT_S)
+    assert job.reason == "PartitionTimeLimit"
+    house.set_qos("q", flags=("PartitionTimeLimit",))
+    other = submit(house, partition="small", qos="q", time_limit_s=1200)
+    house.run(WAIT_S)
+    assert other.is_running
+
+
+def test_who_may_not_have_the_qos_any_more_waits() -> None:
+    house = House()
+    job = submit(house, qos="q", begin_time=house.time.now() + 10)
+    house.set_association(3, delta_qos=())
+    house.run(2 * WAIT_S)
+    assert job.reason == "InvalidQOS"
+    house.set_association(3, delta_qos=("+q",))
+    house.run(WAIT_S)
+    assert job.is_running
+
+
+def test_sums_are_counted_at_every_level_and_come_back_to_nothing() -> None:
+    house = House()
+    house.set_qos("q", grp_tres={"node": 9})
+    job = submit(house, **SIZE, qos="q")
+    house.run(WAIT_S)
+    held = sums(house.limits)
+    for where in ("a4", "a3", "a2", "a1", "q", "q 1000", "q lower"):
+        assert held[where][:2] == (1, 1), where
+        assert held[where][2] == {"cpu": 8, "mem": 80, "node": 2, "billing": 8}
+    house.finish(job)
+    assert sums(house.limits) == {}
+
+
+def test_sums_are_the_same_when_they_are_made_again() -> None:
+    house = House()
+    submit(house, **SIZE, qos="q")
+    submit(house, qos="q", array="0-5%2")
+    submit(house, OTHER, account="other", hold=True)
+    house.run(WAIT_S)
+    before = sums(house.limits)
+    house.set_qos("q", grp_jobs=99)
+    assert sums(house.limits) == before
+
+
+def test_nothing_is_enforced_that_slurm_conf_does_not_name() -> None:
+    house = House(enforce="associations")
+    house.set_association(2, grp_jobs=0)
+    assert answer(house, OTHER, account="none").code == 2045
+    job = submit(house, qos="part")
+    house.run(WAIT_S)
+    assert job.is_running
+    assert House(enforce="none").submit(OTHER, account="none").spec.account == "none"
