@@ -58,13 +58,11 @@ def resolve(
             raise SlurmError(INVALID_ACCOUNT)
         if own is not None and own.partition and len(names) > 1:
             raise SlurmError(SEVERAL_PARTITIONS)
-    asked, qos = qos, qos or (state.default_qos(own) if own is not None else "")
+    qos = qos or (state.default_qos(own) if own is not None else "")
     found = state.qos.get(qos)
-    if found is None and asked and state.qos:
-        raise SlurmError(INVALID_QOS)
-    if found is not None and is_enforcing and enforced.qos:
+    if is_enforcing and enforced.qos:
         assert own is not None
-        if (qos not in state.allowed_qos(own) and not any_qos) or (found.has("RequiresReservation") and not reservation):
+        if found is None or (qos not in state.allowed_qos(own) and not any_qos) or (found.has("RequiresReservation") and not reservation):
             raise SlurmError(INVALID_QOS)
     if enforced.wckeys and is_enforcing:
         known = {each.name for each in state.wckeys if each.user == user}

@@ -241,14 +241,14 @@ def test_minutes_of_running_jobs_become_less_with_the_periods() -> None:
 
 
 def test_used_up_minutes_keep_jobs_waiting_until_they_have_decayed() -> None:
-    from understudy.controller.priority.options import PriorityOptions
 
     house = House(options=PriorityOptions(calc_period_s=60, half_life_s=120))
     house.set_association(3, grp_tres_mins={"cpu": 6})
     first = submit(house, num_tasks=8, time_limit_s=600)
-    house.run(100)
-    house.finish(first)
-    house.epilog(first)
+    house.run(50)
+    house.acknowledge()
+    house.run(50)
+    house.complete(first)
     second = submit(house)
     house.run(WAIT_S)
     assert second.reason == "AssocGrpCPUMinutesLimit"
