@@ -35,7 +35,8 @@ class Told:
         self.answers = answers
         link = {"cluster": "conform", "host": "127.0.0.1", "port": 6817, "kept": kept or Kept(), "soon": self.soon.append}
         self.link = AccountingLink(self.harness.core, self.line, RecordQueue(), file, **link)
-        self.journal.note, self.journal.note_nodes = self.link.note, self.link.note_nodes
+        self.journal.listeners.append(self.link.note)
+        self.journal.note_nodes = self.link.note_nodes
         self.link.start("unix:/accounting")
         self.records = []
         self.settle()
