@@ -163,6 +163,8 @@ class Store:
             known.update({(row[0], row[1], row[2]): (row[3], row[4]) for row in found})
         times = []
         for key, job in rows.items():
+            if key not in known and job.eligible_time is not None:
+                times.append(job.eligible_time)  # from when on it waits
             start, end = known.get(key, (None, None))
             if job.start_time is not None and start != job.start_time:
                 times.append(job.start_time)

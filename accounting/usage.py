@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from understudy.accounting.rollup import Usage
     from understudy.accounting.store import Store
 
-_JOB_COLUMNS: Final = ("start_time", "end_time", "association_id", "user", "wckey", "tres_allocated")
+_JOB_COLUMNS: Final = (
+    *("eligible_time", "start_time", "end_time", "suspended_s", "association_id", "user", "wckey", "reservation_id"),
+    *("tres_requested", "tres_allocated"),
+)
 _CHUNK_S: Final = 7 * 24 * rollup.HOUR_S  # so much is added up at a time: the jobs of a week fit into memory
 
 
@@ -49,11 +52,14 @@ def _first_hour(store: Store, cluster: str) -> int | None:
 
 
 def _usage_of_hours(store: Store, ledger: Ledger, cluster: str, start: int, end: int) -> list[tuple[int, Usage]]:
-    jobs = store.find(schema.jobs, [schema.jobs.c.cluster == cluster, *_overlaps(schema.jobs, start, end)], columns=_JOB_COLUMNS)
-    down = store.find(schema.events, [schema.events.c.cluster == cluster, schema.events.c.node != "", *_overlaps(schema.events, start, end)])
+    jobs, events, reservations = schema.jobs, schema.events, schema.reservations
+    came = or_(jobs.c.eligible_time < end, jobs.c.start_time < end)
+    found = store.find(jobs, [jobs.c.cluster == cluster, came, or_(jobs.c.end_time.is_(None), jobs.c.end_time > start)], columns=_JOB_COLUMNS)
+    times = store.find(events, [events.c.cluster == cluster, *_overlaps(events, start, end)])
+    held = store.find(reservations, [reservations.c.cluster == cluster, *_overlaps(reservations, start, end)])
     keys = {(each.user, each.name): each.id for each in ledger.wckeys.values() if each.cluster == cluster}
-    record = ledger.clusters.get(cluster)
-    return rollup.usage_of_hours(start, end, jobs, down, record.tres if record is not None else {}, keys)
+    down, capacity = [each for each in times if each["node"]], [each for each in times if not each["node"]]
+    return rollup.usage_of_hours(start, end, found, down, capacity, keys, held)
 
 
 def _overlaps(table: Any, start: int, end: int) -> list[Any]:
