@@ -95,10 +95,11 @@ class Timeline:
     somebody asks, and of it only what he looks at: the bitmaps by comparing two vectors, free CPUs and memory by going on from an earlier state.
     """
 
-    def __init__(self, tables: Tables, *, linear_window_s: int = 0, kill_wait_s: int = KILL_WAIT_S) -> None:
+    def __init__(self, tables: Tables, *, linear_window_s: int = 0, kill_wait_s: int = KILL_WAIT_S, most_in_group: int = JOBS_IN_A_GROUP) -> None:
         self.tables = tables
         self.linear_window_s = linear_window_s
         self.kill_wait_s = kill_wait_s
+        self.most_in_group = most_in_group
         self._stamp: tuple[int, int] | None = None
         self._held: dict[int, _Held] = {}
         self._states: dict[int, StateAfter] = {}
@@ -158,10 +159,11 @@ class Timeline:
     def states(self, usable: int, now: int, until: int | None = None, least_cpus: int = 0) -> Iterator[tuple[int, Free]]:
         """(start, what is free then), later and later: now, after the completing jobs, then after each group of running jobs that hold usable nodes.
 
-        A group begins with the next job to end and takes those that end within a window behind it, counted from that end rounded up to 30 s. Each
-        further window is twice as long (or longer by a fixed time), so that thousands of running jobs need few tests; the price is that a start is
-        that of the group's last job. A job without a time limit never ends. Starts after `until` are left out, and states in which the usable
-        nodes have fewer than `least_cpus` CPUs free. Only the usable nodes are what is said of them.
+        A group begins with the next job to end and takes those that end within a window behind it, counted from that end rounded up to 30 s. Whether
+        it is complete is asked of the job behind one that holds usable nodes, whatever that holds: behind others the next one is taken unasked, as
+        Slurm does, though it may end much later. Each further window is twice as long (or longer by a fixed time), so that thousands of running jobs
+        need few tests; the price is that a start is that of the group's last job. A job without a time limit never ends. Starts after `until` are
+        left out, and states in which the usable nodes have fewer than `least_cpus` CPUs free. Only the usable nodes are what is said of them.
         """
         self._refresh()
         table = self.tables.nodes
@@ -179,10 +181,12 @@ class Timeline:
         enough = int(free_cpus.searchsorted(least_cpus))  # the first job in order of ends behind which there are as many
         if until is not None and (enough == len(free_cpus) or self._ends[enough] > until):
             return
+        following = np.append(self._ends, np.inf)[order + 1]
         first, window = 0, FIRST_WINDOW_S
         while first < len(ends):
             boundary = int(ends[first]) + FIRST_WINDOW_S - int(ends[first]) % FIRST_WINDOW_S
-            after = min(int(ends.searchsorted(boundary + window, side="right")), first + JOBS_IN_A_GROUP)
+            last = max(int(following.searchsorted(boundary + window, side="right")), first)
+            after = min(last + 1, len(ends), first + self.most_in_group)
             start = int(ends[after - 1])
             if start <= now:
                 start = max(start + self.kill_wait_s, now + 1)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 class SelectLinear(ChoosingSelector):
     """`parameters`: CR_MEMORY makes memory a thing that is used up; on whole nodes that matters only to what is shown."""
 
+    most_in_group = 1
+
     def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:
         usable &= free.idle_nodes
         if request.required & ~usable or usable.bit_count() < request.min_nodes:

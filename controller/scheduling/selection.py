@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.free import KILL_WAIT_S, FreeState, Timeline
+from understudy.controller.scheduling.free import JOBS_IN_A_GROUP, KILL_WAIT_S, FreeState, Timeline
 from understudy.controller.scheduling.request import Request
 from understudy.model import nodeset
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 class ChoosingSelector(ABC):
     """A `Selector` on top of `choose` and `hold`."""
+
+    most_in_group = JOBS_IN_A_GROUP  # so many running jobs at most are taken to have ended at once, when a start in the future is looked for
 
     def __init__(self, parameters: frozenset[str] = frozenset()) -> None:
         self.parameters = parameters
@@ -79,7 +81,9 @@ class ChoosingSelector(ABC):
             return None
         timeline = self._timeline
         if timeline is None or timeline.tables is not tables:
-            timeline = self._timeline = Timeline(tables, linear_window_s=self._linear_window_s, kill_wait_s=self._overrun_s)
+            timeline = self._timeline = Timeline(
+                tables, linear_window_s=self._linear_window_s, kill_wait_s=self._overrun_s, most_in_group=self.most_in_group
+            )
         is_checked = False
         for start, state in timeline.states(usable, now, until, request.cpus):
             if not is_checked:

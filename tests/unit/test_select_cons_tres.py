@@ -238,6 +238,15 @@ def test_jobs_that_end_within_the_first_window_count_as_one_group():
     assert selector.will_run(make_job(9, num_tasks=1), tables.partitions["main"], ALL, tables, 0) == (1040, 0b01)
 
 
+def test_behind_a_job_elsewhere_the_next_one_joins_the_group_whenever_it_ends():
+    tables = tables_of(table(4))
+    for job_id, end, place in ((1, 1000, 0), (2, 1000, 1), (3, 9000, 2)):
+        running(tables, job_id, end, required_nodes=1 << place)
+    selector, main = SelectConsTres(frozenset({"CR_CORE"})), tables.partitions["main"]
+    assert selector.will_run(make_job(9, num_tasks=2), main, 0b1101, tables, 100) == (9000, 0b1100)
+    assert selector.will_run(make_job(9, num_tasks=2), main, 0b1011, tables, 100) == (1000, 0b0011)
+
+
 def test_a_job_that_ought_to_have_ended_is_given_until_it_is_killed():
     tables = tables_of(table(1))
     running(tables, 1, 60, num_tasks=1)

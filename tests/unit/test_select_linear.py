@@ -48,3 +48,15 @@ def test_nodes_with_too_little_memory_are_not_taken():
     tables = tables_of(table_of([node(0, memory=100), node(1, memory=500)]))
     assert nodeset.indices(chosen(tables, memory_per_node_mb=300).nodes) == [1]
     assert chosen(tables, memory_per_node_mb=501) is None
+
+
+def test_running_jobs_are_taken_to_end_one_by_one():
+    tables = tables_of(table(4))
+    selector, main = SelectLinear(), tables.partitions["main"]
+    for job_id, nodes in ((1, 0b0001), (2, 0b0110)):
+        job = make_job(job_id, limit_s=600, required_nodes=nodes, min_nodes=nodes.bit_count())
+        job.allocation, job.start_time = selector.select(job, main, 0b0111, tables), 0
+        tables.nodes.allocate(job.allocation)
+        tables.running[job_id] = job
+    wanted = make_job(9, min_nodes=2, num_tasks=2)
+    assert selector.will_run(wanted, main, 0b1111, tables, 100) == (600, 0b1001), "both end at 600, but the first is enough"
