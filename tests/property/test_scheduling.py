@@ -111,14 +111,14 @@ def test_what_easy_promises_is_what_happens_when_jobs_run_as_long_as_they_said(d
         assert {start for _, start in promises if start is not None} <= {world.starts[job_id]}
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(jobs)
 def test_builtin_starts_jobs_of_one_partition_in_order(drawn):
     world = scheduled(Builtin, workload(drawn))
     assert [job_id for _, job_id in world.start_log] == sorted(world.starts)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(jobs)
 def test_backfill_starts_every_job_and_over_commits_nothing(drawn):
     rows = [(submit, size, run * 60, limit * 60) for submit, size, run, limit in workload(drawn)]
@@ -127,7 +127,7 @@ def test_backfill_starts_every_job_and_over_commits_nothing(drawn):
     assert all(world.starts[i + 1] >= row[0] for i, row in enumerate(rows))
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(jobs)
 def test_no_job_lower_in_the_queue_delays_what_backfill_promises_its_head(drawn):
     rows = [(submit, size, run * 60, limit * 60) for submit, size, run, limit in workload(drawn)]
