@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("understudy.accounting")
 UNEXPECTED_MESSAGE: Final = 1000
 CLUSTER_REGISTERED: Final = "Cluster Registered TRES"
+GATHERED: Final = 1000  # records that are written together
 
 
 class Sender(NamedTuple):
@@ -55,7 +56,14 @@ class Accounting:
     """The state of the daemon."""
 
     def __init__(
-        self, store: Store, *, now: Callable[[], float], superusers: frozenset[int], user_name: Callable[[int], str], stop: Callable[[], None]
+        self,
+        store: Store,
+        *,
+        now: Callable[[], float],
+        superusers: frozenset[int],
+        user_name: Callable[[int], str],
+        stop: Callable[[], None],
+        gathers: bool = False,
     ) -> None:
         """Load what is in the store.
 
@@ -65,14 +73,23 @@ class Accounting:
             superusers: user ids who may do everything: root's, and that of who runs the cluster.
             user_name: gives names to user ids.
             stop: ends the daemon.
+            gathers: records are written many at a time, before somebody asks for them; until then a crash would lose them.
         """
         self.store, self._now, self._superusers, self._user_name, self._stop = store, now, superusers, user_name, stop
+        self._gathers = gathers
+        self._waiting: dict[str, list[Any]] = {}  # by cluster
         self.number = 1
         self.controllers: dict[str, str] = {}  # cluster: the peer that is its controller
         loaded = store.load()
         self.ledger = loaded if loaded is not None else first_ledger(int(now()))
         if loaded is None:
             store.save(Ledger(), self.ledger, [])
+
+    def flush(self) -> None:
+        """Write the records that have been gathered."""
+        waiting, self._waiting = self._waiting, {}
+        for cluster, records in waiting.items():
+            self._write_records(cluster, records)
 
     def handle(self, message: Message, sender: Sender) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
         """The answer, and what the controllers of clusters have to be told before it is given.
@@ -107,6 +124,7 @@ class Accounting:
             raise SlurmError(ACCESS_DENIED)
 
     def _query(self, query: AccountingQuery) -> Rows:
+        self.flush()
         now = self._now()
         if query.table == "usage":
             for cluster in self.ledger.clusters:
@@ -134,6 +152,7 @@ class Accounting:
         draft = Draft(self.ledger, self._user_name(sender.user_id), int(self._now()))
         register(draft, message)
         self._commit(draft.ledger, draft.transactions)
+        self.flush()
         self._note_size(message)
         self.controllers[message.cluster] = sender.name
         log.info("cluster %s: controller at %s:%d", message.cluster, message.host, message.port)
@@ -158,15 +177,23 @@ class Accounting:
             self._add_records(AccountingRecords(message.cluster, [record]))
 
     def _add_records(self, message: AccountingRecords) -> None:
-        earliest = self.store.add_records(message.cluster, message.records)
+        waiting = self._waiting.setdefault(message.cluster, [])
+        waiting += message.records
+        if self._gathers and len(waiting) < GATHERED:
+            return
+        self.flush()
+
+    def _write_records(self, cluster: str, records: list[Any]) -> None:
+        earliest = self.store.add_records(cluster, records)
         if earliest is None:
             return
-        rolled = self.store.rolled_until(message.cluster)
+        rolled = self.store.rolled_until(cluster)
         if rolled is not None and earliest < rolled:
-            self.store.set_rolled_until(message.cluster, hour_of(earliest))
+            self.store.set_rolled_until(cluster, hour_of(earliest))
 
     def roll_up(self) -> None:
         """Add up what has not been, for all clusters."""
+        self.flush()
         for cluster in self.ledger.clusters:
             roll_up(self.store, self.ledger, cluster, self._now())
 

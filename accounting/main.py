@@ -54,13 +54,20 @@ class Server:
         cluster = daemon.cluster
         self._daemon = daemon
         self.store = Store(database_url(cluster, daemon.run_dir), durable=cluster.state == "disk")
-        self.core = Accounting(self.store, now=daemon.time.now, superusers=frozenset((0, cluster.user_id)), user_name=user_name, stop=daemon.stop)
+        self.core = Accounting(
+            self.store,
+            now=daemon.time.now,
+            superusers=frozenset((0, cluster.user_id)),
+            user_name=user_name,
+            stop=daemon.stop,
+            gathers=cluster.state != "disk",
+        )
 
     def start(self) -> None:
         """Serve."""
         self._daemon.messenger.set_handler(self.handle)
         self._daemon.messenger.add_peer("controller", self._daemon.cluster.controller_unix or self._daemon.cluster.controller)
-        self._daemon.at_exit.append(self.store.close)
+        self._daemon.at_exit += [self.store.close, self.core.flush]  # in reverse order
         name = self._daemon.cluster.name
         if name in self.core.ledger.clusters:  # a controller that has been running longer than this daemon asks for all again
             self._daemon.messenger.send("controller", AssociationsChanged(name, 0), lambda _answer: None, _TELL_S)

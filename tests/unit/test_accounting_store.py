@@ -10,9 +10,10 @@ from database_servers import mariadb, postgresql
 from sqlalchemy import MetaData, create_engine, text
 
 from understudy.accounting import migrate, schema
+from understudy.accounting.core import Accounting
 from understudy.accounting.store import Store, StoreError
 from understudy.model.states import JobState
-from understudy.protocol.messages import AccountingRecords, EventRecord, JobRecord, ReservationRecord, StepRecord
+from understudy.protocol.messages import AccountingQuery, AccountingRecords, EventRecord, JobRecord, ReservationRecord, StepRecord
 
 SERVERS = {"postgresql": postgresql, "mariadb": mariadb}
 
@@ -162,3 +163,12 @@ def test_a_new_database_has_the_newest_version(house):
     with house.store.engine.connect() as connection:
         current = MigrationContext.configure(connection).get_current_revision()
     assert current == migrate.ScriptDirectory.from_config(migrate.configuration()).get_current_head()
+
+
+def test_gathered_records_are_written_before_somebody_asks(house):
+    house.accounting = Accounting(house.store, now=lambda: house.now, superusers=frozenset((0,)), user_name=str, stop=house.stop, gathers=True)
+    house.tell(AccountingRecords("conform", [job(1, state=0)]))
+    house.tell(AccountingRecords("conform", [job(1, state=3), job(2, state=0)]))
+    assert not house.store.find(schema.jobs)
+    answer, _ = house.tell(AccountingQuery("jobs", ["job_id", "state"]))
+    assert sorted(answer.rows) == [[1, 3], [2, 0]]
