@@ -387,6 +387,7 @@ def _chdir(job: Job, _option: Option, value: str) -> None:
 
 def _node_info(job: Job, option: Option, value: str) -> None:
     names = ("sockets_per_node", "cores_per_socket", "threads_per_core")
+    job.extra["extra_node_info"] = value
     words = ("first", "second", "third")
     for name, which, part in zip(names, words, value.split(":"), strict=False):
         least = part.partition("-")[0]
@@ -424,8 +425,10 @@ def _hint(job: Job, _option: Option, value: str) -> None:
     if value not in {"compute_bound", "memory_bound", "multithread", "nomultithread"}:
         raise BadOptionError(f'unrecognized --hint argument "{value}", see --hint=help', 1)
     job.extra["hint"] = value
-    if value == "nomultithread":
+    if value != "multithread":
         job.spec["threads_per_core"] = 1
+    if value == "memory_bound":
+        job.extra["cores_per_socket"] = "1"
 
 
 _ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {

@@ -71,13 +71,13 @@ class Allocation:
         return cls.of_groups(groups, whole=whole)
 
     @classmethod
-    def of_groups(cls, groups: tuple[ShareGroup, ...], *, whole: bool = False) -> Allocation:
-        """An allocation from groups of disjoint nodes."""
-        nodes = cpus = 0
+    def of_groups(cls, groups: tuple[ShareGroup, ...], *, whole: bool = False, cpus: int | None = None) -> Allocation:
+        """An allocation from groups of disjoint nodes. `cpus`: those that count as the job's, where that is not all of its cores (CR_CPU)."""
+        nodes = held = 0
         for group in groups:
             nodes |= group.nodes
-            cpus += group.cpus * group.nodes.bit_count()
-        return cls(nodes, cpus, groups, whole)
+            held += group.cpus * group.nodes.bit_count()
+        return cls(nodes, held if cpus is None else cpus, groups, whole)
 
     @property
     def node_count(self) -> int:
@@ -132,13 +132,13 @@ class Allocation:
 
     def pack(self) -> list[Any]:
         """A form of lists, ints and bytes, for the saved state."""
-        return [self.whole, [_pack(g) for g in self.groups]]
+        return [self.whole, self.cpus, [_pack(g) for g in self.groups]]
 
     @classmethod
     def unpack(cls, packed: list[Any]) -> Allocation:
         """The reverse of `pack`."""
-        whole, groups = packed
-        return cls.of_groups(tuple(_unpack(*group) for group in groups), whole=whole)
+        whole, cpus, groups = packed
+        return cls.of_groups(tuple(_unpack(*group) for group in groups), whole=whole, cpus=cpus)
 
 
 def _pack(group: ShareGroup) -> list[Any]:

@@ -75,6 +75,11 @@ class NodeKind:
     tmp_disk_mb: int
     weight: int
 
+    @property
+    def threads_of_core(self) -> int:
+        """CPUs of a core: ThreadsPerCore, unless CPUs= says otherwise."""
+        return max(self.cpus // self.cores, 1)
+
 
 @dataclass(slots=True, eq=False)
 class NodeTable:
@@ -180,7 +185,7 @@ class NodeTable:
         if len(self._departures) > _DEPARTURES:
             _ = self.last_busy
 
-    def used_cores_of(self, nodes: NDArray[np.intp]) -> list[int]:
+    def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
         """Bit masks of the cores in use on these nodes (indices)."""
         if self._late:
             self._catch_up()

@@ -6,6 +6,7 @@ Place: the controller's core. Follows: sbatch(1) on options and their defaults; 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import prod
 from sys import intern
 from typing import TYPE_CHECKING, Final
 
@@ -170,16 +171,20 @@ def size(spec: JobSpec) -> tuple[int, int, int, int | None, int]:
         tasks = spec.ntasks_per_node * min_nodes
     else:
         tasks = min_nodes
+        if spec.min_nodes is not None or "extra_node_info" in spec.extra:  # a task for each thread of the nodes described
+            described = (spec.extra.get("sockets_per_node", 1), spec.extra.get("cores_per_socket", 1), spec.threads_per_core or 1)
+            is_range = max_nodes is not None and max_nodes > min_nodes
+            tasks = max((1 if is_range else min_nodes) * prod(map(int, described)), min_nodes)
     if cpus_per_task < 1:
         raise SlurmError(2069)
+    if spec.num_tasks is not None and min_nodes > tasks and spec.min_nodes is not None:
+        # Fewer tasks than nodes: sbatch lowers the number of nodes, as no node may be without a task.
+        min_nodes = tasks
+        max_nodes = None if max_nodes is None else max(tasks, 1) if max_nodes == spec.min_nodes else max_nodes
     if spec.ntasks_per_node:
         min_nodes = max(min_nodes, -(-tasks // spec.ntasks_per_node))
         if max_nodes is not None and max_nodes < min_nodes:
             raise SlurmError(2006)
-    elif spec.num_tasks is not None and min_nodes > tasks and spec.min_nodes is not None:
-        # Fewer tasks than nodes: sbatch lowers the number of nodes, as no node may be without a task.
-        min_nodes = tasks
-        max_nodes = None if max_nodes is None else max(tasks, 1) if max_nodes == spec.min_nodes else max_nodes
     min_cpus = min_nodes if spec.overcommit else max(tasks * cpus_per_task, min_nodes)
     return tasks, cpus_per_task, min_nodes, max_nodes, min_cpus
 

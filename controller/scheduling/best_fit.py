@@ -137,6 +137,7 @@ class Candidates:
         starts[1:], ends[:-1], ends[-1] = behind, behind, len(index)
         picks: list[NDArray[np.intp]] = []
         need_cpus, need_nodes, nodes_left = demand.cpus, demand.wanted_nodes, demand.max_nodes
+        spare_nodes = demand.wanted_nodes - demand.min_nodes  # of the wanted ones those that the job need not have
         taken: NDArray[np.bool_] | None = None
         if required is None:
             runs = _Runs(np.add.reduceat(cpus, starts), ends - starts)
@@ -146,14 +147,14 @@ class Candidates:
                 return None
             picks.append(first)
             taken = required.copy()
-            given = min(int(cpus[first].sum()), need_cpus - demand.reserve * max(need_nodes - len(first), 0))
+            given = min(int(cpus[first].sum()), need_cpus - demand.reserve * max(demand.min_nodes - len(first), 0))
             need_cpus, need_nodes, nodes_left = need_cpus - given, need_nodes - len(first), nodes_left - len(first)
             in_runs = np.add.reduceat(np.where(taken, 0, cpus), starts)
             runs = _Runs(in_runs, np.add.reduceat((~taken).astype(np.int64), starts), required=np.logical_or.reduceat(required, starts))
         if self.weight is not None:
             runs.weight = self.weight[starts]
         while (need_cpus > 0 or need_nodes > 0) and nodes_left > 0:
-            r = runs.take_best(need_cpus, need_nodes, contiguous=contiguous)
+            r = runs.take_best(need_cpus, need_nodes - spare_nodes, contiguous=contiguous)
             if r is None:
                 break
             if r < 0:
@@ -174,8 +175,14 @@ class Candidates:
                     continue
             sums = in_run.cumsum()
             count = min(max(int(sums.searchsorted(need_cpus)) + 1, need_nodes), len(order), nodes_left)
+            given = int(sums[count - 1])
+            if count == nodes_left and given < need_cpus:  # the last node must have all that is missing
+                missing = need_cpus - given + int(in_run[count - 1])
+                fitting = count - 1 + np.flatnonzero(in_run[count - 1 :] >= missing)[:1]
+                order, count = np.concatenate((order[: count - 1], order[fitting])), count - 1 + len(fitting)
+                given = int(cpus[order].sum())
             picks.append(order[:count])
-            given = min(int(sums[count - 1]), need_cpus - demand.reserve * max(need_nodes - count, 0))
+            given = min(given, need_cpus - demand.reserve * max(need_nodes - count - spare_nodes, 0))
             need_cpus, need_nodes, nodes_left = need_cpus - given, need_nodes - count, nodes_left - count
         if not picks:
             return None
@@ -226,19 +233,6 @@ class _Runs:
             best = int(np.where(among, self.cpus, -1).argmax())
         self.nodes[best] = 0
         return best
-
-
-def packed_tasks(tasks: int, room: NDArray[np.int64], least: int = 1) -> NDArray[np.int64]:
-    """Tasks on each node: `least` on each (a core's worth; one where they are too few for that), then as many as have room, node after node."""
-    base = np.minimum(room, least)
-    extra = tasks - int(base.sum())
-    if extra < 0:
-        room, base = base, np.minimum(base, 1)
-        extra = tasks - len(room)
-    spare = room - base
-    before = np.cumsum(spare) - spare
-    on_each: NDArray[np.int64] = base + np.clip(extra - before, 0, spare)
-    return on_each
 
 
 def even_tasks(tasks: int, room: NDArray[np.int64]) -> NDArray[np.int64]:

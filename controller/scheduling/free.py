@@ -41,6 +41,7 @@ class Free(Protocol):
     @property
     def exclusive_nodes(self) -> int: ...
     def free_gres(self, key: str) -> NDArray[np.int64] | None: ...
+    def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -63,6 +64,10 @@ class FreeState:
     def free_gres(self, key: str) -> NDArray[np.int64] | None:
         """As in `NodeTable`."""
         return self.gres.get(key)
+
+    def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
+        """Of these nodes (indices): none."""
+        return [0] * len(nodes)
 
 
 @dataclass(slots=True, eq=False)
@@ -248,6 +253,16 @@ class Timeline:
             self._gres[rank, key] = found
         return found
 
+    def used_cores(self, rank: int, nodes: NDArray[np.intp]) -> list[int]:
+        """Bit masks of the cores that later jobs hold on these nodes (indices)."""
+        used = dict.fromkeys(nodes.tolist(), 0)
+        asked = nodeset.from_array(nodes)
+        for piece in self._pieces[rank + 1 :]:
+            for group in piece.allocation.groups:
+                for node in nodeset.indices(group.nodes & asked):
+                    used[node] |= group.cores
+        return list(used.values())
+
 
 @dataclass(slots=True, eq=False)
 class StateAfter:
@@ -270,3 +285,7 @@ class StateAfter:
     def free_gres(self, key: str) -> NDArray[np.int64] | None:
         """As in `NodeTable`."""
         return self.timeline.gres(self.rank, key)
+
+    def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
+        """Bit masks of the cores in use on these nodes (indices)."""
+        return self.timeline.used_cores(self.rank, nodes)

@@ -108,7 +108,7 @@ def with_gres(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The CPUs that nodes have for the job if they have generic resources for it, else 0; and how many tasks they have generic resources for.
 
-    `unit`: usable CPUs of a unit of allocation. `near`: only of cores near the devices.
+    `unit`: usable CPUs of a core. `near`: only of cores near the devices.
     """
     needs = request.gres
     assert needs is not None
@@ -331,30 +331,26 @@ def cores_on(
     cores: int,
     tasks: int,
     usable: int,
-    units: int,
-    *,
-    by_socket: bool,
+    taken: int,
 ) -> int:
-    """The free cores that the job is offered on a node that gives these. `units` of allocation are what it will take."""
+    """The free cores that the job is offered on a node that gives these. `taken`: how many of them it will take."""
     needs = request.gres
     assert needs is not None
     sockets, per_socket = node.sockets, node.cores_per_socket
     layout = gres.layouts[node.index]
-    per_unit = per_socket if by_socket else 1
-    taken = units * per_unit
     if not needs.ignores_cores and any(group.cores for group in layout):
         near = near_cores(wants, layout, gres, node.index, cores, sockets, per_socket, _cores_kept(request, wants, usable))
         if near.bit_count() >= taken:
             cores = near
     each = request.cpus_per_task
-    most = cores.bit_count() // per_unit * usable // each
+    most = cores.bit_count() * usable // each
     if request.tasks_are_known:
         most = request.tasks_per_node or tasks
     for want in needs.per_task:
         free = gres.free.get(_key(want))
         most = min(most, int(free[node.index]) // want.count) if free is not None else 0
-    keep = max(-(-most * each // usable) if request.tasks_are_known or needs.per_task else most * each // usable, units)
-    return trimmed(cores, keep * per_unit, sockets, per_socket, per_unit)
+    keep = max(-(-most * each // usable) if request.tasks_are_known or needs.per_task else most * each // usable, taken)
+    return trimmed(cores, keep, sockets, per_socket)
 
 
 def most_tasks(needs: GresNeeds, free: Free, at: NDArray[np.intp]) -> NDArray[np.int64]:

@@ -31,7 +31,7 @@ class Request:
     max_nodes: int
     tasks_per_node: int  # 0: any number
     min_cpus_per_node: int
-    one_thread_per_core: bool
+    threads_per_core: int  # to be used, 0: all
     tasks_per_core: int  # 0: any number
     memory_per_node_mb: int | None
     memory_per_cpu_mb: int | None
@@ -41,6 +41,12 @@ class Request:
     least_loaded: bool
     required: int  # bitmap
     choices: tuple[int, ...]  # bitmaps of allowed nodes, features considered; tried in order
+    tasks_on_node: int = 0  # that each node of the job gets, where that is said
+    tasks_per_socket: int = 0
+    min_sockets: int = 0  # with at least min_cores_per_socket free cores
+    min_cores_per_socket: int = 0
+    spreads: bool = False  # over many nodes, in index order
+    fills_sockets: bool = False  # one socket after the other, in place of a core from each in turn
     memory_cpus: int = 0  # CPUs that it holds at least on each node, for its memory (MaxMemPerCPU)
     gres: GresNeeds | None = None
     tasks_are_known: bool = False  # how many run on each node that it gets: `tasks_per_node`, or all of one node, or one on each
@@ -54,7 +60,7 @@ class Request:
     def of(cls, job: Job, partition: Partition, table: NodeTable) -> Request | None:
         """The job's request; None if it contradicts itself (more nodes than allowed, an unreadable feature list)."""
         spec = job.spec
-        cpus_per_task = 1 if spec.overcommit else max(job.cpus_per_task, 1)
+        cpus_per_task = max(job.cpus_per_task, 1)
         least = 1 if "PartitionMinNodes" in job.qos_flags else partition.min_nodes
         min_nodes = max(job.min_nodes, least, 1)
         tasks = min_nodes if spec.overcommit else max(job.num_tasks, -(-job.min_cpus // cpus_per_task), 1)
@@ -66,9 +72,13 @@ class Request:
         all_nodes = len(table.nodes)
         most = None if "PartitionMaxNodes" in job.qos_flags else partition.max_nodes
         max_nodes = min(job.max_nodes or all_nodes, most or all_nodes)
-        if spec.num_tasks is not None and not spec.overcommit:
-            max_nodes = max(min(max_nodes, tasks), min_nodes if job.max_nodes is None else min(min_nodes, job.max_nodes))
-        wanted = min_nodes if job.max_nodes is None else max(min_nodes, max_nodes)
+        if spec.num_tasks is not None or tasks_per_node:
+            asked = max(spec.num_tasks or 0, tasks_per_node * job.min_nodes if spec.num_tasks is None else 1)
+            max_nodes = max(min(max_nodes, asked), min_nodes if job.max_nodes is None else min(min_nodes, job.max_nodes))
+        spreads = "spread_job" in spec.extra
+        wanted = min_nodes
+        if (job.max_nodes is not None and "use_min_nodes" not in spec.extra) or spreads:
+            wanted = max(min_nodes, max_nodes)
         if min_nodes > max_nodes:
             return None
         gres = GresNeeds.of(job)
@@ -101,7 +111,12 @@ class Request:
             max_nodes=max_nodes,
             tasks_per_node=tasks_per_node,
             min_cpus_per_node=max(spec.min_cpus_node or 0, memory_cpus),
-            one_thread_per_core=spec.threads_per_core == 1,
+            tasks_on_node=1 if spec.overcommit or spec.num_tasks == 1 else tasks_per_node,
+            spreads=spreads,
+            tasks_per_socket=spec.ntasks_per_socket or 0,
+            min_sockets=int(spec.extra.get("sockets_per_node", 0)),
+            min_cores_per_socket=int(spec.extra.get("cores_per_socket", 0)),
+            threads_per_core=spec.threads_per_core or 0,
             tasks_per_core=spec.ntasks_per_core or 0,
             memory_per_node_mb=per_node,
             memory_per_cpu_mb=per_cpu,
@@ -112,6 +127,7 @@ class Request:
             required=job.required_nodes,
             choices=choices,
             counted=counted,
+            fills_sockets=_fills_sockets(spec.distribution),
             memory_cpus=memory_cpus,
             gres=gres,
             tasks_are_known=tasks_per_node > 0
@@ -122,3 +138,11 @@ class Request:
                 and max_nodes in (1, tasks)
             ),
         )
+
+
+def _fills_sockets(distribution: str) -> bool:
+    """Whether tasks go to the cores of one socket after the other (-m plane=N, *:block)."""
+    if not distribution:
+        return False
+    first, *others = distribution.partition(",")[0].lower().split(":")
+    return first.startswith("plane") or others[:1] == ["block"]

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from understudy.controller.job import Allocation, NodeShare, ShareGroup
-from understudy.controller.scheduling.best_fit import Candidates, Demand, alike, even_tasks, packed_tasks
+from understudy.controller.scheduling.best_fit import Candidates, Demand, alike
+from understudy.controller.scheduling.dealing import deal, shares_of_nodes
 from understudy.controller.scheduling.gres import (
     all_of,
     attempts,
@@ -25,8 +26,10 @@ from understudy.controller.scheduling.gres import (
     wanted_on,
     with_gres,
 )
+from understudy.controller.scheduling.placing import place
 from understudy.controller.scheduling.request import ALL_MEMORY, Request
-from understudy.controller.scheduling.selection import ChoosingSelector, spread
+from understudy.controller.scheduling.selection import ChoosingSelector
+from understudy.controller.scheduling.sockets import SocketRules, whole_sockets
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -52,40 +55,83 @@ class SelectConsTres(ChoosingSelector):
         self.by_socket = bool(parameters & {"CR_SOCKET", "CR_SOCKET_MEMORY"})
         self.least_loaded = "CR_LLN" in parameters
         self.one_task_per_core = "CR_ONE_TASK_PER_CORE" in parameters
+        self.counts_cpus = bool(parameters & {"CR_CPU", "CR_CPU_MEMORY"})
+        self.fills_sockets = self.counts_cpus or "CR_CORE_DEFAULT_DIST_BLOCK" in parameters
         self.packs = "CR_PACK_NODES" in parameters
         self._positions: tuple[int, NDArray[np.intp]] = (0, np.zeros(0, dtype=np.intp))  # of the last bitmap: many questions are about the same nodes
 
     # --- how much a node can give ----------------------------------------------------------------------------------------------
 
-    def _per_unit(self, request: Request, cpus: Any, cores: Any, sockets: Any) -> tuple[Any, Any]:
-        """CPUs that a unit of allocation has, and those of them that the job's tasks may use. For numbers and for vectors."""
-        least, most = (min, max) if isinstance(cpus, int) else (np.minimum, np.maximum)
-        on_core = usable = most(cpus // cores, 1)
-        per_core = request.tasks_per_core or (1 if self.one_task_per_core else 0)
-        if request.one_thread_per_core:
-            usable = least(usable, 1)
-        elif per_core:
+    def _of_core(self, request: Request, threads: Any) -> Any:
+        """CPUs of a core that the job's tasks may use. For numbers and for vectors."""
+        least = min if isinstance(threads, int) else np.minimum
+        usable = threads
+        if request.threads_per_core:
+            usable = least(usable, request.threads_per_core)
+        if per_core := self._tasks_per_core(request):
             usable = least(usable, per_core * request.cpus_per_task)
-        if self.by_socket:
-            cores_each = most(cores // sockets, 1)
-            return on_core * cores_each, usable * cores_each
-        return on_core, usable
+        return usable
 
-    def _capacity(self, request: Request, unit: Any, usable_of_unit: Any, free_cpus: Any, free_memory: Any, memory: Any, tmp_disk: Any) -> Any:
-        """CPUs for the job's tasks on a node, 0 if none: a multiple of CPUs per task. For numbers and for vectors."""
-        units = free_cpus if isinstance(unit, int) and unit == 1 else free_cpus // unit
+    def _tasks_per_core(self, request: Request) -> int:
+        return request.tasks_per_core or (1 if self.one_task_per_core else 0)
+
+    def _rules(self, request: Request, of_core: int) -> SocketRules | None:
+        """What the job or the site says of sockets, None if nothing."""
+        each = request.tasks_per_socket
+        if not (each or request.min_cores_per_socket or request.min_sockets or self.by_socket):
+            return None
+        filled = each * -(-request.cpus_per_task // of_core) if self._tasks_per_core(request) else -(-each * request.cpus_per_task // of_core)
+        return SocketRules(each, filled, request.min_cores_per_socket, request.min_sockets, self.by_socket)
+
+    def _free_cores(self, request: Request, at: NDArray[np.intp], table: NodeTable, free: Free, kind: NodeKind | None) -> Any:
+        """Cores on each node that the job could use."""
+        if self._rules(request, 1) is None:
+            return free.free_cpus[at] if kind is not None and kind.threads == 1 else free.free_cpus[at] // self._threads(table, at, kind)
+        used = np.array(free.used_cores_of(at), dtype=np.object_)
+        found = np.zeros(len(at), dtype=np.int64)
+        for each in table.kinds:
+            here = np.flatnonzero(nodeset.to_flags(each.nodes, len(table.nodes))[at])
+            if len(here):
+                rules = self._rules(request, self._of_core(request, each.threads_of_core))
+                assert rules is not None
+                found[here] = rules.count(used[here].tolist(), each.sockets, each.cores)
+        return found
+
+    @staticmethod
+    def _threads(table: NodeTable, at: NDArray[np.intp], kind: NodeKind | None) -> Any:
+        """CPUs of a core: a number if all nodes are of a kind."""
+        return kind.threads_of_core if kind is not None else np.maximum(table.cpus[at] // table.cores[at], 1)
+
+    def _capacity(self, request: Request, cores: Any, threads: Any, cpus: Any, sockets: Any, free_memory: Any, memory: Any, tmp_disk: Any) -> Any:
+        """CPUs for the job's tasks on nodes with so many free cores, 0 if they will not do. For numbers and for vectors.
+
+        `cpus`, `sockets`, `memory` and `tmp_disk`: what the nodes have in all.
+        """
+        of_core = self._of_core(request, threads)
+        usable = cores if isinstance(of_core, int) and of_core == 1 else cores * of_core
         have = free_memory if self.consumes_memory else memory
         per_cpu, per_node = request.memory_per_cpu_mb, request.memory_per_node_mb
         if per_cpu:
-            units = np.minimum(units, have // per_cpu // unit)
-        usable = units if isinstance(usable_of_unit, int) and usable_of_unit == 1 else units * usable_of_unit
+            counted = np.minimum(threads, request.threads_per_core) if request.threads_per_core else threads
+            if request.exclusive:
+                usable = usable * (cpus // threads * counted * per_cpu <= have)
+            else:
+                usable = np.minimum(usable, have // per_cpu // counted * of_core)
+        least = request.min_cpus_per_node
         if request.cpus_per_task > 1:
-            usable = usable // request.cpus_per_task * request.cpus_per_task
-        if request.min_cpus_per_node:
-            usable = usable * (usable >= request.min_cpus_per_node)
-        if request.tasks_per_node:
-            wanted = request.tasks_per_node * request.cpus_per_task
-            usable = usable * (usable >= min(wanted, request.cpus))  # nodes are compared by what they have, not by what the tasks may use of it
+            if per_cpu:
+                usable = usable // request.cpus_per_task * request.cpus_per_task
+            least = max(least, request.cpus_per_task)
+        if request.tasks_per_node:  # nodes are compared by what they have, not by what the tasks may use of it
+            least = max(least, request.tasks_per_node * request.cpus_per_task)
+        if least > 1:
+            usable = usable * (usable >= least)
+        if request.threads_per_core > 1:
+            usable = usable * (threads >= request.threads_per_core)
+        if request.tasks_per_core > 1:
+            usable = usable * (cpus >= request.tasks_per_core * request.cpus_per_task)
+        if request.tasks_per_socket:
+            usable = usable * (cpus // sockets >= request.tasks_per_socket)
         if per_node:
             usable = usable * (have >= per_node)
         elif self._takes_all_memory(request):
@@ -109,8 +155,8 @@ class SelectConsTres(ChoosingSelector):
         if request.gres is not None:
             return self._choose_with_gres(request, usable, table, free, by_load=by_load)
         kind = table.kind_of(usable)
-        if kind is not None and not usable & ~free.idle_nodes and not request.required and not request.contiguous and not by_load:
-            return self._choose_alike(request, usable, kind, asks_only=asks_only)
+        if kind is not None and not usable & ~free.idle_nodes and not (request.required or request.contiguous or request.spreads or by_load):
+            return self._choose_alike(request, usable, table, free, kind, asks_only=asks_only)
         return self._choose_any_kind(request, usable, table, free, kind, by_load=by_load)
 
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
@@ -122,13 +168,15 @@ class SelectConsTres(ChoosingSelector):
             return self._might_with_gres(request, nodes, table, free)
         kind = table.kind_of(nodes)
         if kind is not None and not nodes & ~free.idle_nodes and not request.required and not request.contiguous:
-            return self._choose_alike(request, nodes, kind, asks_only=True) is not None
+            return self._choose_alike(request, nodes, table, free, kind, asks_only=True) is not None
         cpus = self._could_give(request, nodes, table, free, kind)[1]
         return int(np.count_nonzero(cpus)) >= request.min_nodes and int(cpus.sum()) >= request.cpus
 
-    def _choose_alike(self, request: Request, usable: int, kind: NodeKind, *, asks_only: bool) -> Choice | None:
-        unit, usable_of_unit = self._per_unit(request, kind.cpus, kind.cores, kind.sockets)
-        each = int(self._capacity(request, unit, usable_of_unit, kind.cpus, kind.memory_mb, kind.memory_mb, kind.tmp_disk_mb))
+    def _choose_alike(self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind, *, asks_only: bool) -> Choice | None:
+        threads = kind.threads_of_core
+        rules = self._rules(request, self._of_core(request, threads))
+        cores = kind.cores if rules is None else rules.usable((1 << kind.cores) - 1, kind.sockets, kind.cores).bit_count()
+        each = int(self._capacity(request, cores, threads, kind.cpus, kind.sockets, kind.memory_mb, kind.memory_mb, kind.tmp_disk_mb))
         if not each:
             return None
         for_cpus = -(-request.cpus // each)
@@ -138,40 +186,40 @@ class SelectConsTres(ChoosingSelector):
             return None
         if asks_only:
             return [(usable, 1)]
-        chosen = alike(usable, count)
-        room = each // request.cpus_per_task
-        if request.tasks_per_node:
-            room = min(room, request.tasks_per_node)
-        least = 1
-        return spread(chosen, max(request.tasks, count), room, least, evenly=request.exclusive and not self.packs)
+        on_each = request.tasks_on_node or (1 if count >= request.tasks else 0)
+        if (not on_each and count > 1) or count > max(for_cpus, request.min_nodes):
+            return self._choose_any_kind(request, usable, table, free, kind, by_load=False)
+        return [(alike(usable, count), on_each or request.tasks)]
 
     def _could_give(
         self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind | None
     ) -> tuple[NDArray[np.intp], NDArray[np.int64], Any]:
-        """The nodes as positions, the CPUs that each has for the job's tasks, and those of a unit of allocation (one number if all are of a kind)."""
+        """The nodes as positions, the CPUs that each has for the job's tasks, and those of a core (one number if all are of a kind)."""
         if usable == self._positions[0]:
             at = self._positions[1]
         else:
             at = nodeset.positions_array(usable)
             self._positions = (usable, at)
-        if kind is not None:
-            unit, usable_of_unit = self._per_unit(request, kind.cpus, kind.cores, kind.sockets)
-        else:
-            unit, usable_of_unit = self._per_unit(request, table.cpus[at], table.cores[at], table.sockets[at])
+        threads = self._threads(table, at, kind)
         free_memory = memory = tmp_disk = None
         if request.memory_per_cpu_mb or request.memory_per_node_mb or self.consumes_memory:
             free_memory, memory = free.free_memory[at], table.memory[at]
         if request.tmp_disk_mb:
             tmp_disk = table.tmp_disk[at]
-        return at, self._capacity(request, unit, usable_of_unit, free.free_cpus[at], free_memory, memory, tmp_disk), usable_of_unit
+        cores = self._free_cores(request, at, table, free, kind)
+        cpus = sockets = None
+        if request.exclusive or request.tasks_per_core > 1 or request.tasks_per_socket:
+            cpus, sockets = table.cpus[at], table.sockets[at]
+        capacity = self._capacity(request, cores, threads, cpus, sockets, free_memory, memory, tmp_disk)
+        return at, capacity, self._of_core(request, threads)
 
     def _choose_any_kind(
         self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind | None, *, by_load: bool, near: bool = False
     ) -> Choice | None:
-        at, cpus, usable_of_unit = self._could_give(request, usable, table, free, kind)
+        at, cpus, of_core = self._could_give(request, usable, table, free, kind)
         most = None
         if request.gres is not None:
-            cpus, most = with_gres(request, at, cpus, usable_of_unit, table, free, near=near)
+            cpus, most = with_gres(request, at, cpus, of_core, table, free, near=near)
         having = np.flatnonzero(cpus)
         if len(having) < request.min_nodes:
             return None
@@ -179,7 +227,7 @@ class SelectConsTres(ChoosingSelector):
             at, cpus = at[having], cpus[having]
             most = None if most is None else most[having]
             if kind is None:
-                usable_of_unit = usable_of_unit[having]
+                of_core = of_core[having]
         if int(cpus.sum()) < request.cpus:
             return None
         required = None
@@ -187,13 +235,14 @@ class SelectConsTres(ChoosingSelector):
             required = nodeset.to_flags(request.required, len(table.nodes))[at]
             if np.count_nonzero(required) < request.required.bit_count():
                 return None
-        reserve = max(int(usable_of_unit if kind is not None else usable_of_unit.min()), request.cpus_per_task)
-        wanted = request.min_nodes if request.contiguous else request.wanted_nodes
-        demand = Demand(request.cpus, request.min_nodes, wanted, request.max_nodes, reserve)
+        core = of_core if kind is not None else int(of_core.min())
+        demand = Demand(request.cpus, request.min_nodes, request.wanted_nodes, request.max_nodes, int(core))
         if request.gres is not None:
             demand.cpus = cpus_needed(request)
         if request.gres is not None and request.gres.per_job:
             chosen = choose_for_job(request.gres, at, cpus, None if kind is not None else table.weight[at], required, demand, free)
+        elif request.spreads:
+            chosen = Candidates(at, cpus, None, required).choose_in_order(np.arange(len(at)), demand)
         elif by_load:
             candidates = Candidates(at, cpus, table.weight[at], required)
             chosen = candidates.choose_in_order(np.lexsort((at, -free.free_cpus[at], table.weight[at])), demand)
@@ -201,16 +250,26 @@ class SelectConsTres(ChoosingSelector):
             chosen = Candidates(at, cpus, None if kind is not None else table.weight[at], required).choose(demand, contiguous=request.contiguous)
         if chosen is None:
             return None
-        tasks = max(request.tasks, len(chosen))
+        if request.tasks_on_node:
+            return [(nodeset.from_array(at[chosen]), request.tasks_on_node)]
         if len(chosen) == 1:
-            return [(1 << int(at[chosen[0]]), min(tasks, int(cpus[chosen[0]]) // request.cpus_per_task))]
-        room = cpus[chosen] // request.cpus_per_task
-        if request.tasks_per_node:
-            room = np.minimum(room, request.tasks_per_node)
+            return [(1 << int(at[chosen[0]]), request.tasks)]
+        serves = cpus[chosen]
+        if not request.exclusive:
+            serves = shares_of_nodes(serves, demand.cpus, request.min_nodes, core, max(request.min_cpus_per_node, 1))
+        in_order = np.argsort(chosen)
+        chosen, serves = chosen[in_order], serves[in_order]
+        room = serves // request.cpus_per_task
+        if self._tasks_per_core(request) and request.cpus_per_task > 1:
+            cores_of_task = -(-request.cpus_per_task // of_core)
+            room = serves // of_core // cores_of_task
         if most is not None:
             room = np.minimum(room, most[chosen])
-        on_each = even_tasks(tasks, room) if request.exclusive and not self.packs else packed_tasks(tasks, room)
-        return _grouped(at[chosen], on_each)
+        if request.cpus_per_task > 1:
+            at_a_time: NDArray[np.int64] | int = 1
+        else:
+            at_a_time = kind.threads if kind is not None else table.threads[at[chosen]]
+        return _grouped(at[chosen], deal(max(request.tasks, len(chosen)), room, at_a_time))
 
     def _choose_with_gres(self, request: Request, usable: int, table: NodeTable, free: Free, *, by_load: bool) -> Choice | None:
         """First with cores near the devices, then with any."""
@@ -223,8 +282,8 @@ class SelectConsTres(ChoosingSelector):
         return None
 
     def _might_with_gres(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
-        at, cpus, usable_of_unit = self._could_give(request, nodes, table, free, None)
-        cpus, _ = with_gres(request, at, cpus, usable_of_unit, table, free, near=False)
+        at, cpus, of_core = self._could_give(request, nodes, table, free, None)
+        cpus, _ = with_gres(request, at, cpus, of_core, table, free, near=False)
         return int(np.count_nonzero(cpus)) >= request.min_nodes and int(cpus.sum()) >= request.cpus
 
     # --- what the job holds there ----------------------------------------------------------------------------------------------
@@ -247,9 +306,12 @@ class SelectConsTres(ChoosingSelector):
                 at = nodeset.positions_array(busy)
                 on_each = zip(at.tolist(), table.used_cores_of(at), table.free_memory[at].tolist(), strict=True)
                 shares += [self._share_on(request, table.nodes[i], table, used, memory, tasks) for i, used, memory in on_each]
-        if not shares:
-            return Allocation.of_groups(tuple(groups), whole=request.exclusive)
-        return Allocation.of_groups((*groups, *Allocation.of_shares(shares).groups), whole=request.exclusive)
+        if shares:
+            groups += Allocation.of_shares(shares).groups
+        cpus = None
+        if self.counts_cpus and not request.exclusive:
+            cpus = sum(nodes.bit_count() * max(tasks * request.cpus_per_task, request.min_cpus_per_node) for nodes, tasks in choice)
+        return Allocation.of_groups(tuple(groups), whole=request.exclusive, cpus=cpus)
 
     def _shares_with_gres(self, request: Request, choice: Choice, table: NodeTable, gres: GresTable) -> list[NodeShare]:
         """Node by node: devices and the cores near them are not the same everywhere."""
@@ -263,10 +325,10 @@ class SelectConsTres(ChoosingSelector):
             if wants:
                 needs = request.gres
                 assert needs is not None
-                unit, usable_of_unit = self._per_unit(request, kind.cpus, kind.cores, kind.sockets)
+                of_core = self._of_core(request, kind.threads_of_core)
                 own = part_on(request, wants, consumes_memory=self.consumes_memory)
-                units = max(-(-tasks * request.cpus_per_task // int(usable_of_unit)), -(-own.memory_cpus // int(unit)))
-                offered = cores_on(request, wants, gres, node, offered, tasks, int(usable_of_unit), units, by_socket=self.by_socket)
+                count = max(-(-tasks * request.cpus_per_task // of_core), -(-own.memory_cpus // kind.threads_of_core))
+                offered = cores_on(request, wants, gres, node, offered, tasks, of_core, count)
             cpus, cores, memory, tasks_here = self._share(own, kind, (1 << kind.cores) - 1 & ~offered, int(table.free_memory[index]), tasks)
             if request.exclusive:
                 held = all_of(gres.layouts[index], gres)
@@ -285,20 +347,34 @@ class SelectConsTres(ChoosingSelector):
         if request.exclusive:
             cpus, cores = kind.cpus, (1 << kind.cores) - 1
         else:
-            unit, usable_of_unit = self._per_unit(request, kind.cpus, kind.cores, kind.sockets)
-            units = -(-tasks * request.cpus_per_task // int(usable_of_unit))
-            if request.memory_cpus:
-                units = max(units, -(-request.memory_cpus // int(unit)))
-            cpus = units * int(unit)
-            per_unit = kind.cores // kind.sockets if self.by_socket else 1
-            cores = nodeset.lowest(~used & ((1 << kind.cores) - 1), units * per_unit) if used else (1 << units * per_unit) - 1
+            cpus, cores = self._cores(request, kind, used, tasks)
         if not self.consumes_memory:
             memory = 0
         elif request.memory_per_cpu_mb:
-            memory = request.memory_per_cpu_mb * cpus
+            threads = kind.threads_of_core
+            memory = request.memory_per_cpu_mb * cpus // threads * min(threads, request.threads_per_core or threads)
         else:
             memory = request.memory_per_node_mb or free_memory
         return cpus, cores, memory, tasks
+
+    def _cores(self, request: Request, kind: NodeKind, used: int, tasks: int) -> tuple[int, int]:
+        """(CPUs, cores) for so many tasks."""
+        of_core = self._of_core(request, kind.threads_of_core)
+        if request.cpus_per_task > 1 and self._tasks_per_core(request):
+            count = tasks * -(-request.cpus_per_task // of_core)
+        else:
+            count = -(-tasks * request.cpus_per_task // of_core)
+        if least := max(request.min_cpus_per_node, request.memory_cpus):
+            count = max(count, -(-least // of_core))
+        free = ~used & ((1 << kind.cores) - 1)
+        rules = self._rules(request, of_core)
+        if rules is not None:
+            free = rules.usable(free, kind.sockets, kind.cores, tasks)
+        each = kind.cores // kind.sockets
+        cores = place(free, count, kind.sockets, each, request.cpus_per_task, of_core, block=request.fills_sockets or self.fills_sockets)
+        if self.by_socket:
+            cores = whole_sockets(cores, kind.sockets, kind.cores)
+        return cores.bit_count() * kind.threads_of_core, cores
 
 
 def _grouped(at: NDArray[np.intp], tasks: NDArray[np.int64]) -> Choice:

@@ -58,7 +58,7 @@ class SelectLinear(ChoosingSelector):
             return None
         if asks_only:
             return [(usable, 1)]
-        return spread(alike(usable, count), max(request.tasks, count), room, 1, evenly=True)
+        return spread(alike(usable, count), max(request.tasks, count))
 
     def _choose_mixed(self, request: Request, nodes: int, kinds: list[tuple[NodeKind, int]], table: NodeTable) -> Choice | None:
         if nodes.bit_count() < request.min_nodes or request.required & ~nodes:
@@ -100,7 +100,7 @@ class SelectLinear(ChoosingSelector):
 def _room(request: Request, kind: NodeKind) -> int:
     """Tasks that an idle node of the kind can take, 0 if it does not suit the job."""
     per_core = max(kind.cpus // kind.cores, 1)
-    usable = kind.cores if request.one_thread_per_core else kind.cpus
+    usable = kind.cores * min(per_core, request.threads_per_core) if request.threads_per_core else kind.cpus
     if request.tasks_per_core:
         usable = min(usable, kind.cores * min(per_core, request.tasks_per_core * request.cpus_per_task))
     if request.min_cpus_per_node > usable or request.tmp_disk_mb > kind.tmp_disk_mb:

@@ -139,21 +139,13 @@ def _nodes(choice: Choice) -> int:
     return nodes
 
 
-def spread(nodes: int, tasks: int, room: int, least: int, *, evenly: bool) -> Choice:
-    """Tasks on nodes that all have room for `room`: packed in index order after `least` on each, or evenly."""
+def spread(nodes: int, tasks: int) -> Choice:
+    """Tasks on nodes that have room for all of them: dealt out in turn."""
     count = nodes.bit_count()
-    if evenly:
-        each, more = divmod(tasks, count)
-        sizes = [(more, each + 1), (count - more, each)]
-    else:
-        if least * count > tasks:
-            room, least = least, 1
-        spare, extra = room - least, tasks - least * count
-        full, rest = divmod(extra, spare) if spare else (0, 0)
-        sizes = [(full, room), (1 if rest else 0, least + rest), (count - full - (1 if rest else 0), least)]
+    each, more = divmod(tasks, count)
     choice: Choice = []
-    for size, on_each in sizes:
-        if size == count and not choice:
+    for size, on_each in ((more, each + 1), (count - more, each)):
+        if size == count:
             return [(nodes, on_each)]
         if size:
             part = nodeset.lowest(nodes, size)
