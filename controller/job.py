@@ -248,6 +248,7 @@ class Job:
     begin_time: int | None = None  # --begin
     eligible_time: int | None = None  # from when it may run; None: held without --begin, or its dependencies are not met
     accrue_time: int | None = None  # from when its age counts for its priority
+    accrues: bool = True  # False: as many jobs' age counts as may (MaxJobsAccrue and the like)
     start_time: int | None = None
     end_time: int | None = None  # real end; while running the expected one (start + limit)
     suspend_time: int | None = None

@@ -66,6 +66,8 @@ def run_time_s(_core: Core, job: Job, now: float) -> int:
 
 
 def accrue_time(_core: Core, job: Job, now: float) -> int | None:
+    if not job.accrues:
+        return None
     if job.accrue_time is not None:
         return job.accrue_time
     if job.eligible_time is None or job.eligible_time > now or (job.state is JobState.PENDING and job.priority == 0):

@@ -55,6 +55,7 @@ def requeue_job(
     if job.dependency is not None:  # cancelled while it waited for others: it waits for them again
         watch_dependency(core, job)
     job.start_time = job.end_time = job.eligible_time = job.accrue_time = None
+    job.accrues = True
     job.exit_code = job.exit_signal = 0
     job.killed_by = None
     job.launch_acknowledged = False

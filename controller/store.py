@@ -13,6 +13,8 @@ import logging
 import sqlite3
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from understudy.controller.records import (
     StateError,
     decode_job,
@@ -41,8 +43,13 @@ CREATE TABLE IF NOT EXISTS scripts (job_id INTEGER PRIMARY KEY, script TEXT NOT 
 CREATE TABLE IF NOT EXISTS nodes (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS partitions (name TEXT PRIMARY KEY, record BLOB) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS usage (association_id INTEGER PRIMARY KEY, use REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS limits_use (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
+
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(tuple[int, dict[str, float], float]).decode
 
 
 class Batch(NamedTuple):
@@ -55,6 +62,7 @@ class Batch(NamedTuple):
     partitions: list[tuple[str, bytes | None]]
     state: list[tuple[str, int]]
     usage: list[tuple[int, float]] | None  # of associations, for fair share; None: as it was
+    limits_use: list[tuple[str, bytes]]  # of associations and QOS, for their limits
 
 
 class Dirty:
@@ -114,7 +122,8 @@ class Dirty:
             usage = list(core.priorities.usage().items())
             state.append(("usage_time", usage_time))
         self._jobs, self._nodes, self._partitions = {}, 0, {}
-        return Batch(jobs, forgotten, scripts, nodes, partitions, state, usage)
+        limits_use = [] if core.job_limits is None else [(key, _pack(use)) for key, use in core.job_limits.take_touched().items()]
+        return Batch(jobs, forgotten, scripts, nodes, partitions, state, usage, limits_use)
 
 
 class Store:
@@ -160,6 +169,8 @@ class Store:
             if batch.usage is not None:
                 database.execute("DELETE FROM usage")
                 database.executemany("INSERT INTO usage VALUES (?, ?)", batch.usage)
+            if batch.limits_use:
+                database.executemany("INSERT OR REPLACE INTO limits_use VALUES (?, ?)", batch.limits_use)
             if batch.state:
                 database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", batch.state)
             database.execute("COMMIT")
@@ -193,6 +204,8 @@ class Store:
         core.next_job_id = max(core.next_job_id, state.get("next_job_id", 0))
         core.priorities.last = min(core.priorities.last, state.get("last_priority", core.priorities.last))
         core.priorities.restore(state.get("usage_time", 0), dict(database.execute("SELECT association_id, use FROM usage")))
+        if core.job_limits is not None:
+            core.job_limits.restore({name: _unpack(record) for name, record in database.execute("SELECT name, record FROM limits_use")})
         core.scripts.update(database.execute("SELECT job_id, script FROM scripts"))
         return [decode_job(record) for (record,) in database.execute("SELECT record FROM jobs ORDER BY job_id")]
 

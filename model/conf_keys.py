@@ -51,7 +51,7 @@ class Key(NamedTuple):
 
 _GLOBAL: Final = (
     Key("AccountingStorageBackupHost", TEXT),
-    Key("AccountingStorageEnforce", TEXT, "none"),
+    Key("AccountingStorageEnforce", TEXT, "none", emulated=True),
     Key("AccountingStorageExternalHost", TEXT),
     Key("AccountingStorageHost", TEXT, "localhost", emulated=True),
     Key("AccountingStorageLoc", TEXT, era=OLD),

@@ -8,7 +8,7 @@ becomes less, once a period (PriorityCalcPeriod), and when a job ends; as long a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from understudy.controller.enforcement.line import Line, LineMaker, Test, What
 from understudy.controller.enforcement.reasons import INVALID_ACCOUNT, INVALID_QOS
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from understudy.model.associations import Association, AssociationState
     from understudy.model.qos import Qos
 
+SavedUse: TypeAlias = tuple[int, dict[str, float], float]  # (as of when, resource-seconds, seconds of time)
 YEAR_S: Final = 365 * 86400  # what a job without a time limit may use
 _RUNS: Final = (JobState.RUNNING, JobState.SUSPENDED)
 _TIMED: Final = (What.WALL, What.MINS, What.RUN_MINS)
@@ -48,7 +49,8 @@ class _Charge:
 class JobLimits:
     """Implements `understudy.controller.scheduling.api.Limits`. Times are whole seconds; periods end at `origin` + n * `period_s`.
 
-    `state`: the present copy of accounting; `wake(when)`: have jobs looked at again then, as time alone may let one start.
+    `state`: the present copy of accounting; `wake(when)`: have jobs looked at again then, as time alone may let one start; `watch(when)`: ask then
+    for jobs that are `overdrawn`.
     """
 
     def __init__(
@@ -63,12 +65,13 @@ class JobLimits:
         half_life_s: int = 0,
         takes_largest: bool = False,
         wake: Callable[[float], None] = lambda _when: None,
+        watch: Callable[[float], None] = lambda _when: None,
     ) -> None:
         self.tables, self._state, self._user_name, self.options = tables, state, user_name, enforced
         self.period_s, self.last = period_s, origin
         self.decay = 1.0 - 0.693 / half_life_s if half_life_s > 0 else 1.0
         self._takes_largest = takes_largest
-        self._wake = wake
+        self._wake, self._watch = wake, watch
         self._totals = PartitionTotals(tables.nodes)
         self.of_association: dict[int, Use] = {}
         self.of_qos: dict[str, QosUse] = {}
@@ -76,7 +79,11 @@ class JobLimits:
         self._charges: dict[int, _Charge] = {}
         self._counts_time = False
         self._running: dict[int, _Charge] = {}
-        self.saved_use: dict[str, tuple[int, dict[str, float], float]] = {}  # from before a restart, of what is not known yet
+        self.touched: dict[str, Use] = {}  # whose use has grown since the state was saved
+        self._restored: dict[str, SavedUse] = {}  # from before a restart, of what is not known yet
+        self._limits_accrual = self._must_settle = False
+        self._accruing: dict[int, None] = {}
+        self._counted: dict[int, int] = {}  # while sums are made again: up to when what running jobs use has been counted
 
     @property
     def enforced(self) -> bool:
@@ -99,7 +106,10 @@ class JobLimits:
         if known is None:
             known = self._lines[key] = self._make_line(job, partition)
             if isinstance(known, Line):
-                self._counts_time |= known.counts_time
+                if known.counts_time and not self._counts_time:
+                    self._counts_time = True
+                    self._catch_up()
+                self._limits_accrual |= bool(known.accrue)
         return known
 
     def _make_line(self, job: Job, partition: Partition) -> Line | str:
@@ -121,7 +131,7 @@ class JobLimits:
             scopes.reverse()
         if len(scopes) > 1 and scopes[0].id == scopes[1].id:
             scopes.pop()
-        chain = [(each, self.of_association.setdefault(each.id, Use())) for each in state.chain(own)]
+        chain = [(each, self._use_of(each.id)) for each in state.chain(own)]
         in_qos = [(each, *self._uses_of(each, job.user_id, account)) for each in scopes]
         uses = tuple(use for _, use in chain) + tuple(use for _, *three in in_qos for use in three)
         maker = LineMaker(uses)
@@ -134,10 +144,20 @@ class JobLimits:
             line.safe_factor = qos.usage_factor if qos.has("UsageFactorSafe") else 1.0
         return line
 
-    def _uses_of(self, qos: Qos, user_id: int, account: str) -> tuple[Use, Use, Use]:
+    def _use_of(self, association_id: int) -> Use:
+        found = self.of_association.get(association_id)
+        if found is None:
+            found = self.of_association[association_id] = Use(key=f"a:{association_id}", touched=self.touched)
+        return found
+
+    def _qos_use(self, qos: Qos) -> QosUse:
         found = self.of_qos.get(qos.name)
         if found is None:
-            found = self.of_qos[qos.name] = QosUse(decays=not qos.has("NoDecay"))
+            found = self.of_qos[qos.name] = QosUse(decays=not qos.has("NoDecay"), key=f"q:{qos.name}", touched=self.touched)
+        return found
+
+    def _uses_of(self, qos: Qos, user_id: int, account: str) -> tuple[Use, Use, Use]:
+        found = self._qos_use(qos)
         return found.whole, found.of_user(user_id), found.of_account(account)
 
     # --- what a job needs ------------------------------------------------------------------------------------------------------
@@ -192,6 +212,8 @@ class JobLimits:
         line = self.line(job, partition)
         if isinstance(line, str):
             return line
+        if self._limits_accrual:
+            self.settle_accrual(now)
         if line.counts_time:
             self.advance(now)
         for test in line.before:
@@ -296,6 +318,7 @@ class JobLimits:
         """The job was added, has changed, or is forgotten: bring the sums in line."""
         if not self.enforced:
             return
+        self._must_settle = True
         job = self.tables.jobs.get(job_id)
         charge = self._charges.get(job_id)
         if job is None or job.is_finished:
@@ -333,12 +356,14 @@ class JobLimits:
         charge.tres = self.amounts(job, self.tables.partitions[job.partition], held)
         charge.runs = True
         charge.limit_s = job.time_limit_s or YEAR_S
-        charge.until = max(job.start_time, min(self.last, int(now)))
+        charge.until = self._counted.pop(job.job_id, max(job.start_time, min(self.last, int(now))))
         left = max(charge.limit_s - (charge.until - job.start_time), 0)
         self._running[job.job_id] = charge
         for use in charge.line.uses:
             use.take(job.job_id, charge.tres, held.nodes)
             use.expect(charge.tres, left)
+        if charge.line.budgets and not self.options.safe:
+            self._watch(self.last + self.period_s + 0.5)
 
     def _end(self, charge: _Charge, now: float) -> None:
         self.advance(now)
@@ -387,25 +412,30 @@ class JobLimits:
             return
         for _ in range(periods):
             self.last += self.period_s
-            for charge in self._running.values():
-                self._count(charge, self.last)
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Count what running jobs have used until the end of the last period."""
+        for charge in self._running.values():
+            self._count(charge, self.last)
 
     def rebuild(self, now: float) -> None:
         """Accounting has changed: work out all limits and sums again; what has been used stays."""
         self.advance(now)
-        counted = {job_id: charge.until for job_id, charge in self._running.items()}
+        self._counted = {job_id: charge.until for job_id, charge in self._running.items()}
         before = (self.of_association, self.of_qos)
         self.of_association, self.of_qos = {}, {}
         self._lines.clear()
         self._charges, self._running = {}, {}
-        self._counts_time = False
+        self._counts_time = self._limits_accrual = False
+        self._must_settle = True
         state = self._state()
         for association_id in state.associations:
-            use = self.of_association[association_id] = Use()
+            use = self._use_of(association_id)
             if association_id in before[0]:
                 use.inherit(before[0][association_id])
         for qos in state.qos.values():
-            found = self.of_qos[qos.name] = QosUse(decays=not qos.has("NoDecay"))
+            found = self._qos_use(qos)
             if qos.name in before[1]:
                 found.whole.inherit(before[1][qos.name].whole)
         self._give_saved()
@@ -414,8 +444,9 @@ class JobLimits:
         self._make_lines()
         for job_id in self.tables.jobs:
             self.note(job_id, now)
-        for job_id, charge in self._running.items():
-            self._skip(charge, counted.get(job_id, 0))
+        self._counted.clear()
+        if self._counts_time:
+            self._catch_up()
 
     def _make_lines(self) -> None:
         """All lines in use, so that it is known of which nodes are counted before the first job is."""
@@ -426,37 +457,72 @@ class JobLimits:
                     if partition is not None:
                         self.line(job, partition)
 
-    def _skip(self, charge: _Charge, until: int) -> None:
-        if until <= charge.until:
+    # --- running jobs ----------------------------------------------------------------------------------------------------------
+
+    def overdrawn(self, now: float) -> list[Job]:
+        """Running jobs whose association or QOS has used up its minutes: they are ended. With `safe` only those start that can come to their end."""
+        if self.options.safe or not self._counts_time:
+            return []
+        self.advance(now)
+        found = []
+        is_watching = False
+        for charge in self._running.values():
+            is_watching |= bool(charge.line.budgets)
+            if any(self._is_used_up(test) for test in charge.line.budgets):
+                found.append(charge.job)
+        if is_watching:
+            self._watch(self.last + self.period_s + 0.5)
+        return found
+
+    def _is_used_up(self, test: Test) -> bool:
+        use = test.use
+        use.bring(self.last, self.decay)
+        return (use.wall_s if test.what is What.WALL else use.used_s.get(test.tres, 0.0)) // 60 >= test.limit
+
+    # --- age -------------------------------------------------------------------------------------------------------------------
+
+    def settle_accrual(self, now: float) -> None:
+        """See whose age counts: of the pending jobs as many as limits allow (MaxJobsAccrue and the like), those first that have it already."""
+        if not self._must_settle:
             return
-        left = self._left(charge)
-        charge.until = until
-        less = left - self._left(charge)
-        for use in charge.line.uses:
-            use.expect(charge.tres, -less)
+        self._must_settle = False
+        for charge in self._charges.values():
+            for use in charge.line.uses:
+                use.accruing = 0
+        candidates = [job for job in self.tables.pending.values() if job.job_id in self._charges and self._could_accrue(job, now)]
+        had, self._accruing = self._accruing, {}
+        for job in sorted(candidates, key=lambda job: (job.job_id not in had, job.job_id)):
+            line = self._charges[job.job_id].line
+            grants = all(test.use.accruing < test.limit for test in line.accrue)
+            if grants:
+                self._accruing[job.job_id] = None
+                for use in line.uses:
+                    use.accruing += 1
+            if grants and not job.accrues:
+                job.accrue_time = int(now)
+            job.accrues = grants
+
+    @staticmethod
+    def _could_accrue(job: Job, now: float) -> bool:
+        return job.priority > 0 and job.eligible_time is not None and job.eligible_time <= now
 
     # --- saved state -----------------------------------------------------------------------------------------------------------
 
-    def usage(self) -> dict[str, tuple[int, dict[str, float], float]]:
-        """Use by association ("a:17") and QOS ("q:normal"): (as of when, resource-seconds, seconds of time)."""
-        found = dict(self.saved_use)
-        for association_id, use in self.of_association.items():
-            if use.used_s:
-                found[f"a:{association_id}"] = (use.as_of, dict(use.used_s), use.wall_s)
-        for name, of_qos in self.of_qos.items():
-            if of_qos.whole.used_s:
-                found[f"q:{name}"] = (of_qos.whole.as_of, dict(of_qos.whole.used_s), of_qos.whole.wall_s)
+    def take_touched(self) -> dict[str, SavedUse]:
+        """What has been used by those whose use has grown since this was asked last, by association ("a:17") and QOS ("q:normal")."""
+        found = {key: (use.as_of, dict(use.used_s), use.wall_s) for key, use in self.touched.items() if key}
+        self.touched.clear()
         return found
 
-    def restore(self, saved: dict[str, tuple[int, dict[str, float], float]]) -> None:
-        """Go on from what `usage` said before a restart."""
-        self.saved_use = dict(saved)
+    def restore(self, saved: dict[str, SavedUse]) -> None:
+        """Go on from what was saved before a restart."""
+        self._restored = dict(saved)
         self._give_saved()
 
     def _give_saved(self) -> None:
-        for key in list(self.saved_use):
+        for key in list(self._restored):
             kind, _, name = key.partition(":")
             use = self.of_association.get(int(name)) if kind == "a" else (found.whole if (found := self.of_qos.get(name)) is not None else None)
             if use is not None:
-                use.as_of, used, use.wall_s = self.saved_use.pop(key)
+                use.as_of, used, use.wall_s = self._restored.pop(key)
                 use.used_s = dict(used)

@@ -48,16 +48,33 @@ class Test(NamedTuple):
 
 
 class Line:
-    """`uses`: where its jobs count. `submit`: limits of submitted jobs; `before`: those that need not know what the job would get; `nodes`: most
-    nodes of a job; `after`: limits by resource. `denies`: jobs that could never keep within them are not taken in. `max_wall`: minutes, given to
-    jobs without a time limit. `counts_time`: time that passes may bring a job within its limits.
+    """`uses`: where its jobs count. `submit`: limits of submitted jobs; `accrue`: of pending jobs whose age counts; `before`: those that need not
+    know what the job would get; `nodes`: most nodes of a job; `after`: limits by resource; `budgets`: minutes that, once used up, end running jobs.
+    `denies`: jobs that could never keep within them are not taken in. `max_wall`: minutes, given to jobs without a time limit. `counts_time`: time
+    that passes may bring a job within its limits.
     """
 
-    __slots__ = ("after", "before", "counts_time", "denies", "factor", "max_wall", "no_reserve", "nodes", "safe_factor", "submit", "uses")
+    __slots__ = (
+        "accrue",
+        "after",
+        "before",
+        "budgets",
+        "counts_time",
+        "denies",
+        "factor",
+        "max_wall",
+        "no_reserve",
+        "nodes",
+        "safe_factor",
+        "submit",
+        "uses",
+    )
 
     def __init__(self, uses: tuple[Use, ...]) -> None:
         self.uses = uses
         self.submit: list[Test] = []
+        self.accrue: list[Test] = []
+        self.budgets: list[Test] = []
         self.before: list[Test] = []
         self.nodes: list[Test] = []
         self.after: list[Test] = []
@@ -91,6 +108,9 @@ class LineMaker:
         one(line.submit, What.JOBS, account, "submit_account", qos.max_submit_jobs_per_account, "MaxSubmitJobsPerAccount")
         one(line.submit, What.JOBS, whole, "grp_submit", qos.grp_submit_jobs, "QOSGrpSubmitJobsLimit")
         one(line.submit, What.JOBS, user, "submit", qos.max_submit_jobs_per_user, "QOSMaxSubmitJobPerUserLimit")
+        one(line.accrue, What.JOBS, account, "accrue_account", qos.max_jobs_accrue_per_account, "")
+        one(line.accrue, What.JOBS, whole, "grp_accrue", qos.grp_jobs_accrue, "")
+        one(line.accrue, What.JOBS, user, "accrue", qos.max_jobs_accrue_per_user, "")
         one(line.before, What.JOBS, whole, "grp_jobs", qos.grp_jobs, "QOSGrpJobsLimit")
         one(line.before, What.WALL, whole, "grp_wall", qos.grp_wall, "QOSGrpWallLimit")
         one(line.before, What.JOBS, account, "jobs_account", qos.max_jobs_per_account, "MaxJobsPerAccount")
@@ -120,6 +140,9 @@ class LineMaker:
             if is_own:
                 self._number(line.submit, What.JOBS, use, "submit", own.max_submit_jobs, "AssocMaxSubmitJobLimit")
             self._number(line.submit, What.JOBS, use, "grp_submit", association.grp_submit_jobs, "AssocGrpSubmitJobsLimit")
+            if is_own:
+                self._number(line.accrue, What.JOBS, use, "accrue", own.max_jobs_accrue, "")
+            self._number(line.accrue, What.JOBS, use, "grp_accrue", association.grp_jobs_accrue, "")
             self._number(line.before, What.JOBS, use, "grp_jobs", association.grp_jobs, "AssocGrpJobsLimit")
             self._number(line.before, What.WALL, use, "grp_wall", association.grp_wall, "AssocGrpWallLimit")
             if is_own:
@@ -158,5 +181,7 @@ class LineMaker:
 
     def made(self) -> Line:
         """The line, complete. Most nodes for a user are looked at before those for a group."""
-        self.line.counts_time |= any(test.what is What.WALL for test in self.line.before)
-        return self.line
+        line = self.line
+        line.counts_time |= any(test.what is What.WALL for test in line.before)
+        line.budgets = [test for test in (*line.before, *line.after) if test.what in (What.WALL, What.MINS)]
+        return line

@@ -7,15 +7,32 @@ from __future__ import annotations
 
 
 class Use:
-    """`jobs` run, `submitted` are pending or running (tasks of arrays one by one), `tres` is held.
+    """`jobs` run, `submitted` are pending or running (tasks of arrays one by one), of `accruing` the age counts, `tres` is held.
 
     `run_s`: resource-seconds that running jobs may still use until their limits, as of the last period. `used_s`: resource-seconds used, decayed;
-    `wall_s` the same of time. `nodes`: those that its jobs are on, each once however many jobs share it; kept where `counts_nodes`.
+    `wall_s` the same of time. `nodes`: those that its jobs are on, each once however many jobs share it; kept where `counts_nodes`. Whose use has
+    grown is noted in `touched`, under its `key`.
     """
 
-    __slots__ = ("_on", "accruing", "as_of", "counts_nodes", "decays", "jobs", "nodes", "run_s", "submitted", "tres", "used_s", "wall_s")
+    __slots__ = (
+        "_on",
+        "_touched",
+        "accruing",
+        "as_of",
+        "counts_nodes",
+        "decays",
+        "jobs",
+        "key",
+        "nodes",
+        "run_s",
+        "submitted",
+        "tres",
+        "used_s",
+        "wall_s",
+    )
 
-    def __init__(self, *, decays: bool = True) -> None:
+    def __init__(self, *, decays: bool = True, key: str = "", touched: dict[str, Use] | None = None) -> None:
+        self._touched, self.key = touched, key
         self.jobs = self.submitted = self.accruing = 0
         self.tres: dict[str, int] = {}
         self.run_s: dict[str, int] = {}
@@ -57,6 +74,8 @@ class Use:
     def charge(self, tres: dict[str, int], seconds: float, factor: float, when: int, decay: float) -> None:
         """So much was held for that many seconds before `when`; `factor`: the QOS's UsageFactor."""
         self.bring(when, decay)
+        if self._touched is not None:
+            self._touched[self.key] = self
         used, counted = self.used_s, seconds * factor
         for name, amount in tres.items():
             used[name] = used.get(name, 0.0) + amount * counted
@@ -83,8 +102,8 @@ class QosUse:
 
     __slots__ = ("by_account", "by_user", "whole")
 
-    def __init__(self, *, decays: bool) -> None:
-        self.whole = Use(decays=decays)
+    def __init__(self, *, decays: bool, key: str = "", touched: dict[str, Use] | None = None) -> None:
+        self.whole = Use(decays=decays, key=key, touched=touched)
         self.by_user: dict[int, Use] = {}
         self.by_account: dict[str, Use] = {}
 

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.complete import end_job
 from understudy.controller.enforcement.access import flags_for_partitions
 from understudy.controller.enforcement.limits import JobLimits
+from understudy.controller.job import JobEvent
+from understudy.controller.limits import next_look
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
@@ -35,6 +38,27 @@ class _Alarm:
             self._core.changed("change", self._core.time.now())
 
 
+class _Bailiff:
+    """Ends jobs whose association or QOS has used up its minutes, when time limits are looked at."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._is_set = False
+
+    def __call__(self, when: float) -> None:
+        if not self._is_set:
+            self._is_set = True
+            self._core.at(next_look(self._core, max(when, self._core.time.now() + 1)), self._look)
+
+    def _look(self) -> None:
+        self._is_set = False
+        limits, now = self._core.job_limits, self._core.time.now()
+        if limits is not None and limits.enforced:
+            for job in limits.overdrawn(now):
+                if job.is_running:
+                    end_job(self._core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit")
+
+
 def make_limits(core: Core, options: PriorityOptions) -> JobLimits:
     """The limits of this cluster, with nothing counted yet."""
     return JobLimits(
@@ -47,6 +71,7 @@ def make_limits(core: Core, options: PriorityOptions) -> JobLimits:
         half_life_s=options.half_life_s,
         takes_largest="MAX_TRES" in options,
         wake=_Alarm(core),
+        watch=_Bailiff(core),
     )
 
 

@@ -278,6 +278,8 @@ class MultifactorPriority:
     def _accrues_since(self, job: Job) -> int:
         if "ACCRUE_ALWAYS" in self.options:
             return job.submit_time
+        if not job.accrues:
+            return _NEVER
         since = job.accrue_time if job.accrue_time is not None else job.eligible_time
         return _NEVER if since is None else since
 

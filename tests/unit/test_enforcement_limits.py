@@ -10,7 +10,7 @@ from tests.enforcement_harness import House, sums
 
 from understudy.controller.priority.options import PriorityOptions
 from understudy.model.errors import ERROR_TEXT
-from understudy.protocol.messages import Emulation, Failure, JobSpec, SubmitJob, UpdateJobs
+from understudy.protocol.messages import CancelJobs, Emulation, Failure, JobSpec, SubmitJob, UpdateJobs
 
 if TYPE_CHECKING:
     from understudy.controller.job import Job
@@ -243,12 +243,12 @@ def test_minutes_of_running_jobs_become_less_with_the_periods() -> None:
 def test_used_up_minutes_keep_jobs_waiting_until_they_have_decayed() -> None:
 
     house = House(options=PriorityOptions(calc_period_s=60, half_life_s=120))
-    house.set_association(3, grp_tres_mins={"cpu": 6})
     first = submit(house, num_tasks=8, time_limit_s=600)
     house.run(50)
     house.acknowledge()
     house.run(50)
     house.complete(first)
+    house.set_association(3, grp_tres_mins={"cpu": 6})
     second = submit(house)
     house.run(WAIT_S)
     assert second.reason == "AssocGrpCPUMinutesLimit"
@@ -265,6 +265,49 @@ def test_safe_lets_only_those_start_that_can_end_within_the_limit() -> None:
         house.run(WAIT_S)
     assert [[job.is_running for job in each] for each in jobs] == [[True, True], [True, False]]
     assert jobs[1][1].reason == "QOSGrpCPUMinutesLimit"
+
+
+@pytest.mark.parametrize("limits", [{"grp_tres_mins": {"cpu": 4}}, {"grp_wall": 2}])
+def test_running_jobs_end_when_the_minutes_are_used_up(limits: Any) -> None:
+    house = House()
+    house.set_qos("q", **limits)
+    job, other = submit(house, qos="q", num_tasks=2, time_limit_s=1800), submit(house, num_tasks=2, time_limit_s=1800)
+    house.run(100)
+    assert job.is_running
+    house.run(130)
+    assert (job.state.name, job.reason) == ("TIMEOUT", "TimeLimit")
+    assert other.is_running
+
+
+def test_only_so_many_pending_jobs_grow_old_as_may() -> None:
+    house = House()
+    house.set_qos("q", grp_jobs=0, grp_jobs_accrue=1)
+    first, second, third = (submit(house, qos="q") for _ in range(3))
+    house.run(WAIT_S)
+    assert [job.accrues for job in (first, second, third)] == [True, False, False]
+    house.set_qos("q", max_jobs_accrue_per_user=2, grp_jobs_accrue=2)
+    house.run(WAIT_S)
+    assert [job.accrues for job in (first, second, third)] == [True, True, False]
+    assert (first.accrue_time, second.accrue_time is not None) == (None, True)
+    house.ask(CancelJobs([str(first.job_id)]), USER)
+    house.run(WAIT_S)
+    assert third.accrues
+
+
+def test_use_goes_on_after_a_restart() -> None:
+    before, after = House(), House()
+    before.set_association(4, grp_tres_mins={"cpu": 3})
+    after.set_association(4, grp_tres_mins={"cpu": 3})
+    job = submit(before, num_tasks=8, time_limit_s=600)
+    before.run(50)
+    before.finish(job)
+    saved = before.limits.take_touched()
+    assert before.limits.take_touched() == {}
+    assert {key: round(used["cpu"]) for key, (_, used, _) in saved.items()}.keys() == {"a:4", "a:3", "a:2", "a:1", "q:normal"}
+    after.limits.restore(saved)
+    waiting = submit(after)
+    after.run(WAIT_S)
+    assert waiting.reason == "AssocGrpCPUMinutesLimit"
 
 
 def test_a_job_without_a_limit_gets_the_longest_that_it_may_have() -> None:
