@@ -24,6 +24,7 @@ from understudy.commands.replay_run import ReplayError, ReplayRequest, print_sum
 from understudy.commands.sbatch import sbatch
 from understudy.commands.scancel import scancel
 from understudy.commands.scontrol import scontrol
+from understudy.commands.states import job_state
 from understudy.experiments.metrics import summarize
 from understudy.experiments.records import JobRecord
 from understudy.experiments.run_folder import write_run_folder
@@ -53,6 +54,7 @@ _COLUMNS: Final = [
     "array_task_id",
     "name",
     "state",
+    "flags",
     "submit_time",
     "eligible_time",
     "start_time",
@@ -239,7 +241,7 @@ class _Run:
             results.append(
                 {
                     "job": submission if task is None else f"{submission}_{task}",
-                    "state": state.name,
+                    "state": job_state(int(state), record["flags"]) if state is JobState.PENDING else state.name,
                     "submit": self._after(record["submit_time"]),
                     "eligible": self._after(record["eligible_time"]),
                     "start": self._after(record["start_time"]) if started else None,

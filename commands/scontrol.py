@@ -8,7 +8,7 @@ import os
 from understudy.commands import scontrol_update
 from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
 from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable
-from understudy.commands.scontrol_records import job_lines, node_lines, partition_lines, render
+from understudy.commands.scontrol_records import job_lines, node_lines, partition_lines, render, reservation_lines
 from understudy.commands.squeue import task_numbers
 from understudy.commands.texts import timestamp
 
@@ -41,8 +41,8 @@ OPTIONS = OptionTable(
 HELP = """
 Keywords:
   show ENTITY [NAME]        config, daemons, hostlist, hostlistsorted, hostnames, job, node, partition, step ...
-  update KEY=VALUE...       a job (JobId=), a node (NodeName=) or a partition (PartitionName=)
-  create, delete            partition=NAME
+  update KEY=VALUE...       a job (JobId=), a node (NodeName=), a partition (PartitionName=) or a reservation
+  create, delete            partition=NAME, reservation=NAME
   hold, uhold, release      jobs that wait
   suspend, resume           jobs that run
   requeue, requeuehold      jobs, from their beginning
@@ -321,15 +321,15 @@ def _show_aliases(session: Session, words: list[str]) -> int:
 def _show_licenses(session: Session, words: list[str]) -> int:
     context = session.context
     try:
-        rows = context.client.query("licenses", ["name", "total", "used"]).rows
+        rows = context.client.query("licenses", ["name", "total", "used", "reserved"]).rows
     except RefusedError as error:
         session.complain(f"slurm_load_licenses error: {error.text}")
         return 1
     if not rows:
         context.print("No licenses configured in Slurm.")
-    for name, total, used in rows:
+    for name, total, used, reserved in rows:
         if not words or name == words[0]:
-            context.print(f"LicenseName={name}\n    Total={total} Used={used} Free={max(total - used, 0)} Reserved=0 Remote=no")
+            context.print(f"LicenseName={name}\n    Total={total} Used={used} Free={max(total - used, 0)} Reserved={reserved} Remote=no")
     return 0
 
 
@@ -355,8 +355,20 @@ def _none_of(text: str, *, is_error: bool = False) -> "Callable[[Session, list[s
 
 
 def _show_reservations(session: Session, words: list[str]) -> int:
-    session.context.print(f"Reservation {words[0]} not found" if words else "No reservations in the system")
-    return 1 if words else 0
+    from understudy.model.records import RESERVATIONS
+
+    context = session.context
+    try:
+        reservations = context.client.query("reservations", list(RESERVATIONS), {"name": [words[0]]} if words else {}).dicts()
+    except RefusedError as error:
+        session.complain(f"slurm_load_reservations error: {error.text}")
+        return 1
+    if not reservations:
+        context.print(f"Reservation {words[0]} not found" if words else "No reservations in the system")
+        return 1 if words else 0
+    for reservation in reservations:
+        context.stdout.write(render(reservation_lines(reservation), one_line=session.one_line))
+    return 0
 
 
 def _show_steps(session: Session, words: list[str]) -> int:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
 
 _INDENT = "   "
+NO_END = 0xFFFFFFFF  # of a reservation without a length
 
 
 def render(lines: list[str], *, one_line: bool) -> str:
@@ -269,6 +270,31 @@ def partition_lines(partition: "Record") -> list[str]:
     if partition["tres_billing_weights"]:
         lines.append(f"TRESBillingWeights={partition['tres_billing_weights']}")
     return lines
+
+
+def reservation_lines(reservation: "Record") -> list[str]:
+    """`show reservation`."""
+    start, end = reservation["start_time"], reservation["end_time"]
+    delay = reservation["max_start_delay_s"]
+    return [
+        (f"ReservationName={reservation['name']} StartTime={timestamp(start)} EndTime={_end(end)} Duration={full_duration(end - start)}"),
+        (
+            f"Nodes={or_null(reservation['nodes'])} NodeCnt={reservation['node_count']} CoreCnt={reservation['core_count']}"
+            f" Features={or_null(reservation['features'])} PartitionName={or_null(reservation['partition'])} Flags={reservation['flags']}"
+        ),
+        *(f"  NodeName={node} CoreIDs={cores}" for node, cores in reservation["cores"]),
+        f"TRES={'cpu=' + str(reservation['cpu_count']) if reservation['cpu_count'] else '(null)'}",
+        (
+            f"Users={or_null(reservation['users'])} Groups={or_null(reservation['groups'])} Accounts={or_null(reservation['accounts'])}"
+            f" Licenses={or_null(reservation['licenses'])} State={'ACTIVE' if reservation['is_active'] else 'INACTIVE'}"
+            f" BurstBuffer={or_null(reservation['burst_buffer'])} Watts=n/a"
+        ),
+        f"MaxStartDelay={'(null)' if delay is None else full_duration(delay)}",
+    ]
+
+
+def _end(when: int) -> str:
+    return "Unknown" if when >= NO_END else timestamp(when)
 
 
 def _allowed(what: str, partition: "Record") -> str:

@@ -69,6 +69,10 @@ def update(words: "Sequence[str]", context: Context) -> int:
     if not words:
         context.complain("too few arguments for update keyword")
         return 1
+    if words[0].lower().startswith("res") or any(key.lower().startswith("reservationname") for key, _, _ in _pairs(words[:1])):
+        from understudy.commands.scontrol_reservation import update as update_reservation
+
+        return update_reservation(words, context)
     words = _entity_apart(words)
     first = [key.lower() for key, _, _ in _pairs(words)]
     try:
@@ -225,11 +229,11 @@ def create(words: "Sequence[str]", context: Context) -> int:
         context.complain("too few arguments for create keyword")
         return 1
     if words[0].lower().startswith("res"):
-        context.complain("Error creating the reservation: Requested operation not supported on this system")
-        return 1
+        from understudy.commands.scontrol_reservation import create as create_reservation
+
+        return create_reservation(words, context)
     if not words[0].lower().startswith("part"):
-        context.complain("No valid entity in create command")
-        context.complain('Input line must include "Reservation" or "Partition"')
+        context.error(f"Invalid creation entity: {words[0]}")
         return 1
     if "=" not in words[0]:
         if len(words) == 1 or "=" not in words[1] or not words[1].lower().startswith("part"):
@@ -252,9 +256,13 @@ def delete(words: "Sequence[str]", context: Context) -> int:
         context.error("Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'")
         return 1
     key, _, name = pairs[0]
-    if key.lower().startswith("res"):
-        context.complain(f"delete_reservation {key}={name}: Requested reservation is invalid")
-        return 1
+    if len(key) > 2 and "reservationname".startswith(key.lower()):
+        try:
+            context.client.call("UpdateReservation", "delete", name, {})
+        except RefusedError as error:
+            context.complain(f"delete_reservation {key}={name}: {error.text}")
+            return 1
+        return 0
     if not key.lower().startswith("part"):
         context.complain(f"Invalid deletion entity {key}")
         return 1

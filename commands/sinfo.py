@@ -179,7 +179,7 @@ def sinfo(arguments: list[str], context: Context) -> int:
         interval = _interval(options.get("iterate"), context)
         states = _states(options.get("states"), context)
         if "reservation" in options:
-            context.print("No reservations in the system")
+            _show_reservations(options, context)
             return 0
         while True:
             _show(options, states, context)
@@ -193,6 +193,23 @@ def sinfo(arguments: list[str], context: Context) -> int:
         return 1
     except _RefusedLineError:
         return 1
+
+
+def _show_reservations(options: "dict[str, str | None]", context: Context) -> None:
+    """-T: one line for each. The column of names is as wide as the longest one only under a header."""
+    columns = ["name", "is_active", "start_time", "end_time", "nodes"]
+    rows = context.client.query("reservations", columns).rows
+    if not rows:
+        context.print("No reservations in the system")
+        return
+    width = _LEAST_NAME_WIDTH
+    if "noheader" not in options:
+        width = max(width, *[len(row[0]) for row in rows])
+        context.print(f"{'RESV_NAME':<{width}}  {'STATE':>8}  {'START_TIME':>19}  {'END_TIME':>19}  {'DURATION':>11}  NODELIST")
+    for name, is_active, start, end, nodes in rows:
+        state = "ACTIVE" if is_active else "INACTIVE"
+        times = f"{texts.timestamp(start):>19}  {texts.timestamp(end):>19}  {texts.full_duration(end - start):>11}"
+        context.print(f"{name:<{width}}  {state:>8}  {times}  {nodes}")
 
 
 def _interval(text: str | None, context: Context) -> int | None:

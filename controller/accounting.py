@@ -57,6 +57,10 @@ class NotingJournal:
         """A partition was added, changed or deleted."""
         self._journal.partition(name)
 
+    def reservation(self, name: str) -> None:
+        """A reservation was added, changed or deleted."""
+        self._journal.reservation(name)
+
 
 class AccountingLink:
     """Fetches, takes over, tells. `soon` calls after what is being handled now; `saved`: None if the queue need not survive the process."""

@@ -147,6 +147,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         kill_invalid_dependency="kill_invalid_depend" in {word.lower() for word in config.words("DependencyParameters")},
         requeue_exit_codes=_codes(config.words("RequeueExit")),
         requeue_exit_hold_codes=_codes(config.words("RequeueExitHold")),
+        reservation_over_run_s=config.seconds("ResvOverRun"),
         licenses=_licenses(config.words("Licenses")),
         gres_types=tuple(dict.fromkeys(config.words("GresTypes"))),
         enforced=Enforced.of(config.words("AccountingStorageEnforce")),

@@ -113,6 +113,8 @@ class Core:
     last_job_update: float = 0.0
     last_node_update: float = 0.0
     last_partition_update: float = 0.0
+    last_reservation_update: float = 0.0
+    reservation_timer: tuple[float, TimerHandle] | None = None  # for the next begin or end of a reservation
     settled: Callable[[], None] = field(default=lambda: None)  # the edge's: something has been handled
     shut_down: Callable[[], None] = field(default=lambda: None)  # the edge's: end the daemon
     show_configuration: Callable[[], list[tuple[str, str]]] = field(default=list)  # for `scontrol show config`
@@ -125,6 +127,7 @@ class Core:
         self.next_job_id = self.settings.first_job_id
         self.start_time = self.time.now()
         self.tables.licenses.totals = self.settings.licenses
+        self.tables.reservations.groups_of = self.users.groups_of
 
     def at(self, when: float, action: Callable[..., None], *args: Any) -> TimerHandle:
         """Call `action` at a time of the cluster's clock, then let the edge settle."""
@@ -169,6 +172,10 @@ class Core:
         """Tell the policy that something happened that could let a job start."""
         self.tables.version += 1
         self.policy.note(what, now)
+        if self.tables.reservations:
+            from understudy.controller.reservations import arm  # noqa: PLC0415 - only where there are any
+
+            arm(self)
 
     def add_daemon(self, name: str, address: str, nodes: int) -> DaemonRecord:
         """Note which daemon stands for the nodes (a bitmap), in addition to those that it has."""

@@ -13,6 +13,7 @@ from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.prioritise import prioritise
 from understudy.controller.requeue import requeue
 from understudy.model.errors import SlurmError
+from understudy.model.states import JobFlag
 from understudy.protocol.messages import JobResults
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
     if job.held_by == HELD_BY_ADMIN and not by_admin:
         raise SlurmError(2002)
     job.priority, job.held_by, job.admin_priority = 1, "", None
+    job.flags &= ~JobFlag.RESV_DEL_HOLD
     _reviewed(core, job, now)
 
 

@@ -284,6 +284,8 @@ class Job:
     requeue: bool = True
     held_by: str = ""  # HELD_BY_ADMIN, HELD_BY_USER, BAD_CONSTRAINTS or ""
     prefers: bool = False  # asked for with its preferred features in place of the required ones
+    used_reservation: str = ""  # the one in which it runs, or is asked for
+    blocked_cores: dict[int, int] | None = None  # asked for without these (masks by node), which are reserved
     last_sched_eval: int | None = None
     last_scheduler: str = ""  # Main or Backfill
     lifted: tuple[str, ...] = ()  # "time", "qos" or resources that an administrator set: their limits of associations and QOS do not count

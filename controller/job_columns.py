@@ -300,7 +300,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "tres_allocated": tres_allocated,
     "alloc_node": _extra("alloc_node"),
     "alloc_session_id": lambda _c, j, _n: int(j.spec.extra.get("alloc_sid", "0") or 0),
-    "reservation": lambda _c, j, _n: j.spec.reservation,
+    "reservation": lambda _c, j, _n: j.spec.reservation or j.used_reservation,
     "min_nodes": lambda _c, j, _n: j.min_nodes,
     "max_nodes": lambda _c, j, _n: j.max_nodes or 0,
     "min_cpus": lambda _c, j, _n: j.min_cpus,

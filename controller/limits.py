@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.complete import end_job, signal_job
 from understudy.controller.eligibility import note_end
 from understudy.controller.job import JobEvent, advance
+from understudy.controller.reservations import latest_end
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
@@ -25,6 +26,7 @@ PHASE_S: Final = 1  # the loop's first look is about a second after the start
 LIMIT: Final = "limit"
 WARNING: Final = "warning"
 DEADLINE: Final = "deadline"
+RESERVATION: Final = "reservation"
 
 
 def over_time_limit_s(core: Core, partition: Partition | None) -> float:
@@ -54,6 +56,11 @@ def watch_deadline(core: Core, job: Job) -> None:
     """A pending job with --deadline: it ends when that is past."""
     if job.spec.deadline is not None:
         _watch(core, job.spec.deadline, job, DEADLINE)
+
+
+def watch_reservation(core: Core, job: Job, when: float) -> None:
+    """A running job that ends with its reservation at that time."""
+    _watch(core, when, job, RESERVATION)
 
 
 def _watch(core: Core, when: float, job: Job, what: str) -> None:
@@ -108,6 +115,8 @@ def _look(core: Core) -> None:
             continue
         if what == DEADLINE:
             _deadline(core, job, now)
+        elif what == RESERVATION:
+            _reservation(core, job, now)
         elif job.is_running:
             (_limit if what == LIMIT else _warn)(core, job, now)
     _arm(core)
@@ -117,6 +126,16 @@ def _limit(core: Core, job: Job, now: float) -> None:
     if job.end_time is None or job.end_time + over_time_limit_s(core, core.tables.partitions.get(job.partition)) > now:
         return  # its limit was changed; that noted another time
     end_job(core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit")
+
+
+def _reservation(core: Core, job: Job, now: float) -> None:
+    if not job.is_running:
+        return
+    until = latest_end(core, job)
+    if until <= now:
+        end_job(core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit")
+    elif until != math.inf:  # it was changed, or has come again
+        _watch(core, until, job, RESERVATION)
 
 
 def _warn(core: Core, job: Job, now: float) -> None:

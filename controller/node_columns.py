@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.job_columns import memory_text
+from understudy.controller.reservations import shown_nodes
 from understudy.model import nodeset
 from understudy.model.records import NODES
 from understudy.model.states import NodeFlag, NodeState
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 _CLOSED: Final = int(NodeFlag.DRAIN | NodeFlag.FAIL)
 _COMPLETING: Final = int(NodeFlag.COMPLETING)
 _PLANNED: Final = int(NodeFlag.PLANNED)
+_MAINT: Final = int(NodeFlag.MAINT)
+_RESERVED: Final = int(NodeFlag.RESERVED)
 _ALLOCATED, _MIXED, _IDLE = int(NodeState.ALLOCATED), int(NodeState.MIXED), int(NodeState.IDLE)
 
 
@@ -72,6 +75,12 @@ class NodeView:
         return self._flags(promised & self.table.idle_nodes)
 
     @cached_property
+    def reserved(self) -> tuple[list[bool], list[bool]]:
+        """Whether each node is under maintenance, and whether it is reserved otherwise."""
+        maintained, reserved = shown_nodes(self.core, self.core.time.now())
+        return self._flags(maintained), self._flags(reserved)
+
+    @cached_property
     def partitions(self) -> list[list[str]]:
         names: list[list[str]] = [[] for _ in self.table.nodes]
         for partition in self.core.tables.partitions.values():
@@ -94,6 +103,12 @@ def flags(view: NodeView, node: Node) -> int:
         bits |= _COMPLETING
     if view.planned[node.index]:
         bits |= _PLANNED
+    if view.core.tables.reservations:
+        maintained, reserved = view.reserved
+        if maintained[node.index]:
+            bits |= _MAINT
+        if reserved[node.index]:
+            bits |= _RESERVED
     return bits
 
 

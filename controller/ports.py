@@ -73,6 +73,10 @@ class Users(Protocol):
 
     def groups_of(self, user_id: int) -> frozenset[str]: ...
 
+    def user_id(self, name: str) -> int | None: ...
+
+    def is_group(self, name: str) -> bool: ...
+
 
 class Journal(Protocol):
     """Notes what has changed, so that the store can write it. With the state kept in memory it does nothing."""
@@ -82,6 +86,8 @@ class Journal(Protocol):
     def nodes(self, nodes: int) -> None: ...
 
     def partition(self, name: str) -> None: ...
+
+    def reservation(self, name: str) -> None: ...
 
 
 class NoJournal:
@@ -95,3 +101,6 @@ class NoJournal:
 
     def partition(self, name: str) -> None:
         """A partition was added, changed or deleted."""
+
+    def reservation(self, name: str) -> None:
+        """A reservation was added, changed or deleted."""

@@ -12,10 +12,13 @@ import msgspec
 from understudy.controller.dependency import Dependency, Outlook, Term
 from understudy.controller.job import Allocation, Job, JobArray
 from understudy.controller.partitions import Partition
+from understudy.controller.scheduling.reserved import Reservation
 from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
 from understudy.protocol.messages import Emulation, JobSpec  # noqa: TC001 - msgspec looks at the annotations
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from understudy.controller.nodes import Node
 
 VERSION: Final = 1
@@ -80,6 +83,7 @@ class JobRecord(msgspec.Struct, array_like=True):
     killed_by: int | None = None
     lifted: tuple[str, ...] = ()
     qos_flags: tuple[str, ...] = ()
+    used_reservation: str = ""
 
 
 class NodeRecord(msgspec.Struct, array_like=True):
@@ -110,7 +114,7 @@ _SAME: Final = (  # noqa: SIM905 - easier to read
     "job_id spec user_id group_id submit_time partitions priority admin_priority partition reason reason_detail begin_time eligible_time start_time "
     "end_time time_limit_s time_limit_is_set min_nodes max_nodes num_tasks cpus_per_task min_cpus memory_per_node_mb memory_per_cpu_mb exclusive "
     "nice node_list launch_acknowledged exit_code exit_signal derived_exit_code restarts requeue held_by admin_comment emulation kill_sent killed_by "
-    "lifted qos_flags"
+    "lifted qos_flags used_reservation"
 ).split()
 
 
@@ -187,6 +191,7 @@ def encode_job(job: Job) -> bytes:
             job.killed_by,
             job.lifted,
             job.qos_flags,
+            job.used_reservation if job.allocation is not None else "",
         )
     )
 
@@ -278,6 +283,34 @@ def decode_partition(octets: bytes) -> Partition:
         return Partition(**known)
     except (msgspec.DecodeError, TypeError, ValueError) as error:
         raise StateError(f"damaged partition record: {error}") from error
+
+
+def encode_reservation(reservation: Reservation, nodes: str, names: Sequence[str]) -> bytes:
+    """The reservation with its version; `nodes`: its nodes as a host list, `names`: of all nodes, by which its cores are kept."""
+    fields: dict[str, Any] = {name: getattr(reservation, name) for name in Reservation.__dataclass_fields__ if name not in ("nodes", "cores")}
+    fields["node_expression"] = nodes
+    cores = None if reservation.cores is None else {names[node]: _bytes(mask) for node, mask in reservation.cores.items()}
+    return _encode((VERSION, fields, cores))
+
+
+def decode_reservation(octets: bytes, index_of: dict[str, int]) -> Reservation:
+    """The reservation of a record, its nodes not yet known as a bitmap.
+
+    Raises:
+        StateError: damaged, or of a later version.
+    """
+    try:
+        version, fields, cores = msgspec.msgpack.decode(octets)
+        _check_version(version)
+        known: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in fields.items() if name in Reservation.__dataclass_fields__
+        }
+        reservation = Reservation(**known)
+        if cores is not None:
+            reservation.cores = {index_of[name]: _bitmap(mask) for name, mask in cores.items() if name in index_of}
+    except (msgspec.DecodeError, TypeError, ValueError) as error:
+        raise StateError(f"damaged reservation record: {error}") from error
+    return reservation
 
 
 def _check_version(version: int) -> None:

@@ -17,6 +17,7 @@ from understudy.controller.job import Allocation, JobEvent, advance
 from understudy.controller.limits import watch_deadline, watch_limits
 from understudy.controller.prioritise import arm as arm_priorities
 from understudy.controller.purge import schedule_purge
+from understudy.controller.reservations import watch_end
 from understudy.model.states import JobFlag
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def _take_back(core: Core, job: Job) -> None:
         core.tables.running[job.job_id] = job
         core.tables.licenses.take(job.job_id, job.spec.licenses)
         watch_limits(core, job, core.tables.partitions.get(job.partition))
+        if job.used_reservation:
+            watch_end(core, job)
         core.priorities.started(job, core.time.now())
         if job.array is not None:
             job.array.running += 1

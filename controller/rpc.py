@@ -18,6 +18,7 @@ from understudy.controller.submit import submit
 from understudy.controller.update_jobs import update_jobs
 from understudy.controller.update_nodes import update_nodes
 from understudy.controller.update_partitions import update_partition
+from understudy.controller.update_reservations import update_reservation
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import (
     AssociationsChanged,
@@ -40,6 +41,7 @@ from understudy.protocol.messages import (
     UpdateJobs,
     UpdateNodes,
     UpdatePartition,
+    UpdateReservation,
 )
 
 if TYPE_CHECKING:
@@ -137,6 +139,7 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     ControlJobs: Rpc(control_jobs, _JOB_AND_NODE),
     UpdateNodes: Rpc(update_nodes, _JOB_AND_NODE),
     UpdatePartition: Rpc(update_partition, Needs(READ, WRITE, READ, WRITE)),
+    UpdateReservation: Rpc(update_reservation, _JOB_AND_NODE),
     RegisterNodes: Rpc(register_nodes, _JOB_AND_NODE),
     Reconfigure: Rpc(reconfigure, _ALL),
     Shutdown: Rpc(shutdown, Needs()),

@@ -39,6 +39,7 @@ class Settings:
     kill_invalid_dependency: bool = False
     requeue_exit_codes: frozenset[int] = frozenset()
     requeue_exit_hold_codes: frozenset[int] = frozenset()
+    reservation_over_run_s: int | None = 0  # ResvOverRun
     licenses: dict[str, int] = field(default_factory=dict)
     gres_types: tuple[str, ...] = ()  # in the order of the file
     enforced: Enforced = field(default_factory=Enforced)  # AccountingStorageEnforce

@@ -14,6 +14,7 @@ from understudy.controller.eligibility import notify_dependents
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_ADMIN, JobEvent, advance
 from understudy.controller.limits import watch_limits
 from understudy.controller.partitions import limit_broken
+from understudy.controller.reservations import may_take, watch_end
 from understudy.protocol.messages import Failure, LaunchBatch, Message
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Planning:
             return False
         if not partition.can_schedule or limit_broken(job, partition) or not core.tables.licenses.are_free(job.spec.licenses):
             return False
+        if core.tables.reservations and not may_take(core, job, partition, allocation, now):
+            return False
         limits = core.tables.limits
         if limits.enforced and (reason := limits.before(job, partition, now) or limits.by_allocation(job, partition, allocation, now)):
             self.explain(job, reason)
@@ -50,6 +53,7 @@ class Planning:
         first = core.daemon_of_node[allocation.first_node]
         if first is None:
             return False
+        reservation, job.used_reservation, job.blocked_cores = job.used_reservation, "", None
         if job.array_tasks:
             job = split(core, job, (job.array_tasks & -job.array_tasks).bit_length() - 1)
         nodes.allocate(allocation)
@@ -58,6 +62,7 @@ class Planning:
         job.end_time = None if job.time_limit_s is None else start + job.time_limit_s
         job.allocation = allocation
         job.partition = partition.name
+        job.used_reservation = reservation
         job.node_list = core.names.to_expression(taken)
         job.reason, job.reason_detail = "None", ""
         job.expected_start, job.expected_nodes = None, 0
@@ -70,6 +75,8 @@ class Planning:
         tables.licenses.take(job.job_id, job.spec.licenses)
         core.last_job_update = core.last_node_update = now
         watch_limits(core, job, partition)
+        if reservation:
+            watch_end(core, job)
         core.priorities.started(job, now)
         if job.array is not None:
             job.array.running += 1

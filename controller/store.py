@@ -20,9 +20,11 @@ from understudy.controller.records import (
     decode_job,
     decode_node,
     decode_partition,
+    decode_reservation,
     encode_job,
     encode_node,
     encode_partition,
+    encode_reservation,
 )
 from understudy.model import nodeset
 
@@ -42,6 +44,7 @@ CREATE TABLE IF NOT EXISTS jobs (job_id INTEGER PRIMARY KEY, record BLOB NOT NUL
 CREATE TABLE IF NOT EXISTS scripts (job_id INTEGER PRIMARY KEY, script TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS nodes (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS partitions (name TEXT PRIMARY KEY, record BLOB) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reservations (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS usage (association_id INTEGER PRIMARY KEY, use REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS limits_use (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -61,6 +64,7 @@ class Batch(NamedTuple):
     nodes: list[tuple[str, bytes]]
     partitions: list[tuple[str, bytes | None]]
     state: list[tuple[str, int]]
+    reservations: list[tuple[str, bytes | None]]
     usage: list[tuple[int, float]] | None  # of associations, for fair share; None: as it was
     limits_use: list[tuple[str, bytes]]  # of associations and QOS, for their limits
 
@@ -72,6 +76,7 @@ class Dirty:
         self._jobs: dict[int, None] = {}
         self._nodes = 0
         self._partitions: dict[str, None] = {}
+        self._reservations: dict[str, None] = {}
         self._saved_scripts: set[int] = set()
         self._saved_counters: tuple[int, int] = (0, 0)
         self._saved_usage = 0  # as of when
@@ -85,12 +90,15 @@ class Dirty:
     def partition(self, name: str) -> None:
         self._partitions[name] = None
 
+    def reservation(self, name: str) -> None:
+        self._reservations[name] = None
+
     def scripts_are_saved(self, job_ids: set[int]) -> None:
         """These scripts were read from the store."""
         self._saved_scripts |= job_ids
 
     def __bool__(self) -> bool:
-        return bool(self._jobs or self._nodes or self._partitions)
+        return bool(self._jobs or self._nodes or self._partitions or self._reservations)
 
     def take(self, core: Core) -> Batch:
         """What has changed, as it is now; from here on the next batch collects."""
@@ -110,6 +118,7 @@ class Dirty:
         partitions = [
             (name, None if (partition := core.tables.partitions.get(name)) is None else encode_partition(partition)) for name in self._partitions
         ]
+        reservations = [(name, _reservation_record(core, name)) for name in self._reservations]
         counters = (core.next_job_id, core.priorities.last)
         state = []
         if counters != self._saved_counters:
@@ -121,9 +130,19 @@ class Dirty:
             self._saved_usage = usage_time
             usage = list(core.priorities.usage().items())
             state.append(("usage_time", usage_time))
-        self._jobs, self._nodes, self._partitions = {}, 0, {}
+        if reservations:
+            state.append(("next_reservation_id", core.tables.reservations.next_id))
+        self._jobs, self._nodes, self._partitions, self._reservations = {}, 0, {}, {}
         limits_use = [] if core.job_limits is None else [(key, _pack(use)) for key, use in core.job_limits.take_touched().items()]
-        return Batch(jobs, forgotten, scripts, nodes, partitions, state, usage, limits_use)
+        return Batch(jobs, forgotten, scripts, nodes, partitions, state, reservations, usage, limits_use)
+
+
+def _reservation_record(core: Core, name: str) -> bytes | None:
+    reservation = core.tables.reservations.by_name.get(name)
+    if reservation is None:
+        return None
+    nodes = core.names.to_expression(reservation.nodes) if reservation.nodes else ""
+    return encode_reservation(reservation, nodes, [node.name for node in core.tables.nodes.nodes])
 
 
 class Store:
@@ -166,6 +185,9 @@ class Store:
                 database.executemany("INSERT OR REPLACE INTO nodes VALUES (?, ?)", batch.nodes)
             if batch.partitions:
                 database.executemany("INSERT OR REPLACE INTO partitions VALUES (?, ?)", batch.partitions)
+            if batch.reservations:
+                database.executemany("DELETE FROM reservations WHERE name = ?", [(name,) for name, _ in batch.reservations])
+                database.executemany("INSERT INTO reservations VALUES (?, ?)", [each for each in batch.reservations if each[1] is not None])
             if batch.usage is not None:
                 database.execute("DELETE FROM usage")
                 database.executemany("INSERT INTO usage VALUES (?, ?)", batch.usage)
@@ -201,6 +223,15 @@ class Store:
                 log.warning("partition %s as saved has nodes that are not in slurm.conf: %s", name, error)
             core.tables.partitions[name] = partition
         state = dict(database.execute("SELECT name, value FROM state"))
+        reservations = [decode_reservation(record, index_of) for (record,) in database.execute("SELECT record FROM reservations")]
+        for reservation in sorted(reservations, key=lambda each: each.reservation_id):
+            try:
+                reservation.nodes = core.names.to_bitmap(reservation.node_expression) if reservation.node_expression else 0
+            except ValueError as error:
+                log.warning("reservation %s is lost, its nodes are not in slurm.conf: %s", reservation.name, error)
+                continue
+            core.tables.reservations.by_name[reservation.name] = reservation
+        core.tables.reservations.next_id = max(core.tables.reservations.next_id, state.get("next_reservation_id", 0))
         core.next_job_id = max(core.next_job_id, state.get("next_job_id", 0))
         core.priorities.last = min(core.priorities.last, state.get("last_priority", core.priorities.last))
         core.priorities.restore(state.get("usage_time", 0), dict(database.execute("SELECT association_id, use FROM usage")))

@@ -22,7 +22,9 @@ from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEve
 from understudy.controller.limits import watch_deadline
 from understudy.controller.partitions import limit_broken
 from understudy.controller.prioritise import prioritise
+from understudy.controller.reservations import catch_up, check_access, first_reason
 from understudy.controller.scheduling.licenses import read_licenses
+from understudy.controller.scheduling.reserved import WAITS
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import Submitted
 
@@ -68,6 +70,10 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     tasks, task_limit = read_tasks(core, spec.array) if spec.array else (0, 0)
     job = build_job(core, message, user_id, group_id, now, by_admin=core.is_admin(sender.user_id))
     check_policy(core, job, tasks.bit_count() or 1)
+    if core.tables.reservations:
+        catch_up(core, now)
+    if spec.reservation:
+        _check_reservation(core, job)
     if message.test_only:
         return _test_only(core, job, now)
     job_id = job.job_id = core.take_job_id()
@@ -94,6 +100,8 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
         note_end(core, job, now)
         core.journal.job(job_id)
         raise SlurmError(2014)
+    if core.tables.reservations and job.reason == "None" and (reason := first_reason(core, job, now)):
+        job.reason, job.reason_detail = WAITS, "" if reason == WAITS else reason
     job.priority = _held_or_fixed(job, is_admin=core.is_admin(sender.user_id))
     tables.pending[job_id] = job
     review(core, job, now)
@@ -108,6 +116,15 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     core.journal.job(job_id)
     core.changed("submit", now)
     return Submitted(job_id)
+
+
+def _check_reservation(core: Core, job: Job) -> None:
+    """Refuse reservations that the user may not use. The job id is used up."""
+    try:
+        check_access(core, job.spec.reservation, job.user_id, job.spec.account)
+    except SlurmError:
+        core.take_job_id()
+        raise
 
 
 def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: float, *, by_admin: bool) -> Job:

@@ -23,6 +23,8 @@ class HostUsers:
         group_names = {number: name for name, number in (groups or {}).items()}
         self.user_name = cache(lambda user_id: user_names.get(user_id) or _user_name(user_id))
         self.group_name = cache(lambda group_id: group_names.get(group_id) or _group_name(group_id))
+        self.user_id = cache(lambda name: (users or {}).get(name, user_id_of(name)))
+        self.is_group = cache(lambda name: name in (groups or {}) or _is_group(name))
         self.groups_of = cache(lambda user_id: frozenset(group_names.values()) if user_id in user_names else _groups_of(user_id))
 
 
@@ -34,6 +36,14 @@ def user_id_of(name: str) -> int | None:
         return pwd.getpwnam(name).pw_uid
     except KeyError:
         return None
+
+
+def _is_group(name: str) -> bool:
+    try:
+        grp.getgrnam(name)
+    except KeyError:
+        return False
+    return True
 
 
 def _user_name(user_id: int) -> str:

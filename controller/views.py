@@ -12,6 +12,8 @@ from understudy.controller.job_columns import JOB_COLUMNS
 from understudy.controller.node_columns import NODE_COLUMNS, NodeView
 from understudy.controller.partition_columns import PARTITION_COLUMNS
 from understudy.controller.priority_views import priority_rows, share_rows
+from understudy.controller.reservation_columns import RESERVATION_COLUMNS
+from understudy.controller.reservations import catch_up
 from understudy.model.errors import SlurmError
 from understudy.model.records import TABLES
 from understudy.protocol.messages import Rows
@@ -104,9 +106,18 @@ def _partitions(core: Core, query: Query) -> Generator[None, None, Rows]:
 
 def _licenses(core: Core, query: Query) -> Generator[None, None, Rows]:
     pool = core.tables.licenses
-    shown = [{"name": name, "total": total, "used": pool.used.get(name, 0)} for name, total in pool.totals.items()]
+    reserved = core.tables.reservations.reserved_licenses(core.time.now())
+    shown = [{"name": name, "total": total, "used": pool.used.get(name, 0), "reserved": reserved.get(name, 0)} for name, total in pool.totals.items()]
     yield
     return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.last_job_update)
+
+
+def _reservations(core: Core, query: Query) -> Generator[None, None, Rows]:
+    now = core.time.now()
+    catch_up(core, now)
+    rows = _filtered(list(core.tables.reservations), query, lambda column: lambda each: RESERVATION_COLUMNS[column](core, each, now))
+    yield
+    return Rows(rows, now, core.last_reservation_update)
 
 
 def _config(core: Core, query: Query) -> Generator[None, None, Rows]:
@@ -152,6 +163,7 @@ _QUERIES: Final[dict[str, Callable[[Core, Query], Generator[None, None, Rows]]]]
     "nodes": _nodes,
     "partitions": _partitions,
     "licenses": _licenses,
+    "reservations": _reservations,
     "config": _config,
     "ping": _ping,
     "priorities": _priorities,

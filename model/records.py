@@ -315,6 +315,28 @@ LICENSES: Final[dict[str, Column]] = {
     "name": _text("the licence's name"),
     "total": _number("how many there are"),
     "used": _number("how many running jobs have"),
+    "reserved": _number("how many active reservations keep"),
+}
+
+RESERVATIONS: Final[dict[str, Column]] = {
+    "name": _text("the reservation's name"),
+    "start_time": _number("when it begins"),
+    "end_time": _number("when it is over"),
+    "is_active": _flag("whether it is in force now"),
+    "nodes": _text("its nodes; ''"),
+    "node_count": _number("how many"),
+    "core_count": _number("how many cores are reserved in all"),
+    "cpu_count": _number("how many CPUs"),
+    "cores": Column(list, "[node, its reserved cores as '0-1,3'] each, where nodes are named and not whole"),
+    "features": _text("features that its nodes have"),
+    "partition": _text("partition from which its nodes come; ''"),
+    "flags": _text("as 'MAINT,SPEC_NODES'"),
+    "users": _text("who may use it, as 'ada,bob', or may not, '-ada'"),
+    "groups": _text("groups that may"),
+    "accounts": _text("accounts that may, or may not"),
+    "licenses": _text("reserved licences"),
+    "burst_buffer": _text("reserved burst buffers"),
+    "max_start_delay_s": _maybe("how late jobs may start; None: not said"),
 }
 
 PRIORITIES: Final[dict[str, Column]] = {
@@ -366,6 +388,7 @@ TABLES: Final[dict[str, dict[str, Column]]] = {
     "nodes": NODES,
     "partitions": PARTITIONS,
     "licenses": LICENSES,
+    "reservations": RESERVATIONS,
     "config": CONFIG,
     "ping": PING,
     "priorities": PRIORITIES,

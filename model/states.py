@@ -43,6 +43,7 @@ class JobFlag(IntFlag):
     COMPLETING = 0x8000
     STOPPED = 0x10000
     STAGE_OUT = 0x40000
+    RESV_DEL_HOLD = 0x200000
 
 
 JOB_STATE_CODE: Final[dict[JobState, str]] = {

@@ -203,6 +203,23 @@ class UpdatePartition(Message, frozen=True, tag=20):
     changes: dict[str, str]
 
 
+class UpdateReservation(Message, frozen=True, tag=28):
+    """scontrol update | create | delete reservation. Answered by `ReservationChanged`, `Ok` or `Failure`.
+
+    `changes` has Slurm's key names in lower case, with `+` or `-` behind it where a list is changed; times are seconds since the epoch.
+    """
+
+    action: str  # update, create, delete
+    name: str
+    changes: dict[str, str]
+
+
+class ReservationChanged(Message, frozen=True, tag=29):
+    """The name of a reservation that was created or changed."""
+
+    name: str
+
+
 class Reconfigure(Message, frozen=True, tag=21):
     """scontrol reconfigure: read slurm.conf again."""
 
@@ -581,6 +598,8 @@ AnyMessage = (
     | ControlJobs
     | UpdateNodes
     | UpdatePartition
+    | UpdateReservation
+    | ReservationChanged
     | Reconfigure
     | Shutdown
     | Ping

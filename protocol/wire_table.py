@@ -20,6 +20,8 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "ControlJobs": (18, ("action", "job_ids", "where"), ({},)),
     "UpdateNodes": (19, ("nodes", "changes"), ()),
     "UpdatePartition": (20, ("action", "name", "changes"), ()),
+    "UpdateReservation": (28, ("action", "name", "changes"), ()),
+    "ReservationChanged": (29, ("name",), ()),
     "Reconfigure": (21, (), ()),
     "Shutdown": (22, (), ()),
     "Ping": (23, (), ()),

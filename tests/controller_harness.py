@@ -155,6 +155,12 @@ class FakeUsers:
     def groups_of(self, user_id: int) -> frozenset[str]:
         return frozenset({"staff"} if user_id == 1000 else ())
 
+    def user_id(self, name: str) -> int | None:
+        return {"root": 0, "ann": 1000, "bob": 1001}.get(name)
+
+    def is_group(self, name: str) -> bool:
+        return name == "staff"
+
 
 class FirstFit:
     """A policy for tests: at every event each eligible job is started if it fits, by priority."""

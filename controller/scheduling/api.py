@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from understudy.controller.scheduling.licenses import LicensePool
+from understudy.controller.scheduling.reserved import ReservationTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -86,6 +87,7 @@ class Tables:
     running: dict[int, Job] = field(default_factory=dict)
     licenses: LicensePool = field(default_factory=LicensePool)
     limits: Limits = field(default_factory=NoLimits)
+    reservations: ReservationTable = field(default_factory=ReservationTable)
     version: int = 0  # raised with every change that could let a job start
 
 

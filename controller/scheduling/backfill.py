@@ -11,11 +11,12 @@ A pass costs no time of the cluster, so bf_max_time and the yields have nothing 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.builtin import Builtin
-from understudy.controller.scheduling.main_pass import Reserves, choose
+from understudy.controller.scheduling.main_pass import Reserves, choose, run_length
 from understudy.controller.scheduling.parameters import number
+from understudy.controller.scheduling.reserved import blocked_cores
 from understudy.controller.scheduling.slots import Slots
 from understudy.controller.scheduling.triggers import BackfillTrigger
 
@@ -25,12 +26,11 @@ if TYPE_CHECKING:
     from understudy.controller.job import Job
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector, Tables
     from understudy.controller.scheduling.queue import Record
-
-YEAR_S: Final = 365 * 24 * 3600  # the length of a job without a limit
+    from understudy.controller.scheduling.reserved import Look
 
 
 class BackfillPass:
-    """One walk over the queue; `started` tells how many jobs the last one started."""
+    """One walk over the queue; `started` and `promised` tell how many jobs the last one started, and how many it told when they would start."""
 
     def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
         self.tables, self.selector, self.planner = tables, selector, planner
@@ -49,11 +49,11 @@ class BackfillPass:
         self.stops_at_limits = "assoc_limit_stop" in parameters
         self._is_limited = False  # a limit of an association or QOS kept the last job from starting
         self.promises_once = "bf_one_resv_per_job" in parameters
-        self.started = 0
+        self.started = self.promised = 0
 
     def run(self, records: list[Record], now: float) -> Iterator[None]:
         """Start and promise, record by record."""
-        self.started = 0
+        self.started = self.promised = 0
         second = int(now)
         tables = self.tables
         slots = Slots(second, self.window_s, self.resolution_s, (1 << len(tables.nodes.nodes)) - 1)
@@ -70,7 +70,9 @@ class BackfillPass:
             if last in stopped:
                 continue
             job = record.job
-            if not job.is_pending or not record.partition.can_schedule or not tables.licenses.are_free(job.spec.licenses):
+            if not job.is_pending or not record.partition.can_schedule or not self._has_licenses(record, now):
+                continue
+            if job.spec.reservation and record.reservation is None:
                 continue
             if self._is_one_too_many(record, counts):
                 continue
@@ -85,6 +87,7 @@ class BackfillPass:
             else:
                 start = self._try(record, slots, second, now, may_promise=not (self.promises_once and job.job_id in promised))
             if start is not None:
+                self.promised += 1
                 promised[job.job_id] = min(start, promised.get(job.job_id, start))
             elif job.is_pending and job.job_id not in promised and job.expected_start is not None:
                 self.planner.promise(job, None, 0)
@@ -129,7 +132,7 @@ class BackfillPass:
         assert array is not None
         first: int | None = None
         promises = 0
-        while job.is_pending and not array.is_full and self.tables.licenses.are_free(job.spec.licenses):
+        while job.is_pending and not array.is_full and self._has_licenses(record, now):
             started = self.started
             start = self._try(record, slots, second, now, may_promise=may_promise, shows=first is None)
             if self.started > started:
@@ -149,13 +152,25 @@ class BackfillPass:
         """Start the job or promise it nodes; the promised start, None if there is no promise. `shows`: record the promise with the job."""
         job, partition = record.job, record.partition
         table = self.tables.nodes
-        length = min(job.time_limit_s or YEAR_S, (not job.qos_flags and partition.max_time_s) or YEAR_S)
+        length = run_length(job, partition)
         length = max(-(-length // 60) * 60, 60)
         window = slots.window(length, partition.nodes & table.up_nodes & ~job.excluded_nodes)
         start = second
+        reservations = self.tables.reservations
         least = job.min_nodes if job.spec.overcommit else max(job.min_nodes, -(-job.min_cpus // table.most_cpus))
         while True:
+            left = -1
+            overlaps = False
+            if reservations:
+                look = self._look(record, now, start, length)
+                if look.reason:
+                    return None
+                start, left, overlaps = look.when, look.nodes, look.overlaps
+                job.blocked_cores = blocked_cores(look, record.reservation, table)
             usable, later = window.at(start)
+            usable &= left
+            if overlaps:
+                later = self._after_reservations(later, start, second, now)
             found = None
             if usable.bit_count() >= least and not job.required_nodes & ~usable:
                 until = second + self.window_s if later is None else later
@@ -202,10 +217,35 @@ class BackfillPass:
                 self.planner.promise(job, when, nodes)
             return when
 
+    def _look(self, record: Record, now: float, start: int, length: int) -> Look:
+        """What reservations leave to the job from `start` on, or later if they forbid that."""
+        table, partition, own = self.tables.reservations, record.partition, record.reservation
+        nodes = partition.nodes & self.tables.nodes.up_nodes
+        if own is not None:
+            return table.look(record.job, own, partition, nodes, now, start, length)
+        return table.look_later(record.job, partition, nodes, now, start, length)
+
+    def _after_reservations(self, later: int | None, start: int, second: int, now: float) -> int | None:
+        """The next time to try: when a slot ends, or right behind the next end of a reservation."""
+        end = self.tables.reservations.next_end(start, now)
+        if end is None or end + 1 >= second + self.window_s or (later is not None and later <= end):
+            return later
+        return end + 1
+
+    def _has_licenses(self, record: Record, now: float) -> bool:
+        job, reservations = record.job, self.tables.reservations
+        if not job.spec.licenses:
+            return True
+        held_back = None
+        if reservations:
+            held_back = reservations.licenses_held_back(record.reservation, now, run_length(job, record.partition))
+        return self.tables.licenses.are_free(job.spec.licenses, held_back)
+
     def _start(self, record: Record, usable: int, now: float) -> bool:
         """Start the job on nodes out of `usable`, unless nodes on which it would run still are completing."""
         completing = self.tables.nodes.completing_nodes
         job = record.job
+        job.used_reservation = record.reservation.name if record.reservation is not None else ""
         allocation = choose(self.selector, record, usable & ~completing, self.tables)
         limits = self.tables.limits
         if allocation is not None and limits.enforced:
@@ -215,6 +255,7 @@ class BackfillPass:
                 self._explain(job, reason)
                 return False
         if allocation is None or not self.planner.start(job, record.partition, allocation, now):
+            job.used_reservation = ""
             return False
         self.started += 1
         return True
@@ -259,7 +300,7 @@ class Backfill(Builtin):
             if self.tables.pending:
                 self.queue.refresh(now)
                 yield from self.backfill.run(list(self.queue.records), now)
-            self.backfill_trigger.ran(now, changed=self.backfill.started > 0)
+            self.backfill_trigger.ran(now, changed=self.backfill.started > 0, promised=self.backfill.promised > 0)
             if self.backfill.started:
                 self.queue.drop_departed()
             self._was_idle = not self.tables.pending

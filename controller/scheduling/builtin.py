@@ -26,7 +26,7 @@ class Builtin:
 
     def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
         self.tables, self.selector, self.planner, self.parameters = tables, selector, planner, parameters
-        self.queue = PendingQueue(tables, slurm_order, prefers=True)
+        self.queue = PendingQueue(tables, slurm_order, prefers=True, reservations=True)
         self.trigger = MainTrigger(parameters)
         self.main = MainPass(tables, selector, planner, parameters)
         self._was_idle = True

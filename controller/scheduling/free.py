@@ -71,6 +71,48 @@ class FreeState:
 
 
 @dataclass(slots=True, eq=False)
+class WithoutCores:
+    """Another state, without the cores (masks by node) that are kept from who asks."""
+
+    free: Free
+    blocked: dict[int, int]
+    free_cpus: NDArray[np.int64]
+    idle_nodes: int
+    full_nodes: int
+
+    @property
+    def free_memory(self) -> NDArray[np.int64]:
+        return self.free.free_memory
+
+    @property
+    def exclusive_nodes(self) -> int:
+        return self.free.exclusive_nodes
+
+    def free_gres(self, key: str) -> NDArray[np.int64] | None:
+        """As in `NodeTable`."""
+        return self.free.free_gres(key)
+
+    def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
+        """Those that are in use, and those that are kept."""
+        return [used | self.blocked.get(node, 0) for node, used in zip(nodes.tolist(), self.free.used_cores_of(nodes), strict=True)]
+
+
+def restricted(free: Free, table: NodeTable, blocked: dict[int, int] | None) -> Free:
+    """The state without the blocked cores (masks by node); the state itself if there are none."""
+    if not blocked:
+        return free
+    cpus, idle, full = free.free_cpus.copy(), free.idle_nodes, free.full_nodes
+    at = np.array(sorted(blocked), dtype=np.intp)
+    for node, used in zip(at.tolist(), free.used_cores_of(at), strict=True):
+        cores = int(table.cores[node])
+        cpus[node] = (cores - (used | blocked[node]).bit_count()) * max(int(table.cpus[node]) // cores, 1)
+        idle &= ~(1 << node)
+        if not cpus[node]:
+            full |= 1 << node
+    return WithoutCores(free, blocked, cpus, idle, full)
+
+
+@dataclass(slots=True, eq=False)
 class _Held:
     """What a running job holds, as vectors over its nodes."""
 

@@ -7,6 +7,10 @@ first that is free. A job has its licences from its start to its end; its epilog
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 REASON = "Licenses"
 
@@ -37,9 +41,9 @@ class LicensePool:
     used: dict[str, int] = field(default_factory=dict)
     _held: dict[int, list[tuple[str, int]]] = field(default_factory=dict)  # by job id
 
-    def are_free(self, text: str) -> bool:
-        """Whether a job that asks for this could have it now."""
-        return not text or self._grant(text) is not None
+    def are_free(self, text: str, held_back: Mapping[str, int] | None = None) -> bool:
+        """Whether a job that asks for this could have it now; `held_back`: licences that are reserved for others."""
+        return not text or self._grant(text, held_back) is not None
 
     def take(self, job_id: int, text: str) -> None:
         """The job runs: it has its licences, also where (after a change of the configuration) there are not so many."""
@@ -58,14 +62,15 @@ class LicensePool:
         for name, count in self._held.pop(job_id, ()):
             self.used[name] -= count
 
-    def _grant(self, text: str) -> list[tuple[str, int]] | None:
+    def _grant(self, text: str, held_back: Mapping[str, int] | None = None) -> list[tuple[str, int]] | None:
         licenses, is_any = read_licenses(text)
+        held_back = held_back or {}
         if is_any:
-            return next(([(name, count)] for name, count in licenses if count <= self._free(name)), None)
+            return next(([(name, count)] for name, count in licenses if count <= self._free(name) - held_back.get(name, 0)), None)
         wanted: dict[str, int] = {}
         for name, count in licenses:
             wanted[name] = wanted.get(name, 0) + count
-        return list(wanted.items()) if all(count <= self._free(name) for name, count in wanted.items()) else None
+        return list(wanted.items()) if all(count <= self._free(name) - held_back.get(name, 0) for name, count in wanted.items()) else None
 
     def _free(self, name: str) -> int:
         return self.totals.get(name, 0) - self.used.get(name, 0)

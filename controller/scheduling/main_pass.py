@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.job import BAD_CONSTRAINTS
 from understudy.controller.scheduling.licenses import REASON as LICENSES
 from understudy.controller.scheduling.parameters import number
+from understudy.controller.scheduling.reserved import BUSY, MAINTENANCE, WAITS, blocked_cores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,13 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.queue import Record
 
 NODES_DOWN: Final = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
+YEAR_S: Final = 365 * 24 * 3600  # the length of a job without a limit
 CLOSED: Final = {"DOWN": "PartitionDown", "INACTIVE": "PartitionInactive"}
+
+
+def run_length(job: Job, partition: Partition) -> int:
+    """For how many seconds the job may run at most, a year if there is no limit."""
+    return min(job.time_limit_s or YEAR_S, (not job.qos_flags and partition.max_time_s) or YEAR_S)
 
 
 class Reserves:
@@ -63,20 +70,31 @@ class MainPass:
     def run(self, records: list[Record], depth: int, now: float) -> Iterator[None]:
         """Try the first `depth` + 1 records, not counting those of partitions in which a job already waits for nodes."""
         self.started, self.saw_all = 0, False
-        table = self.tables.nodes
+        table, reservations = self.tables.nodes, self.tables.reservations
         second = int(now)
         failed: set[str] = set()
         lost = 0  # nodes for which higher jobs wait
         tested = 0
         tested_in: dict[str, int] = {}
+        failed_reservations: set[str] = set()
         rejected: set[tuple[int, str]] = set()  # arrays of which a task did not start in that partition
         for record in records:
             job, partition = record.job, record.partition
             if not job.is_pending:
                 continue
             name = partition.name
-            if name in failed:
-                self._explain(job, "Priority")
+            reservation = record.reservation
+            if reservation is not None or job.spec.reservation:
+                if reservation is None:
+                    self._explain(job, WAITS)
+                    continue
+                if reservation.name in failed_reservations:
+                    if job.spec.reservation:
+                        self._explain(job, "Priority")
+                    continue
+            elif name in failed:
+                if job.reason != WAITS:
+                    self._explain(job, "Priority")
                 continue
             if not partition.can_schedule:
                 self._explain(job, CLOSED.get(partition.state, "PartitionDown"))
@@ -90,10 +108,18 @@ class MainPass:
                     continue
             if job.array is not None and (job.array.is_full or (job.array.job_id, name) in rejected):
                 continue
-            if not self._has_licenses(job):
+            if not self._has_licenses(record, now):
                 continue
             usable = partition.nodes & table.up_nodes & ~table.completing_nodes & ~lost
             self._is_limited = False
+            if reservations:
+                allowed = self._allowed(record, now)
+                if not allowed:
+                    if job.required_nodes.bit_count() >= job.min_nodes and reservation is None:
+                        lost |= job.required_nodes
+                    yield
+                    continue
+                usable &= allowed
             if self._start_all(record, usable, now):
                 if self._is_limited and self.stops_at_limits:
                     failed.add(name)
@@ -102,6 +128,10 @@ class MainPass:
                 yield
                 continue
             if record.prefers:  # other nodes will do: the next record
+                yield
+                continue
+            if reservation is not None:
+                failed_reservations.add(reservation.name)
                 yield
                 continue
             if job.array is not None:
@@ -126,7 +156,7 @@ class MainPass:
         while not self._meets_limit(record, now) and self._start(record, usable, now):
             self.started += 1
             is_over = not job.is_pending or job.array is None or job.array.is_full
-            if is_over or (self.max_starts and self.started >= self.max_starts) or not self._has_licenses(job):
+            if is_over or (self.max_starts and self.started >= self.max_starts) or not self._has_licenses(record, now):
                 return True
         return self._is_limited
 
@@ -142,9 +172,31 @@ class MainPass:
             self._explain(job, reason)
         return bool(reason)
 
-    def _has_licenses(self, job: Job) -> bool:
+    def _allowed(self, record: Record, now: float) -> int:
+        """The nodes of the partition that reservations leave to the job, whether they are free or not; 0 if it may not start for them."""
+        job, partition, own = record.job, record.partition, record.reservation
+        up_nodes = partition.nodes & self.tables.nodes.up_nodes
+        look = self.tables.reservations.look(job, own, partition, up_nodes, now, int(now), run_length(job, partition))
+        reason = look.reason
+        if not reason and look.overlaps and (look.nodes & ~job.excluded_nodes).bit_count() < job.min_nodes:
+            reason = MAINTENANCE if look.is_maintenance else BUSY
+        job.blocked_cores = None if reason else blocked_cores(look, own, self.tables.nodes)
+        if not reason:
+            return look.nodes
+        if own is None or job.spec.reservation:
+            self._explain(job, WAITS, "" if reason == WAITS else reason)
+        return 0
+
+    def _has_licenses(self, record: Record, now: float) -> bool:
         """Whether its licences are free; a job that waits for them waits alone."""
-        if self.tables.licenses.are_free(job.spec.licenses):
+        job = record.job
+        if not job.spec.licenses:
+            return True
+        reservations = self.tables.reservations
+        held_back = None
+        if reservations:
+            held_back = reservations.licenses_held_back(record.reservation, now, run_length(job, record.partition))
+        if self.tables.licenses.are_free(job.spec.licenses, held_back):
             return True
         self._explain(job, LICENSES)
         return False
@@ -156,6 +208,7 @@ class MainPass:
             is_down = lasting.bit_count() < job.min_nodes or job.required_nodes & ~self.tables.nodes.up_nodes
             self._explain(job, "Resources", NODES_DOWN if is_down else "")
             return False
+        job.used_reservation = record.reservation.name if record.reservation is not None else ""
         allocation = choose(self.selector, record, usable, self.tables)
         limits = self.tables.limits
         if limits.enforced:
@@ -164,10 +217,13 @@ class MainPass:
             if reason:
                 self._is_limited = True
                 self._explain(job, reason)
+                job.used_reservation = ""
                 return False
         if allocation is not None and self.planner.start(job, record.partition, allocation, now):
             return True
-        self._explain(job, "Resources")
+        job.used_reservation = ""
+        if record.reservation is None or job.spec.reservation:
+            self._explain(job, "Resources")
         return False
 
     def _explain(self, job: Job, reason: str, detail: str = "") -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from understudy.controller.job import Job
     from understudy.controller.partitions import Partition
     from understudy.controller.scheduling.api import Tables
+    from understudy.controller.scheduling.reserved import Reservation
 
     # A job's place in the queue: compared as tuples, lowest first; unique because the job id and the partition's name are part of it.
     Key = tuple[int | str, ...]
@@ -35,18 +36,20 @@ class Record(NamedTuple):
     cpus: int
     limit_s: float
     prefers: bool = False  # with the job's preferred features; another record without them comes next
+    reservation: Reservation | None = None  # as a job of it; if the job names none, a magnetic one, and another record without it comes later
 
 
 def slurm_order(job: Job, partition: Partition) -> Key:
-    """Higher partition tier, higher priority, earlier submission, lower job id, lower task; a job's partitions by tier, then by name."""
+    """Jobs in reservations; higher tier, higher priority, earlier submission, lower job id, lower task; partitions by tier, then by name."""
     priority = job.priority
     if job.partition_priorities is not None and priority and job.admin_priority is None:
         priority = job.partition_priorities.get(partition.name, priority)
+    outside = -1 if job.spec.reservation else 0
     array = job.array
     if array is None:
-        return (-partition.priority_tier, -priority, job.submit_time, job.job_id, 0, partition.name)
+        return (outside, -partition.priority_tier, -priority, job.submit_time, job.job_id, 0, partition.name)
     task = job.array_task_id if job.array_task_id is not None else (job.array_tasks & -job.array_tasks).bit_length() - 1
-    return (-partition.priority_tier, -priority, job.submit_time, array.job_id, task, partition.name)
+    return (outside, -partition.priority_tier, -priority, job.submit_time, array.job_id, task, partition.name)
 
 
 def first_come_order(job: Job, partition: Partition) -> Key:
@@ -57,15 +60,19 @@ def first_come_order(job: Job, partition: Partition) -> Key:
 class PendingQueue:
     """The pending and eligible jobs of the tables in order, in one list, or (`by_partition`) in one list a partition.
 
-    With `prefers` a job that prefers some nodes has two records in each partition. Jobs that are not eligible yet join when their time has come.
+    With `prefers` a job that prefers some nodes has two records in each partition, with `reservations` one for each in which it may run.
+    Jobs that are not eligible yet join when their time has come.
     Records of jobs that are no longer pending may still be there.
     """
 
-    def __init__(self, tables: Tables, order: Callable[[Job, Partition], Key], *, by_partition: bool = False, prefers: bool = False) -> None:
+    def __init__(
+        self, tables: Tables, order: Callable[[Job, Partition], Key], *, by_partition: bool = False, prefers: bool = False, reservations: bool = False
+    ) -> None:
         self.tables = tables
         self.order = order
         self.by_partition = by_partition
         self.prefers = prefers
+        self.reservations = reservations
         self.lists: dict[str, list[Record]] = {}
         self.next_eligible: float | None = None  # when the next job that waits for its begin time will be eligible
         self._known: set[int] = set()
@@ -116,7 +123,7 @@ class PendingQueue:
 
     def _of(self, jobs: list[Job], now: float) -> list[Record]:
         found: list[Record] = []
-        partitions, order, known = self.tables.partitions, self.order, self._known
+        partitions, order, known, table = self.tables.partitions, self.order, self._known, self.tables.reservations
         for job in jobs:
             known.add(job.job_id)
             if not job.is_eligible(now):
@@ -130,11 +137,27 @@ class PendingQueue:
                 # Of one partition that alone makes it eligible or not.
                 if partition is not None and (len(job.partitions) == 1 or not limit_broken(job, partition)):
                     key = order(job, partition)
+                    if self.reservations and (table or job.spec.reservation):
+                        found += self._in_reservations(job, partition, key, limit, now)
+                        continue
                     if self.prefers and job.spec.prefer:
                         found.append(Record((*key, 0), job, partition, job.min_cpus, limit, prefers=True))
                         key = (*key, 1)
                     found.append(Record(key, job, partition, job.min_cpus, limit))
         return found
+
+    def _in_reservations(self, job: Job, partition: Partition, key: Key, limit: float, now: float) -> list[Record]:
+        """Jobs in reservations come first, once for each; those that none draws or names, as ever."""
+        table = self.tables.reservations
+        named = bool(job.spec.reservation)
+        own = table.of(job) if named else table.magnetic_for(job, now)
+        found = [Record((-1, *key[1:], place), job, partition, job.min_cpus, limit, reservation=reservation) for place, reservation in enumerate(own)]
+        if named:
+            return found or [Record(key, job, partition, job.min_cpus, limit)]
+        if self.prefers and job.spec.prefer:
+            found.append(Record((*key, 0), job, partition, job.min_cpus, limit, prefers=True))
+            key = (*key, 1)
+        return [*found, Record(key, job, partition, job.min_cpus, limit)]
 
     def drop_departed(self) -> None:
         """Forget records of jobs that are no longer pending."""

@@ -50,6 +50,7 @@ class Request:
     memory_cpus: int = 0  # CPUs that it holds at least on each node, for its memory (MaxMemPerCPU)
     gres: GresNeeds | None = None
     tasks_are_known: bool = False  # how many run on each node that it gets: `tasks_per_node`, or all of one node, or one on each
+    blocked_cores: dict[int, int] | None = None  # reserved cores (masks by node), which it may not have
     counted: tuple[tuple[int, int], ...] = ()  # (bitmap, how many of its nodes the job must have at least)
 
     @property
@@ -137,6 +138,7 @@ class Request:
                 and max_nodes in (job.max_nodes, partition.max_nodes, tasks)
                 and max_nodes in (1, tasks)
             ),
+            blocked_cores=job.blocked_cores or None,
         )
 
 

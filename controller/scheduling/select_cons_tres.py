@@ -293,8 +293,10 @@ class SelectConsTres(ChoosingSelector):
             return Allocation.of_shares(self._shares_with_gres(request, choice, table, table.gres), whole=request.exclusive)
         groups: list[ShareGroup] = []
         shares: list[NodeShare] = []
+        blocked = request.blocked_cores or {}
+        open_nodes = table.idle_nodes & ~sum(1 << node for node in blocked)
         for nodes, tasks in choice:
-            idle = nodes & table.idle_nodes
+            idle = nodes & open_nodes
             for kind in table.kinds:
                 part = idle & kind.nodes
                 if part:
@@ -302,10 +304,10 @@ class SelectConsTres(ChoosingSelector):
                     idle ^= part
                     if not idle:
                         break
-            if busy := nodes & ~table.idle_nodes:
+            if busy := nodes & ~open_nodes:
                 at = nodeset.positions_array(busy)
                 on_each = zip(at.tolist(), table.used_cores_of(at), table.free_memory[at].tolist(), strict=True)
-                shares += [self._share_on(request, table.nodes[i], table, used, memory, tasks) for i, used, memory in on_each]
+                shares += [self._share_on(request, table.nodes[i], table, used | blocked.get(i, 0), memory, tasks) for i, used, memory in on_each]
         if shares:
             groups += Allocation.of_shares(shares).groups
         cpus = None
@@ -317,7 +319,8 @@ class SelectConsTres(ChoosingSelector):
         """Node by node: devices and the cores near them are not the same everywhere."""
         shares = []
         for index, tasks, wants in wanted_on(request, choice, table, gres):
-            node, used = table.nodes[index], table.used_cores_of(np.array([index]))[0]
+            node = table.nodes[index]
+            used = table.used_cores_of(np.array([index]))[0] | (request.blocked_cores or {}).get(index, 0)
             kind = table.kind_of(1 << index)
             assert kind is not None
             own = request

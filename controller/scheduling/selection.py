@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.free import JOBS_IN_A_GROUP, KILL_WAIT_S, FreeState, Timeline
+from understudy.controller.scheduling.free import JOBS_IN_A_GROUP, KILL_WAIT_S, FreeState, Timeline, restricted
 from understudy.controller.scheduling.request import Request
 from understudy.model import nodeset
 
@@ -60,7 +60,7 @@ class ChoosingSelector(ABC):
         request = Request.of(job, partition, table)
         if request is None:
             return None
-        choice = self._choose_any(request, usable, table, table)
+        choice = self._choose_any(request, usable, table, restricted(table, table, request.blocked_cores))
         return None if choice is None else self.hold(request, choice, table)
 
     def could_ever_run(self, job: Job, partition: Partition, tables: Tables) -> bool:
@@ -87,10 +87,10 @@ class ChoosingSelector(ABC):
         is_checked = False
         for start, state in timeline.states(usable, now, until, request.cpus):
             if not is_checked:
-                is_checked, last = True, timeline.by(until)
+                is_checked, last = True, restricted(timeline.by(until), table, request.blocked_cores)
                 if not any(self.might(request, nodes, table, last) for nodes in _offered(request, usable, last)):
                     return None
-            choice = self._choose_any(request, usable, table, state)
+            choice = self._choose_any(request, usable, table, restricted(state, table, request.blocked_cores))
             if choice is not None:
                 return start, _nodes(choice)
         return None

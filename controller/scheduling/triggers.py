@@ -172,6 +172,7 @@ class BackfillTrigger:
         self.interval_s = number(parameters, "bf_interval", 30, least=-1, most=10_800)
         self._due: float | None = None
         self._changed: float | None = None
+        self._keeps_pace = False  # the last pass made promises: that is a change, too, so passes follow each other
 
     def note(self, now: float) -> None:
         """Something changed."""
@@ -184,15 +185,20 @@ class BackfillTrigger:
         """When to run next; infinite if never."""
         if self._due is None or self._changed is None or self.interval_s <= 0:
             return inf
-        return self._due + max(ceil(self._changed - self._due), 0)
+        late = max(self._changed - self._due, 0)
+        return self._due + (ceil(late / self.interval_s) * self.interval_s if self._keeps_pace else ceil(late))
 
     def catch_up(self, now: float) -> None:
         """Nothing was pending, so nobody ran it: count as if the pass had taken place."""
         due = self.next_run()
         if due < now:
-            self.ran(due, changed=False)
+            self.ran(due, changed=False, promised=False)
 
-    def ran(self, now: float, *, changed: bool) -> None:
-        """A pass is over; `changed`: it started jobs."""
+    def ran(self, now: float, *, changed: bool, promised: bool) -> None:
+        """A pass is over; `changed`: it started jobs; `promised`: it told jobs when they would start.
+
+        A pass after promises alone would decide the same, and is left out; but the next one keeps to the interval.
+        """
+        self._keeps_pace = promised
         self._due = now + self.interval_s
         self._changed = now if changed else None

@@ -300,3 +300,82 @@ def test_licences_are_shown_with_what_is_left_of_them(client: FakeClient) -> Non
     matlab = "LicenseName=matlab\n    Total=4 Used=3 Free=1 Reserved=0 Remote=no\n"
     assert ask(client, "show licenses").out == matlab + "LicenseName=ansys\n    Total=2 Used=0 Free=2 Reserved=0 Remote=no\n"
     assert ask(client, "show licenses matlab").out == matlab
+
+
+RESERVATION = record(
+    "reservations", name="r1", start_time=2051222400, end_time=2051229600, nodes="n[1-2]", node_count=2, core_count=3, cpu_count=3,
+    cores=[["n1", "0-1"], ["n2", "0"]], flags="SPEC_NODES", users="root",
+)  # fmt: skip
+BEGIN = "starttime=2035-01-01T00:00:00"
+
+
+def test_a_reservation_is_shown_as_slurm_shows_it() -> None:
+    out = run_command(scontrol, "show", "res", "r1", client=FakeClient(reservations=[RESERVATION])).out
+    assert (
+        out
+        == """ReservationName=r1 StartTime=2035-01-01T00:00:00 EndTime=2035-01-01T02:00:00 Duration=02:00:00
+   Nodes=n[1-2] NodeCnt=2 CoreCnt=3 Features=(null) PartitionName=(null) Flags=SPEC_NODES
+     NodeName=n1 CoreIDs=0-1
+     NodeName=n2 CoreIDs=0
+   TRES=cpu=3
+   Users=root Groups=(null) Accounts=(null) Licenses=(null) State=INACTIVE BurstBuffer=(null) Watts=n/a
+   MaxStartDelay=(null)
+
+"""
+    )
+
+
+def test_a_reservation_is_created_with_what_the_line_says() -> None:
+    client = FakeClient()
+    client.answers["UpdateReservation"] = ["root_1"]
+    line = f"create reservation {BEGIN} dur=120 user=root nodec=2,1 flags=maint,ignore partition=debug tres=cpu=4"
+    outcome = run_command(scontrol, *line.split(), client=client)
+    assert (outcome.code, outcome.out) == (0, "Reservation created: root_1\n")
+    (asked,) = [fields for name, fields in client.asked if name == "UpdateReservation"]
+    assert asked == {
+        "action": "create",
+        "name": "",
+        "changes": {
+            "starttime": "2051222400", "duration": "120", "users": "root", "nodecnt": "2,1", "flags": "maint,ignore", "partitionname": "debug",
+            "corecnt": "4",
+        },
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("duration=5 users=root nodes=n1", "A start time must be given."),
+        (f"{BEGIN} users=root nodes=n1", "An end time or duration must be given."),
+        (f"{BEGIN} duration=5 nodes=n1", "Either Users/Groups and/or Accounts must be specified."),
+        (f"{BEGIN} duration=5 users=root", "CoreCnt, Nodes, NodeCnt, BurstBuffer, Licenses or Watts must be specified."),
+        (f"{BEGIN} duration=5 users=root nodecnt=0", "CoreCnt, Nodes, NodeCnt, BurstBuffer, Licenses or Watts must be specified."),
+        (f"{BEGIN} duration=abc users=root nodes=n1", "Invalid duration duration=abc."),
+        (f"{BEGIN} duration=5 users=root nodes=n1 flags=maint,weird", "Error parsing flags weird."),
+        (f"{BEGIN} duration=5 users=root nodes=n1 nosuch=1", "Unknown parameter nosuch=1."),
+        (f"{BEGIN} duration=5 users=root nodes=n1 bare", "Misformatted parameter 'bare', most options have a parameter after '='."),
+        (f"{BEGIN} endtime=2034-01-01 users=root nodes=n1", "Start time cannot be after end time."),
+        (f"{BEGIN} endtime=2035-01-02 duration=5 users=root nodes=n1", "StartTime + Duration does not equal EndTime."),
+        (f"{BEGIN} duration=5 users=root nodes=n1 flags=part_nodes", "PART_NODES flag requires specifying a Partition and ALL nodes."),
+        (f"{BEGIN} duration=5 users=root nodes=n1 watts=1", "A power reservation must be empty and set the LICENSE_ONLY flag."),
+    ],
+)
+def test_a_reservation_that_lacks_something_is_refused_before_anybody_is_asked(line: str, error: str) -> None:
+    client = FakeClient()
+    outcome = run_command(scontrol, "create", "reservation", *line.split(), client=client)
+    assert (outcome.code, outcome.err) == (1, f"scontrol: error: {error}  No reservation created.\n")
+    assert not [name for name, _ in client.asked if name == "UpdateReservation"]
+
+
+def test_what_the_controller_says_against_a_reservation_is_printed() -> None:
+    client = FakeClient()
+    client.answers["UpdateReservation"] = RefusedError(2016, "Requested nodes are busy")
+    outcome = run_command(scontrol, "create", "res", BEGIN, "duration=5", "users=root", "nodecnt=9", client=client)
+    assert outcome.err == "Error creating the reservation: Requested nodes are busy\n"
+    assert outcome.lines[0].startswith("Note, unless nodes are directly requested")
+    outcome = run_command(scontrol, "update", "reservationname=r", "duration=5", client=client)
+    assert outcome.err == "Error updating the reservation: Requested nodes are busy\nslurm_update error: Requested nodes are busy\n"
+    outcome = run_command(scontrol, "delete", "reservation=r", client=client)
+    assert outcome.err == "delete_reservation reservation=r: Requested nodes are busy\n"
+    outcome = run_command(scontrol, "update", "res=r", "nodes+=n1", client=client)
+    assert outcome.err.startswith("scontrol: error: The +=/-= notation is not supported when updating nodes.")

@@ -8,6 +8,7 @@ from fake_controller import FakeClient, record, run_command
 from understudy.commands.client import RefusedError
 from understudy.commands.sinfo import Group, sinfo
 from understudy.commands.sinfo_fields import FIELDS
+from understudy.commands.texts import timestamp
 from understudy.model.records import NODES, PARTITIONS
 
 IDLE, ALLOCATED, MIXED, DOWN = 2, 3, 5, 1
@@ -218,3 +219,18 @@ def test_a_controller_that_cannot_be_reached_is_said_so() -> None:
     client.answers["Query"] = RefusedError(1005, "Unable to contact slurm controller (connect failure)")
     result = run_command(sinfo, client=client)
     assert (result.code, result.err) == (1, "slurm_load_partitions: Unable to contact slurm controller (connect failure)\n")
+
+
+def test_reservations_have_a_line_each() -> None:
+    far = record("reservations", name="far", start_time=2051222400, end_time=2051226000, nodes="n1")
+    long = record("reservations", name="averylongreservationname", start_time=2053900800, end_time=2054073600, nodes="n[1-3]", is_active=True)
+    both = FakeClient(reservations=[far, long])
+    lines = run_command(sinfo, "-T", client=both).lines
+    assert [line.split() for line in lines[1:]] == [
+        ["far", "INACTIVE", timestamp(2051222400), timestamp(2051226000), "01:00:00", "n1"],
+        ["averylongreservationname", "ACTIVE", timestamp(2053900800), timestamp(2054073600), "2-00:00:00", "n[1-3]"],
+    ]
+    assert lines[0] == "RESV_NAME                    STATE           START_TIME             END_TIME     DURATION  NODELIST"
+    assert lines[1].startswith("far                       INACTIVE  20")
+    assert run_command(sinfo, "-T", "-h", client=both).lines[0].startswith("far        INACTIVE  20")
+    assert run_command(sinfo, "-T", client=FakeClient()).out == "No reservations in the system\n"

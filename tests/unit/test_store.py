@@ -14,7 +14,16 @@ from understudy.controller.recover import recover
 from understudy.controller.store import Commits, Dirty, HeldWire, Store
 from understudy.controller.validate import validate
 from understudy.model.states import JobState, NodeFlag
-from understudy.protocol.messages import LaunchBatch, Ok, RegisterNodes, SignalJob, TerminateJob, UpdatePartition
+from understudy.protocol.messages import (
+    LaunchBatch,
+    Ok,
+    RegisterNodes,
+    ReservationChanged,
+    SignalJob,
+    TerminateJob,
+    UpdatePartition,
+    UpdateReservation,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -419,3 +428,23 @@ def test_an_array_comes_back_with_its_tasks_and_its_limit(disk: Disk) -> None:
     assert all(job.array is record.array for job in record.array.records.values())
     h.complete(h.core.tables.jobs[array + 1])
     assert h.core.job(f"{array}_3").is_running
+
+
+def test_reservations_come_back_with_their_cores_and_jobs(disk: Disk) -> None:
+    h = disk.h
+    start = {"starttime": str(int(h.time.now())), "duration": "60", "users": "ann"}
+    for name, changes in (("a", {"nodes": "n2", "corecnt": "2"}), ("b", {"nodes": "n[3-4]", "flags": "maint,daily"}), ("gone", {"nodes": "n1"})):
+        assert h.ask(UpdateReservation("create", name, start | changes), ROOT) == ReservationChanged(name)
+    job = h.submit(reservation="b")
+    assert h.ask(UpdateReservation("delete", "gone", {}), ROOT) == Ok()
+    before = {each.name: (each.nodes, each.cores, each.flags, each.start_time, each.end_time, each.user_ids) for each in h.core.tables.reservations}
+    h.acknowledge()
+    disk.save()
+    h = disk.crash(running=[job.job_id])
+    table = h.core.tables.reservations
+    assert {each.name: (each.nodes, each.cores, each.flags, each.start_time, each.end_time, each.user_ids) for each in table} == before
+    assert table.next_id == 4
+    assert h.core.tables.jobs[job.job_id].used_reservation == "b"
+    assert h.ask(UpdateReservation("delete", "a", {}), ROOT) == Ok()
+    disk.save()
+    assert list(disk.crash().core.tables.reservations.by_name) == ["b"]

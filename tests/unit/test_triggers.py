@@ -164,17 +164,25 @@ def test_backfill_sleeps_first_and_after_each_pass():
     trigger = BackfillTrigger({})
     trigger.note(START)
     assert trigger.next_run() == pytest.approx(1030.57)
-    trigger.ran(1030.57, changed=False)
+    trigger.ran(1030.57, changed=False, promised=False)
     assert trigger.next_run() == inf
     trigger.note(1041.7)
     assert trigger.next_run() == pytest.approx(1060.57)
-    trigger.ran(1060.57, changed=True)
+    trigger.ran(1060.57, changed=True, promised=False)
     assert trigger.next_run() == pytest.approx(1090.57)
 
 
 def test_backfill_looks_every_second_once_it_is_due():
     trigger = BackfillTrigger({"bf_interval": "60"})
     trigger.note(START)
-    trigger.ran(1060.57, changed=False)
+    trigger.ran(1060.57, changed=False, promised=False)
     trigger.note(1200.4)
     assert trigger.next_run() == pytest.approx(1200.57)
+
+
+def test_backfill_keeps_to_its_interval_after_promises():
+    trigger = BackfillTrigger({})
+    trigger.note(START)
+    trigger.ran(1030.57, changed=False, promised=True)
+    trigger.note(1063.4)
+    assert trigger.next_run() == pytest.approx(1090.57)

@@ -10,7 +10,7 @@ from understudy.controller.views import run_query
 from understudy.model.errors import SlurmError
 from understudy.model.records import TABLES, accepts, columns
 from understudy.model.states import NodeFlag
-from understudy.protocol.messages import Query
+from understudy.protocol.messages import Query, ReservationChanged, UpdateReservation
 
 
 def busy() -> Harness:
@@ -26,6 +26,8 @@ def busy() -> Harness:
     h.submit(hold=True, begin_time=START + 99, dependency="afterok:1?singleton", deadline=START + 99999, kill_signal=1)
     h.submit(OTHER, begin_time=START + 1000, std_out="%x-%j.out", command="/bin/x", arguments=["a"], mem_per_node_mb=0)
     h.update_nodes("n4", state="drain", reason="x")
+    changes = {"starttime": str(int(START) + 100_000), "duration": "5", "users": "ann", "nodes": "n3", "corecnt": "2", "flags": "daily"}
+    assert h.ask(UpdateReservation("create", "r", changes), ROOT) == ReservationChanged("r")
     h.core.show_configuration = lambda: [("ClusterName", "cluster"), ("KillWait", "30 sec")]
     return h
 

@@ -1,0 +1,283 @@
+"""Reservations in the controller: created, changed, begun, over; and what happens to their jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.controller_harness import OTHER, ROOT, START, USER, Harness
+
+from understudy.controller.scheduling.backfill import Backfill
+from understudy.controller.settings import Settings
+from understudy.controller.start import Planning
+from understudy.model.reservations import DAILY, MAINT, SPEC_NODES, flags_text, read_flags
+from understudy.model.states import JobFlag, JobState
+from understudy.protocol.messages import Failure, Ok, ReservationChanged, UpdateReservation
+
+NOW = int(START)
+
+
+def ask(h: Harness, action: str, name: str = "r", sender: Any = ROOT, **changes: Any) -> Any:
+    return h.ask(UpdateReservation(action, name, {key: str(value) for key, value in changes.items()}), sender)
+
+
+def create(h: Harness, name: str = "r", start: int = 0, minutes: int = 60, **changes: Any) -> str:
+    changes = {"users": "ann", "nodes": "n[1-2]"} | changes
+    answer = ask(h, "create", name, starttime=NOW + start, duration=minutes, **{key: value for key, value in changes.items() if value})
+    assert isinstance(answer, ReservationChanged), answer
+    return answer.name
+
+
+def refused(h: Harness, action: str = "create", name: str = "r", start: int = 0, sender: Any = ROOT, **changes: Any) -> int:
+    if action == "create":
+        changes = {"users": "ann", "nodes": "n[1-2]", "starttime": NOW + start, "duration": 60} | changes
+    answer = ask(h, action, name, sender, **{key: value for key, value in changes.items() if value != ""})
+    assert isinstance(answer, Failure), answer
+    return answer.code
+
+
+def shown(h: Harness, name: str = "r") -> dict[str, Any]:
+    columns = ["nodes", "node_count", "core_count", "flags", "users", "partition", "start_time", "end_time", "is_active", "cores"]
+    (row,) = h.query("reservations", *columns, name=[name])
+    return dict(zip(columns, row, strict=True))
+
+
+@pytest.fixture
+def h() -> Harness:
+    return Harness()
+
+
+@pytest.fixture
+def scheduled() -> Harness:
+    """With Slurm's own schedulers."""
+    h = Harness()
+    h.core.policy = Backfill(h.core.tables, h.core.selector, Planning(h.core), {"bf_interval": "10"})
+    h.core.policy.note("start", h.time.now())
+    return h
+
+
+def test_named_nodes_are_reserved(h: Harness) -> None:
+    create(h)
+    found = shown(h)
+    assert (found["nodes"], found["core_count"], found["flags"], found["is_active"]) == ("n[1-2]", 8, "SPEC_NODES", True)
+    assert found["end_time"] - found["start_time"] == 3600
+
+
+def test_so_many_nodes_come_from_the_default_partition_and_not_from_others_reservations(h: Harness) -> None:
+    create(h, "a", nodes="n1", start=1000)
+    create(h, "b", nodes="", nodecnt="2", start=1000)
+    assert shown(h, "b")["nodes"] == "n[2-3]"
+    assert shown(h, "b")["partition"] == "main"
+    assert refused(h, name="c", start=1000, nodes="", nodecnt="2") == 2016
+    create(h, "c", nodes="", nodecnt="2", start=5000)
+    assert shown(h, "c")["nodes"] == "n[1-2]"
+
+
+def test_nodes_on_which_jobs_will_run_are_not_reserved_unless_jobs_are_ignored(h: Harness) -> None:
+    h.submit(time_limit_s=3600, required_nodes="n1")
+    create(h, "a", nodes="", nodecnt="2", start=1000)
+    assert shown(h, "a")["nodes"] == "n[2-3]"
+    assert refused(h, name="b", nodes="n1", start=1000) == 2016
+    create(h, "b", nodes="n1", start=1000, flags="ignore_jobs")
+    create(h, "c", nodes="n1", start=5000)
+
+
+def test_cores_are_reserved_of_as_few_nodes_as_will_do(h: Harness) -> None:
+    create(h, "a", nodes="", corecnt="5")
+    assert (shown(h, "a")["nodes"], shown(h, "a")["core_count"]) == ("n[1-2]", 5)
+    create(h, "b", nodes="", corecnt="5", nodecnt="2")
+    assert (shown(h, "b")["nodes"], shown(h, "b")["core_count"]) == ("n[2-3]", 6)
+    create(h, "c", nodes="n4", corecnt="2")
+    assert shown(h, "c")["cores"] == [["n4", "0-1"]]
+    assert refused(h, name="d", nodes="n[3-4]", corecnt="2") == 2111
+    assert refused(h, "update", "a", corecnt="2") == 2109
+
+
+def test_reservations_without_a_name_are_called_after_their_user(h: Harness) -> None:
+    assert create(h, "") == "ann_1"
+    assert create(h, "", start=9000, users="", accounts="physics") == "physics_2"
+
+
+@pytest.mark.parametrize(
+    ("code", "changes"),
+    [
+        (2010, {"users": "nosuch"}),
+        (2113, {"users": "", "groups": "nosuch"}),
+        (2018, {"nodes": "n99"}),
+        (2000, {"partitionname": "nosuch"}),
+        (2054, {"start": -1000}),
+        (2080, {"users": ""}),
+        (2053, {"nodes": "", "nodecnt": "1", "flags": "any_nodes"}),
+        (2048, {"licenses": "nosuch:1"}),
+        (2029, {"nodes": "", "nodecnt": "1", "features": "nosuch"}),
+        (2036, {"nodes": "", "nodecnt": "1", "flags": "static,replace"}),
+        (2018, {"flags": "replace"}),
+    ],
+)
+def test_what_makes_no_sense_is_refused(h: Harness, code: int, changes: dict[str, Any]) -> None:
+    assert refused(h, **changes) == code
+    assert not h.core.tables.reservations
+
+
+def test_only_administrators_make_reservations(h: Harness) -> None:
+    assert refused(h, sender=USER) == 2010
+
+
+def test_reservations_of_the_same_time_do_not_share_nodes_unless_they_are_made_to(h: Harness) -> None:
+    create(h, "a")
+    assert refused(h, name="a", nodes="n4") == 2082
+    assert refused(h, name="b") == 2058
+    create(h, "b", flags="overlap")
+    create(h, "c", flags="maint")
+    assert refused(h, name="d", start=3000) == 2058
+    create(h, "d", start=3600)
+
+
+def test_repeating_reservations_keep_their_later_times_free(h: Harness) -> None:
+    create(h, "a", flags="daily")
+    assert refused(h, name="b", start=86_400 + 1800) == 2058
+    create(h, "b", start=86_400 + 7200)
+
+
+def test_an_update_changes_what_it_names_and_nothing_if_it_is_refused(h: Harness) -> None:
+    create(h)
+    assert isinstance(ask(h, "update", **{"duration": 120, "users+": "bob", "flags+": "maint"}), ReservationChanged)
+    found = shown(h)
+    assert (found["end_time"] - found["start_time"], found["users"], found["flags"]) == (7200, "ann,bob", "MAINT,SPEC_NODES")
+    ask(h, "update", nodes="n[1-3]")
+    assert shown(h)["node_count"] == 3
+    assert refused(h, "update", **{"duration": 5, "users-": "ann,bob"}) == 2080
+    assert shown(h)["end_time"] - shown(h)["start_time"] == 7200
+    assert refused(h, "update", starttime=NOW + 500) == 2104
+    assert refused(h, "update", skip="x") == 2128
+    assert refused(h, "update", "nosuch", duration=5) == 2053
+    assert refused(h, "update", groups="staff") == 2129
+
+
+def test_the_number_of_nodes_grows_as_far_as_it_can_and_shrinks_from_below(h: Harness) -> None:
+    create(h, "r", nodes="", nodecnt="1")
+    create(h, "o", nodes="n2")
+    ask(h, "update", nodecnt="3")
+    assert shown(h)["nodes"] == "n[1,3-4]"
+    ask(h, "update", nodecnt="2")
+    assert shown(h)["nodes"] == "n[3-4]"
+    ask(h, "update", nodecnt="99")
+    assert shown(h)["nodes"] == "n[1,3-4]"
+
+
+def test_a_reservation_with_jobs_is_not_deleted(h: Harness) -> None:
+    create(h, start=1000)
+    job = h.submit(reservation="r", hold=True)
+    assert refused(h, "delete") == 2055
+    h.cancel(job)
+    assert ask(h, "delete") == Ok()
+    assert refused(h, "delete") == 2053
+
+
+def test_who_may_not_use_a_reservation_cannot_submit_to_it(h: Harness) -> None:
+    create(h)
+    assert h.refused(reservation="nosuch") == 2053
+    assert h.refused(OTHER, reservation="r") == 2052
+    assert h.refused(reservation="r,nosuch") == 2053
+    assert h.submit(reservation="r").is_running
+
+
+def test_no_policy_starts_a_job_where_a_reservation_stands_against_it(h: Harness) -> None:
+    create(h, nodes="n[1-4]", start=1000)
+    assert not h.submit(time_limit_s=3600).is_running
+    assert h.submit(time_limit_s=600).is_running
+
+
+def test_jobs_start_when_their_reservation_begins(scheduled: Harness) -> None:
+    h = scheduled
+    create(h, start=100)
+    job = h.submit(reservation="r", time_limit_s=600, min_nodes=2)
+    assert job.reason == "Reservation"
+    h.run(99)
+    assert job.is_pending
+    h.run(8)
+    assert job.is_running
+    assert job.start_time is not None
+    assert job.start_time >= NOW + 100
+    assert job.node_list == "n[1-2]"
+
+
+def test_nodes_are_shown_as_reserved_or_under_maintenance(h: Harness) -> None:
+    create(h, "a", nodes="n1")
+    create(h, "b", nodes="n2", flags="maint")
+    h.run(10)
+    flags = [row[0] for row in h.query("nodes", "flags")]
+    assert flags == [0x100000, 0x8000, 0, 0]
+    h.run(3610)
+    assert [row[0] for row in h.query("nodes", "flags")] == [0, 0, 0, 0]
+
+
+def test_jobs_that_still_wait_when_their_reservation_is_over_are_held(scheduled: Harness) -> None:
+    h = scheduled
+    create(h, minutes=1)
+    running = h.submit(reservation="r", time_limit_s=60, min_nodes=2)
+    waiting = h.submit(reservation="r", time_limit_s=60, min_nodes=2)
+    free = h.submit(time_limit_s=60, hold=True)
+    h.run(20)
+    assert running.is_running
+    h.run(100)
+    assert not h.core.tables.reservations
+    assert running.state is JobState.TIMEOUT
+    assert (waiting.priority, waiting.reason, waiting.flags) == (0, "Reservation r was deleted", JobFlag.RESV_DEL_HOLD)
+    assert waiting.spec.reservation == ""
+    assert free.flags is JobFlag.NONE
+    assert h.control("release", waiting) == 0
+    assert waiting.flags is JobFlag.NONE
+    assert waiting.priority
+
+
+def test_jobs_go_on_without_a_reservation_that_holds_none(scheduled: Harness) -> None:
+    h = scheduled
+    create(h, minutes=1, flags="no_hold")
+    h.submit(reservation="r", time_limit_s=60, min_nodes=2)
+    waiting = h.submit(reservation="r", time_limit_s=60, min_nodes=2)
+    h.run(150)
+    assert waiting.is_running
+
+
+@pytest.mark.parametrize(("over_run_s", "ends"), [(0, True), (600, False), (None, False)])
+def test_jobs_end_with_their_reservation_resv_over_run_later(over_run_s: int | None, ends: bool) -> None:
+    h = Harness(settings=Settings(min_job_age_s=0, reservation_over_run_s=over_run_s))
+    create(h, minutes=1)
+    job = h.submit(reservation="r", time_limit_s=3600, run_s=3000.0)
+    assert job.is_running
+    h.run(100)
+    assert (job.state is JobState.TIMEOUT) == ends
+    assert ("r" in h.core.tables.reservations.by_name) != ends
+
+
+def test_a_daily_reservation_comes_again_and_one_can_be_skipped(h: Harness) -> None:
+    create(h, minutes=10, flags="daily")
+    ask(h, "update", skip="x")
+    assert shown(h)["start_time"] == NOW + 86_400
+    h.time.jump(86_400 + 700)
+    assert shown(h)["start_time"] == NOW + 2 * 86_400
+    assert not shown(h)["is_active"]
+
+
+def test_an_unused_reservation_is_given_up(scheduled: Harness) -> None:
+    h = scheduled
+    create(h, flags="purge_comp=1")
+    job = h.submit(reservation="r", time_limit_s=600)
+    h.submit(time_limit_s=3600, run_s=3000.0, required_nodes="n4")
+    h.run(100)
+    assert job.is_running
+    assert shown(h)["is_active"]
+    h.complete(job)
+    h.run(150)
+    assert not h.core.tables.reservations
+
+
+def test_flags_are_read_shortened_and_shown_in_order() -> None:
+    assert read_flags("maint,ignore")[0] == MAINT | 0x8
+    assert read_flags("-daily")[:2] == (0, DAILY)
+    assert read_flags("purge_comp=5")[2] == "5"
+    for wrong in ("m", "weird", "spec_nodes", "-replace"):
+        with pytest.raises(ValueError, match=wrong):
+            read_flags(wrong)
+    assert flags_text(SPEC_NODES | MAINT | DAILY) == "MAINT,DAILY,SPEC_NODES"
