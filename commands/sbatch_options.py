@@ -151,6 +151,7 @@ class Job:
         self.now = now
         self.spec: dict[str, Any] = {}
         self.extra: dict[str, str] = {}
+        self.gres: dict[str, str] = {}  # what was asked for of each node, by option
         self.begin = ""  # texts; the cluster's clock decides what they mean
         self.deadline = ""
         self.wrap: str | None = None
@@ -336,7 +337,62 @@ def _gres(job: Job, _option: Option, value: str) -> None:
     if value == "help":
         job.flags.add("gres_help")
     else:
-        job.spec["gres"] = "" if value.lower() == "none" else value
+        job.gres["gres"] = "" if value.lower() == "none" else _prefixed(value)
+        _name_gres(job)
+
+
+def _prefixed(value: str, name: str = "") -> str:
+    """`gpu:2,tape` as `gres:gpu:2,gres:tape`; `name` is put before each word that lacks it."""
+    words = [word.strip() for word in value.split(",") if word.strip()]
+    return ",".join(f"gres:{name}:{word}" if name else word if word.startswith("gres:") else f"gres:{word}" for word in words)
+
+
+def _name_gres(job: Job) -> None:
+    """What --gres and --gpus-per-node ask for of each node."""
+    job.spec["gres"] = ",".join(filter(None, (job.gres.get("gres", ""), job.gres.get("gpus_per_node", ""))))
+
+
+def _gpus_per_node(job: Job, _option: Option, value: str) -> None:
+    job.gres["gpus_per_node"] = _prefixed(value, "gpu")
+    _name_gres(job)
+
+
+def _gpus(field: str) -> "Callable[[Job, Option, str], None]":
+    def set_gpus(job: Job, _option: Option, value: str) -> None:
+        job.spec[field] = _prefixed(value, "gpu")
+
+    return set_gpus
+
+
+def _cpus_per_gpu(job: Job, option: Option, value: str) -> None:
+    job.spec["cpus_per_tres"] = f"gres:gpu:{number(option.long, value)}"
+    job.spec.pop("cpus_per_task", None)
+
+
+def _mem_per_gpu(job: Job, option: Option, value: str) -> None:
+    try:
+        job.spec["mem_per_tres"] = f"gres:gpu:{parse_memory(value)}"
+    except ValueError:
+        raise _bad(option) from None
+    job.spec.pop("mem_per_node_mb", None)
+    job.spec.pop("mem_per_cpu_mb", None)
+
+
+def _gres_flags(job: Job, option: Option, value: str) -> None:
+    if value not in {"enforce-binding", "disable-binding"}:
+        raise _bad(option)
+    job.spec["gres_flags"] = value
+
+
+def _tres_bind(job: Job, option: Option, value: str) -> None:
+    kind = value.removeprefix("verbose,").removeprefix("v,").partition(":")[0]
+    if kind not in {"closest", "single", "map_gpu", "mask_gpu", "per_task", "none"}:
+        raise _bad(option)
+    job.extra["tres_bind"] = f"gpu:{value}"
+
+
+def _tres_freq(job: Job, _option: Option, value: str) -> None:
+    job.extra["tres_freq"] = f"gpu:{value}"
 
 
 def _node_file(job: Job, option: Option, value: str) -> None:
@@ -440,6 +496,7 @@ _ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "constraint": _text("features"),
     "contiguous": _flag("contiguous"),
     "cores_per_socket": _extra_count,
+    "cpus_per_gpu": _cpus_per_gpu,
     "cpus_per_task": _count("cpus_per_task"),
     "deadline": _moment("deadline"),
     "dependency": _text("dependency"),
@@ -451,7 +508,14 @@ _ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "export_file": _own_text("export_file"),
     "extra_node_info": _node_info,
     "gid": _group,
+    "gpu_bind": _tres_bind,
+    "gpu_freq": _tres_freq,
+    "gpus": _gpus("tres_per_job"),
+    "gpus_per_node": _gpus_per_node,
+    "gpus_per_socket": _gpus("tres_per_socket"),
+    "gpus_per_task": _gpus("tres_per_task"),
     "gres": _gres,
+    "gres_flags": _gres_flags,
     "help": _own,
     "hint": _hint,
     "hold": _flag("hold"),
@@ -464,6 +528,7 @@ _ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "mail_user": _text("mail_user"),
     "mem": _memory("mem_per_node_mb"),
     "mem_per_cpu": _memory("mem_per_cpu_mb"),
+    "mem_per_gpu": _mem_per_gpu,
     "mincpus": _count("min_cpus_node"),
     "nice": _nice,
     "no_kill": _no_kill,
@@ -473,6 +538,7 @@ _ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "nodes": _nodes,
     "ntasks": _count("num_tasks"),
     "ntasks_per_core": _count("ntasks_per_core"),
+    "ntasks_per_gpu": _count("ntasks_per_tres"),
     "ntasks_per_node": _count("ntasks_per_node"),
     "ntasks_per_socket": _count("ntasks_per_socket"),
     "open_mode": _open_mode,

@@ -217,7 +217,7 @@ def _show_nodes(session: Session, words: list[str]) -> int:
     code = 0
     for name in wanted or by_name:
         if name in by_name:
-            context.stdout.write(render(node_lines(by_name[name]), one_line=session.one_line))
+            context.stdout.write(render(node_lines(by_name[name], details=session.details), one_line=session.one_line))
         else:
             context.print(f"Node {name} not found")
             code = 1

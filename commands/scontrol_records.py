@@ -169,7 +169,7 @@ def _shares(shares: "list[list[Any]]") -> list[str]:
     return lines
 
 
-def node_lines(node: "Record") -> list[str]:
+def node_lines(node: "Record", *, details: bool = False) -> list[str]:
     """`show node`."""
     arch = f" Arch={node['arch']}" if node["arch"] else ""
     version = f" Version={node['version']}" if node["version"] else ""
@@ -183,9 +183,9 @@ def node_lines(node: "Record") -> list[str]:
         f"ActiveFeatures={or_null(','.join(node['active_features']))}",
         f"Gres={or_null(node['gres'])}",
     ]
-    if node["gres_drain"]:
+    if details and node["gres_drain"]:
         lines.append(f"GresDrain={node['gres_drain']}")
-    if node["gres_used"]:
+    if details and node["gres_used"]:
         lines.append(f"GresUsed={node['gres_used']}")
     port = "" if node["port"] == 6818 else f" Port={node['port']}"
     lines.append(f"NodeAddr={node['address']} NodeHostName={node['hostname']}{port}{version}")

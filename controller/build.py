@@ -14,6 +14,7 @@ from understudy.controller.partitions import Partition
 from understudy.controller.scheduling.api import Tables
 from understudy.controller.settings import Settings
 from understudy.model import nodeset
+from understudy.model.gres import gpu_defaults
 from understudy.model.hostlist import NodeNames
 from understudy.model.states import NodeFlag, NodeState
 
@@ -151,6 +152,8 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         licenses=_licenses(config.words("Licenses")),
         gres_types=tuple(dict.fromkeys(config.words("GresTypes"))),
         enforced=Enforced.of(config.words("AccountingStorageEnforce")),
+        gpu_defaults=gpu_defaults(",".join(f"{key}={config.text(key)}" for key in ("DefCpuPerGPU", "DefMemPerGPU") if config.is_set(key))),
+        tracked_gres=tuple(dict.fromkeys(word.lower() for word in config.words("AccountingStorageTRES") if word.lower().startswith("gres/"))),
         emulates_jobs=cluster.executor == "emulated",
         default_run_s=cluster.default_run_s,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from understudy.controller.gres_columns import allocated, counts_of, share_text, tres_text
 from understudy.model import nodeset
 from understudy.model.records import JOBS
 from understudy.model.states import JobFlag, JobState
@@ -97,7 +98,7 @@ def node_shares(core: Core, job: Job, _now: float) -> list[Any]:
     if job.allocation is None:
         return []
     table = core.tables.nodes.nodes
-    return [[table[share.node].name, share.cpus, share.memory_mb, _ranges(share.cores), ""] for share in job.allocation.shares]
+    return [[table[share.node].name, share.cpus, share.memory_mb, _ranges(share.cores), share_text(share.gres)] for share in job.allocation.shares]
 
 
 def _ranges(mask: int) -> str:
@@ -120,7 +121,8 @@ def tres_requested(core: Core, job: Job, _now: float) -> str:
         memory = job.memory_per_node_mb * nodes
     elif job.memory_per_node_mb == 0:
         memory = _whole_memory(core, job) * nodes
-    return f"cpu={cpus},{f'mem={memory_text(memory)},' if memory else ''}node={nodes},billing={cpus}"
+    plain = f"cpu={cpus},{f'mem={memory_text(memory)},' if memory else ''}node={nodes},billing={cpus}"
+    return plain + tres_text(core, counts_of(job)) if core.settings.tracked_gres else plain
 
 
 def _whole_memory(core: Core, job: Job) -> int:
@@ -128,12 +130,13 @@ def _whole_memory(core: Core, job: Job) -> int:
     return min((kind.memory_mb for kind in core.tables.nodes.kinds if where is not None and kind.nodes & where.nodes), default=0)
 
 
-def tres_allocated(_core: Core, job: Job, _now: float) -> str:
+def tres_allocated(core: Core, job: Job, _now: float) -> str:
     held = job.allocation
     if held is None:
         return ""
     memory = sum(group.memory_mb * group.nodes.bit_count() for group in held.groups)
-    return f"cpu={held.cpus},{f'mem={memory_text(memory)},' if memory else ''}node={held.node_count},billing={held.cpus}"
+    plain = f"cpu={held.cpus},{f'mem={memory_text(memory)},' if memory else ''}node={held.node_count},billing={held.cpus}"
+    return plain + tres_text(core, counts_of(job)) if core.settings.tracked_gres else plain
 
 
 def batch_host(core: Core, job: Job, _now: float) -> str:
@@ -325,7 +328,13 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "contiguous": lambda _c, j, _n: j.spec.contiguous,
     "licenses": lambda _c, j, _n: j.spec.licenses,
     "gres": lambda _c, j, _n: j.spec.gres,
+    "gres_allocated": lambda _c, j, _n: allocated(j),
+    "tres_per_job": lambda _c, j, _n: j.spec.tres_per_job,
     "tres_per_node": lambda _c, j, _n: j.spec.gres,
+    "tres_per_socket": lambda _c, j, _n: j.spec.tres_per_socket,
+    "tres_per_task": lambda _c, j, _n: j.spec.tres_per_task,
+    "cpus_per_tres": lambda _c, j, _n: j.spec.cpus_per_tres,
+    "memory_per_tres": lambda _c, j, _n: j.spec.mem_per_tres,
     "distribution": lambda _c, j, _n: j.spec.distribution,
     "no_kill": lambda _c, j, _n: j.spec.no_kill,
     "command": command,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from understudy.controller.gres_columns import configured_counts, node_gres, node_gres_used, tres_text, used_counts
 from understudy.controller.job_columns import memory_text
 from understudy.controller.reservations import shown_nodes
 from understudy.model import nodeset
@@ -133,15 +134,18 @@ def alloc_memory_mb(view: NodeView, node: Node) -> int:
     return node.memory_mb - view.free_memory[node.index]
 
 
-def tres_configured(_view: NodeView, node: Node) -> str:
-    return f"cpu={node.cpus},mem={memory_text(node.memory_mb)},billing={node.cpus}"
+def tres_configured(view: NodeView, node: Node) -> str:
+    plain = f"cpu={node.cpus},mem={memory_text(node.memory_mb)},billing={node.cpus}"
+    gres = view.table.gres
+    return plain if gres is None else plain + tres_text(view.core, configured_counts([gres.layouts[node.index]]))
 
 
 def tres_allocated(view: NodeView, node: Node) -> str:
     cpus, memory = alloc_cpus(view, node), alloc_memory_mb(view, node)
     if not cpus and not memory:
         return ""
-    return f"cpu={cpus}" + (f",mem={memory_text(memory)}" if memory else "")
+    plain = f"cpu={cpus}" + (f",mem={memory_text(memory)}" if memory else "")
+    return plain if view.table.gres is None else plain + tres_text(view.core, used_counts(view.table, node.index))
 
 
 def cpu_load(view: NodeView, node: Node) -> float | None:
@@ -190,7 +194,9 @@ NODE_COLUMNS: Final[dict[str, Callable[[NodeView, Node], Any]]] = {
     "weight": lambda _v, n: n.weight,
     "features": lambda _v, n: list(n.features),
     "active_features": lambda _v, n: list(n.active_features or n.features),
-    "gres": lambda _v, n: n.gres,
+    "gres": lambda v, n: node_gres(v.table, n),
+    "gres_drain": lambda v, _n: "" if v.table.gres is None else "N/A",
+    "gres_used": lambda v, n: node_gres_used(v.table, n),
     "alloc_cpus": alloc_cpus,
     "idle_cpus": idle_cpus,
     "other_cpus": other_cpus,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from understudy.controller.gres_columns import configured_counts, tres_text
 from understudy.controller.job_columns import memory_text
 from understudy.model import nodeset
 from understudy.model.records import PARTITIONS
@@ -25,7 +26,11 @@ def total_cpus(core: Core, partition: Partition) -> int:
 def tres(core: Core, partition: Partition) -> str:
     memory = sum(kind.memory_mb * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
     cpus = total_cpus(core, partition)
-    return f"cpu={cpus},mem={memory_text(memory)},node={partition.nodes.bit_count()},billing={cpus}"
+    plain = f"cpu={cpus},mem={memory_text(memory)},node={partition.nodes.bit_count()},billing={cpus}"
+    gres = core.tables.nodes.gres
+    if gres is None or not core.settings.tracked_gres:
+        return plain
+    return plain + tres_text(core, configured_counts(gres.layouts[index] for index in nodeset.indices(partition.nodes)))
 
 
 def _names(value: tuple[str, ...] | None) -> list[str] | None:

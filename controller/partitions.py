@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from understudy.model.gres import gpu_defaults
+
 if TYPE_CHECKING:
     from understudy.controller.job import Job
 
@@ -62,6 +64,11 @@ class Partition:
     select_type_parameters: str = ""
     tres_billing_weights: str = ""
     job_defaults: str = ""
+
+    @property
+    def gpu_defaults(self) -> dict[str, int]:
+        """CPUs and memory for each GPU, as "cpu" and "mem", of jobs that say nothing."""
+        return gpu_defaults(self.job_defaults) if self.job_defaults else {}
 
     @property
     def can_schedule(self) -> bool:

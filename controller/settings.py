@@ -43,6 +43,8 @@ class Settings:
     licenses: dict[str, int] = field(default_factory=dict)
     gres_types: tuple[str, ...] = ()  # in the order of the file
     enforced: Enforced = field(default_factory=Enforced)  # AccountingStorageEnforce
+    gpu_defaults: dict[str, int] = field(default_factory=dict)  # DefCpuPerGPU and DefMemPerGPU as "cpu" and "mem"
+    tracked_gres: tuple[str, ...] = ()  # those of AccountingStorageTRES, as `gres/gpu`, in the order of the file
     emulates_jobs: bool = True
     default_run_s: float = 1.0
     version: str = "22.05.8"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from math import prod
 from sys import intern
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -26,6 +26,7 @@ from understudy.controller.reservations import catch_up, check_access, first_rea
 from understudy.controller.scheduling.licenses import read_licenses
 from understudy.controller.scheduling.reserved import WAITS
 from understudy.model.errors import SlurmError
+from understudy.model.gres import gpus_in, mixes_types, read_request
 from understudy.protocol.messages import Submitted
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ TRY_AGAIN: Final = 11  # EAGAIN: sbatch waits and tries again
 UNLIMITED_S: Final = -1
 INVALID_LICENSES: Final = 2048
 INVALID_FEATURES: Final = 2029
+INVALID_GRES: Final = 2072
+MIXED_GRES: Final = 2119
 INVALID_PREFERENCE: Final = 2133
 _LIMIT_CODES: Final = {
     "PartitionTimeLimit": 2051,
@@ -133,9 +136,9 @@ def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: 
     Raises:
         SlurmError: as Slurm would refuse it.
     """
-    spec = message.spec
-    partitions = _partitions(core, spec, user_id)
+    partitions = _partitions(core, message.spec, user_id)
     first = partitions[0]
+    spec = fill_gpus(core, message.spec, first)
     access = resolve(core, user_id, spec.account, spec.qos, spec.wckey, partitions, reservation=spec.reservation)
     if (access.account, access.qos, access.wckey) != (spec.account, spec.qos, spec.wckey):
         spec = msgspec.structs.replace(spec, account=access.account, qos=access.qos, wckey=access.wckey)
@@ -171,6 +174,36 @@ def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: 
         raise SlurmError(2051)
     _enforce_limits(core, job, partitions)
     return job
+
+
+def fill_gpus(core: Core, spec: JobSpec, partition: Partition) -> JobSpec:
+    """The specification with what follows for a job with GPUs: numbers of tasks and nodes, and the defaults for CPUs and memory for each GPU."""
+    if not (spec.gres or spec.tres_per_job or spec.tres_per_socket or spec.tres_per_task or spec.ntasks_per_tres):
+        return spec
+    try:
+        gpus = {name: gpus_in(getattr(spec, name)) for name in ("gres", "tres_per_job", "tres_per_task", "tres_per_socket")}
+    except ValueError:
+        raise SlurmError(INVALID_GRES) from None
+    changes: dict[str, Any] = {}
+    if spec.ntasks_per_tres:
+        if spec.num_tasks is None and gpus["tres_per_job"]:
+            changes["num_tasks"] = gpus["tres_per_job"] * spec.ntasks_per_tres
+        elif spec.num_tasks is not None and not any(gpus.values()):
+            changes["tres_per_job"] = f"gres:gpu:{-(-spec.num_tasks // spec.ntasks_per_tres)}"
+            gpus["tres_per_job"] = 1
+    if gpus["tres_per_job"] and gpus["gres"] and spec.tres_per_job.count(",") == 0:
+        nodes = gpus["tres_per_job"] // gpus["gres"]
+        if nodes and gpus["tres_per_job"] % gpus["gres"] == 0 and not spec.max_nodes:
+            changes |= {"min_nodes": nodes, "max_nodes": nodes}
+    if gpus["tres_per_job"] and gpus["tres_per_task"] and spec.num_tasks is None:
+        changes["num_tasks"] = max(gpus["tres_per_job"] // gpus["tres_per_task"], 1)
+    if any(gpus.values()):
+        defaults = core.settings.gpu_defaults | partition.gpu_defaults
+        if not spec.cpus_per_tres and not spec.cpus_per_task and "cpu" in defaults:
+            changes["cpus_per_tres"] = f"gres:gpu:{defaults['cpu']}"
+        if not spec.mem_per_tres and spec.mem_per_node_mb is None and spec.mem_per_cpu_mb is None and "mem" in defaults:
+            changes["mem_per_tres"] = f"gres:gpu:{defaults['mem']}"
+    return msgspec.structs.replace(spec, **changes) if changes else spec
 
 
 def size(spec: JobSpec) -> tuple[int, int, int, int | None, int]:
@@ -220,6 +253,9 @@ def set_memory(core: Core, job: Job, partition: Partition) -> None:
     """Memory asked for, else DefMemPerCPU or DefMemPerNode of the partition, else the cluster's."""
     spec = job.spec
     job.memory_per_node_mb, job.memory_per_cpu_mb = spec.mem_per_node_mb, spec.mem_per_cpu_mb
+    if spec.mem_per_tres:
+        job.memory_per_node_mb = 0
+        return
     if spec.mem_per_node_mb is not None or spec.mem_per_cpu_mb is not None:
         return
     settings = core.settings
@@ -326,10 +362,8 @@ def _check_words(core: Core, spec: JobSpec) -> None:
         check_features(core, spec.prefer, INVALID_PREFERENCE)
     if spec.licenses:
         check_licenses(core, spec.licenses)
-    if spec.gres and spec.gres not in ("none", "NONE"):
-        for gres in spec.gres.split(","):
-            if gres.removeprefix("gres:").partition(":")[0].partition("=")[0] not in core.settings.gres_types:
-                raise SlurmError(2072)
+    if spec.gres or spec.tres_per_job or spec.tres_per_socket or spec.tres_per_task or spec.cpus_per_tres or spec.mem_per_tres:
+        check_gres(core, spec)
 
 
 def check_licenses(core: Core, text: str) -> None:
@@ -340,6 +374,27 @@ def check_licenses(core: Core, text: str) -> None:
         raise SlurmError(INVALID_LICENSES) from None
     if any(count > core.settings.licenses.get(name, 0) for name, count in licenses):
         raise SlurmError(INVALID_LICENSES)
+
+
+def check_gres(core: Core, spec: JobSpec) -> None:
+    """Refuse what is no generic resource of the cluster, and what contradicts itself."""
+    try:
+        wants = [read_request(text) for text in (spec.gres, spec.tres_per_job, spec.tres_per_socket, spec.tres_per_task)]
+        others = read_request(spec.cpus_per_tres) + read_request(spec.mem_per_tres)
+    except ValueError:
+        raise SlurmError(INVALID_GRES) from None
+    together = tuple(want for each in wants for want in each)
+    if any(want.name not in core.settings.gres_types for want in together + others):
+        raise SlurmError(INVALID_GRES)
+    if mixes_types(together):
+        raise SlurmError(MIXED_GRES)
+    per_job, per_task = wants[1], wants[3]
+    for whole in per_job:
+        for each in per_task:
+            if (whole.name, whole.type) == (each.name, each.type) and whole.count % each.count:
+                raise SlurmError(INVALID_GRES)
+    if spec.tres_per_socket and "sockets_per_node" not in spec.extra:
+        raise SlurmError(INVALID_GRES)
 
 
 def _enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:

@@ -17,8 +17,19 @@ from understudy.controller.enforcement.access import VIOLATES_POLICY, check_poli
 from understudy.controller.feasibility import could_ever_run
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.limits import watch_deadline, watch_limits
-from understudy.controller.submit import INVALID_PREFERENCE, check_features, check_licenses, find_partitions, node_bitmap, set_memory, set_time_limit
+from understudy.controller.submit import (
+    INVALID_GRES,
+    INVALID_PREFERENCE,
+    MIXED_GRES,
+    check_features,
+    check_licenses,
+    find_partitions,
+    node_bitmap,
+    set_memory,
+    set_time_limit,
+)
 from understudy.model.errors import SlurmError
+from understudy.model.gres import mixes_types, read_request
 from understudy.model.times import parse_limit, parse_memory, parse_time, whole_minutes
 from understudy.protocol.messages import JobResults
 
@@ -288,10 +299,16 @@ def _licenses(change: _Change, text: str) -> None:
 
 
 def _gres(change: _Change, text: str) -> None:
-    if text and text.partition(":")[0] not in change.core.settings.gres_types:
-        raise SlurmError(2072)
+    try:
+        wants = read_request(text)
+    except ValueError:
+        raise SlurmError(INVALID_GRES) from None
+    if any(want.name not in change.core.settings.gres_types for want in wants):
+        raise SlurmError(INVALID_GRES)
+    if mixes_types(wants):
+        raise SlurmError(MIXED_GRES)
     change.need_pending()
-    change.spec["gres"] = text
+    change.spec["gres"] = ",".join(f"gres:{want}" for want in wants)
 
 
 def _start_time(change: _Change, text: str) -> None:

@@ -88,3 +88,23 @@ def mixes_types(wants: tuple[GresCount, ...]) -> bool:
 
 def _words(text: str) -> list[str]:
     return [word for word in (part.strip() for part in text.split(",")) if word and word.lower() != "(null)"]
+
+
+def gpus_in(text: str) -> int:
+    """How many GPUs a request asks for.
+
+    Raises:
+        ValueError: as `read_request`.
+    """
+    return sum(want.count for want in read_request(text) if want.name == GPU) if text else 0
+
+
+def gpu_defaults(text: str) -> dict[str, int]:
+    """`DefCpuPerGPU=2,DefMemPerGPU=100` as {"cpu": 2, "mem": 100}."""
+    found: dict[str, int] = {}
+    for word in _words(text):
+        name, _, value = word.partition("=")
+        key = {"defcpupergpu": "cpu", "defmempergpu": "mem"}.get(name.strip().lower())
+        if key and value.strip().isdecimal():
+            found[key] = int(value)
+    return found

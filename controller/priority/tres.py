@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.gres_columns import counts_of
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def tres_of(job: Job, held: Allocation | None = None) -> dict[str, float]:
         memory = job.memory_per_cpu_mb * cpus if job.memory_per_cpu_mb is not None else (job.memory_per_node_mb or 0) * nodes
     found = {"cpu": float(cpus), "mem": float(memory), "node": float(nodes)}
     spec = job.spec
-    if spec.gres:
-        for name, count in gres_counts(spec.gres).items():
-            found[name] = float(count * nodes)
+    if spec.gres or spec.tres_per_job or spec.tres_per_task or spec.tres_per_socket:
+        for name, count in counts_of(job).items():
+            found[name] = float(count)
     if spec.licenses:
         for part in spec.licenses.replace(";", ",").split(","):
             name, _, number = part.partition(":")

@@ -82,7 +82,7 @@ def test_a_wrapped_command_becomes_a_script() -> None:
         (["--begin=now+60"], {"begin_time": NOW + 60}),
         (["--tmp=1G", "--mincpus=3"], {"tmp_disk_mb": 1024, "min_cpus_node": 3}),
         (["-d", "afterok:17", "-a", "1-9%2"], {"dependency": "afterok:17", "array": "1-9%2"}),
-        (["--reboot", "--gpus=2"], {"extra": {"reboot": "1", "gpus": "2"}}),
+        (["--reboot", "--gpus=2"], {"extra": {"reboot": "1"}, "tres_per_job": "gres:gpu:2"}),
         (["--tasks-per-node=2"], {"ntasks_per_node": 2}),
         (["-w", "n[1-2]", "-x", "n3", "-C", "fast"], {"required_nodes": "n[1-2]", "excluded_nodes": "n3", "features": "fast"}),
         (["-k", "-O", "-s", "--contiguous"], {"no_kill": True, "overcommit": True, "oversubscribe": True, "contiguous": True}),
