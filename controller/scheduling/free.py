@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from understudy.controller.scheduling.gres import untyped_names
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from understudy.controller.job import Allocation
+    from understudy.controller.job import Allocation, Job
     from understudy.controller.nodes import NodeTable
     from understudy.controller.scheduling.api import Tables
 
@@ -25,6 +26,7 @@ KILL_WAIT_S: Final = 30  # slurm.conf's default: how long a job that ought to ha
 FIRST_WINDOW_S: Final = 30  # of the search for a start in the future
 JOBS_IN_A_GROUP: Final = 200
 MOST_STATES: Final = 64  # of which vectors are kept
+_NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class Free(Protocol):
@@ -120,9 +122,10 @@ class _Held:
     at: NDArray[np.intp]
     cpus: NDArray[np.int64]
     memory: NDArray[np.int64]
+    untyped: frozenset[str]  # names of generic resources that it asked for without a type
 
     @classmethod
-    def of(cls, allocation: Allocation) -> _Held:
+    def of(cls, job: Job, allocation: Allocation) -> _Held:
         at = [nodeset.positions_array(g.nodes) for g in allocation.groups]
         sizes = [len(each) for each in at]
         return cls(
@@ -130,6 +133,7 @@ class _Held:
             np.concatenate(at),
             np.repeat(np.array([g.cpus for g in allocation.groups], dtype=np.int64), sizes),
             np.repeat(np.array([g.memory_mb for g in allocation.groups], dtype=np.int64), sizes),
+            untyped_names(job) if any(g.gres for g in allocation.groups) else _NOTHING,
         )
 
 
@@ -168,7 +172,7 @@ class Timeline:
         for job in jobs:
             assert job.allocation is not None
             before = known.get(job.job_id)
-            held[job.job_id] = before if before is not None and before.allocation is job.allocation else _Held.of(job.allocation)
+            held[job.job_id] = before if before is not None and before.allocation is job.allocation else _Held.of(job, job.allocation)
         self._held = held
         forever = float("inf")
 
@@ -280,16 +284,25 @@ class Timeline:
         return cpus, memory
 
     def gres(self, rank: int, key: str) -> NDArray[np.int64] | None:
-        """Free devices of a name, or name and type, after the job at that place in the order has ended, all before it and those that complete."""
+        """Free devices of a name, or name and type, after the job at that place in the order has ended, all before it and those that complete.
+
+        Slurm does not give back what a job asked for without a type if it is only counted (no File) and nodes have it by type: as far ahead as it
+        looks, the job keeps it.
+        """
         table = self.tables.nodes.gres
         if table is None or key not in table.total:
             return None
         found = self._gres.get((rank, key))
         if found is None:
             found = table.total[key].copy()
-            for piece in self._pieces[rank + 1 :]:
+            for place, piece in enumerate(self._pieces):
                 for group in piece.allocation.groups:
-                    count = sum(held.amount for held in group.gres if key in (held.name, f"{held.name}:{held.type}"))
+                    count = sum(
+                        held.amount
+                        for held in group.gres
+                        if key in (held.name, f"{held.name}:{held.type}")
+                        and (place > rank or (held.type and not held.devices and held.name in piece.untyped))
+                    )
                     if count:
                         found[nodeset.positions_array(group.nodes)] -= count
             self._gres[rank, key] = found

@@ -75,6 +75,12 @@ class GresNeeds:
         return self.per_node + tuple(GresCount(want.name, want.type, want.count * tasks) for want in self.per_task)
 
 
+def untyped_names(job: Job) -> frozenset[str]:
+    """The names that the job asks for without a type."""
+    needs = GresNeeds.of(job)
+    return frozenset() if needs is None else frozenset(want.name for want in needs.wants if not want.type)
+
+
 def _first_count(text: str) -> int:
     counts = read_request(text)
     return counts[0].count if counts else 0

@@ -120,6 +120,20 @@ def test_when_devices_come_free() -> None:
     assert not bench.selector.could_ever_run(make_job(4, num_tasks=1, gres="gpu:9"), bench.partition, bench.tables)
 
 
+@pytest.mark.parametrize(("held", "expected"), [("tape:x:2", (300, 1)), ("tape:2", None)])
+def test_what_is_only_counted_and_was_asked_for_without_a_type_is_not_expected_back(held: str, expected: Any) -> None:
+    bench = Bench("c")
+    bench.table.gres = GresTable(("tape",), [(DeviceGroup("tape", "x", 4),)])
+    holder = make_job(1, num_tasks=1, gres=held, limit_s=300)
+    allocation = bench.selector.select(holder, bench.partition, bench.table.up_nodes, bench.tables)
+    assert allocation is not None
+    bench.table.allocate(allocation)
+    holder.allocation, holder.start_time = allocation, 0
+    bench.tables.running[1] = holder
+    assert bench.selector.will_run(make_job(2, num_tasks=1, gres="tape:3"), bench.partition, 1, bench.tables, 10) == expected
+    assert bench.selector.will_run(make_job(3, num_tasks=1, gres="tape:2"), bench.partition, 1, bench.tables, 10) == (10, 1)
+
+
 def test_an_empty_cluster_has_all() -> None:
     bench = Bench("fc")
     bench.place(num_tasks=1, gres="gpu:8")
