@@ -8,6 +8,7 @@ import time
 
 from understudy.commands.batch_script import ScriptError, directives, pbs_options, read_script
 from understudy.commands.client import VERSION, Context, RefusedError, UsageError, pack_named, run
+from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.options import Option, OptionError
 from understudy.commands.sbatch_options import OPTIONS, USAGE_LINE, BadOptionError, Job
 from understudy.commands.states import COMPLETED, COMPLETING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 USAGE_EXIT = 255
+_GRES_ERRORS = (2072, 2119)
 _POLL_S = (0.2, 2.0)  # --wait: how often the job's state is asked for, at first and at last
 
 
@@ -40,7 +42,8 @@ def sbatch(arguments: list[str], context: Context) -> int:
         *notes, last = error.text.split("\n")
         for note in notes:
             context.error(note)
-        context.error(f"Batch job submission failed: {last}")
+        # What it says of generic resources sbatch finds out by itself.
+        context.error(last if error.code in _GRES_ERRORS else f"Batch job submission failed: {last}")
         return 1
 
 
@@ -76,10 +79,18 @@ def _submit(arguments: list[str], context: Context) -> int:
     for option, value in given:
         job.apply(option, value)
     if "gres_help" in job.flags:
-        context.print("Valid gres options are:")
+        types = dict(context.client.query("config", ["name", "value"], {"name": ["GresTypes"]}).rows).get("GresTypes", "")
+        context.print("\n".join(["Valid gres options are:", *(f"{name}[[:type]:count]" for name in types.split(",") if name and name != "(null)")]))
         return 0
     if {"mem", "mem_per_cpu", "mem_per_gpu"} <= names or {"mem", "mem_per_cpu"} <= names or {"mem", "mem_per_gpu"} <= names:
         context.fatal("--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")
+        return 1
+    if {"ntasks_per_node", "ntasks_per_gpu"} <= names:
+        context.fatal("--ntasks-per-node is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
+        return 1
+    if job.asks_for_gres and (said := complaint(job.spec, job.extra)):
+        context.error(said)
+        context.error(INVALID)
         return 1
     _complete(job, where, operands[1:], bool(wraps), arguments, context)
     client = context.client

@@ -161,6 +161,14 @@ class Job:
         self.group_id = -1
         self.flags: set[str] = set()  # dest of options without further meaning for the job
 
+    @property
+    def asks_for_gres(self) -> bool:
+        """Whether an option was given that is about generic resources."""
+        return any(
+            name in self.spec
+            for name in ("gres", "tres_per_job", "tres_per_socket", "tres_per_task", "cpus_per_tres", "mem_per_tres", "ntasks_per_tres")
+        )
+
     def apply(self, option: Option, value: str | None) -> None:
         """Take one option.
 
@@ -349,11 +357,12 @@ def _prefixed(value: str, name: str = "") -> str:
 
 def _name_gres(job: Job) -> None:
     """What --gres and --gpus-per-node ask for of each node."""
-    job.spec["gres"] = ",".join(filter(None, (job.gres.get("gres", ""), job.gres.get("gpus_per_node", ""))))
+    job.spec["gres"] = ",".join(filter(None, (job.gres.get("gpus_per_node", ""), job.gres.get("gres", ""))))
 
 
 def _gpus_per_node(job: Job, _option: Option, value: str) -> None:
     job.gres["gpus_per_node"] = _prefixed(value, "gpu")
+    job.extra["gpus_per_node"] = value
     _name_gres(job)
 
 
@@ -366,7 +375,6 @@ def _gpus(field: str) -> "Callable[[Job, Option, str], None]":
 
 def _cpus_per_gpu(job: Job, option: Option, value: str) -> None:
     job.spec["cpus_per_tres"] = f"gres:gpu:{number(option.long, value)}"
-    job.spec.pop("cpus_per_task", None)
 
 
 def _mem_per_gpu(job: Job, option: Option, value: str) -> None:
@@ -384,14 +392,17 @@ def _gres_flags(job: Job, option: Option, value: str) -> None:
     job.spec["gres_flags"] = value
 
 
-def _tres_bind(job: Job, option: Option, value: str) -> None:
+def _tres_bind(job: Job, _option: Option, value: str) -> None:
     kind = value.removeprefix("verbose,").removeprefix("v,").partition(":")[0]
     if kind not in {"closest", "single", "map_gpu", "mask_gpu", "per_task", "none"}:
-        raise _bad(option)
+        raise BadOptionError(f"Invalid --gpu-bind argument: gpu:{value}")
     job.extra["tres_bind"] = f"gpu:{value}"
 
 
 def _tres_freq(job: Job, _option: Option, value: str) -> None:
+    for word in value.split(","):
+        if word.rpartition("=")[2] not in {"low", "medium", "high", "highm1", "verbose"} and not word.rpartition("=")[2].isdecimal():
+            raise BadOptionError(f"Invalid --gpu-freq argument: gpu:{value}")
     job.extra["tres_freq"] = f"gpu:{value}"
 
 

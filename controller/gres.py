@@ -85,6 +85,8 @@ class GresTable:
 
     def set_layout(self, index: int, layout: Layout) -> None:
         """A node has other resources from now on; what jobs hold there stays theirs."""
+        for name in self.names:
+            self.used_devices.setdefault(name, [0] * len(self.layouts))
         before = self.total
         self.layouts[index] = layout
         self._count()
@@ -95,7 +97,7 @@ class GresTable:
         """A job takes the same on each of the nodes (indices)."""
         for index in nodes:
             for name, _, _, devices in held:
-                used = self.used_devices[name]
+                used = self.used_devices.setdefault(name, [0] * len(self.layouts))  # GresTypes may have lost it since the job started
                 assert not used[index] & devices, f"devices of {name} given twice"
                 used[index] |= devices
         self._add(nodes, held, -1)

@@ -112,7 +112,7 @@ def node_gres_used(table: NodeTable, node: Node) -> str:
     parts = []
     for name in gres.names:
         groups = [group for group in gres.layouts[node.index] if group.name == name]
-        used = gres.used_devices[name][node.index]
+        used = gres.used_devices[name][node.index] if groups and name in gres.used_devices else 0
         shown = set()
         for group in groups:
             if group.type in shown:

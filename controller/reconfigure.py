@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from understudy.controller.core import Core
+    from understudy.controller.nodes import NodeTable
     from understudy.controller.settings import Settings
 
 RESTART_FOR_NODES = 2049
@@ -49,7 +50,9 @@ def take_over(core: Core, path: Path, settings_of: Callable[[SlurmConfig], Setti
     core.tables.licenses.totals = core.settings.licenses
     for node, new in zip(ours, theirs, strict=True):
         node.weight, node.features, node.active_features = new.weight, new.features, new.active_features
+        node.gres = new.gres
         node.address, node.hostname, node.port, node.tmp_disk_mb = new.address, new.hostname, new.port, new.tmp_disk_mb
+    _take_over_gres(core.tables.nodes, tables.nodes)
     core.tables.nodes.reconfigured()
     used = {name for job in (*core.tables.pending.values(), *core.tables.running.values()) for name in job.partitions}
     for name in list(core.tables.partitions):
@@ -66,3 +69,14 @@ def take_over(core: Core, path: Path, settings_of: Callable[[SlurmConfig], Setti
     core.last_partition_update = core.last_node_update = now
     review_all(core, now)
     return config
+
+
+def _take_over_gres(ours: NodeTable, theirs: NodeTable) -> None:
+    """What jobs hold stays theirs."""
+    if ours.gres is None or theirs.gres is None:
+        ours.gres = ours.gres or theirs.gres
+        return
+    ours.gres.names, ours.gres.configured = theirs.gres.names, theirs.gres.configured
+    for index, layout in enumerate(theirs.gres.layouts):
+        if layout != ours.gres.layouts[index]:
+            ours.gres.set_layout(index, layout)

@@ -15,6 +15,8 @@ from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_ADMIN, JobEvent, 
 from understudy.controller.limits import watch_limits
 from understudy.controller.partitions import limit_broken
 from understudy.controller.reservations import may_take, watch_end
+from understudy.model import nodeset
+from understudy.model.gres import GPU
 from understudy.protocol.messages import Failure, LaunchBatch, Message
 
 if TYPE_CHECKING:
@@ -179,7 +181,35 @@ def job_environment(core: Core, job: Job) -> list[str]:
         "SLURM_RESTART_COUNT": job.restarts or "",
         "SLURM_TASKS_PER_NODE": allocation.per_node_text("tasks"),
     }
+    if spec.gres or spec.tres_per_job or spec.tres_per_socket or spec.tres_per_task:
+        variables |= gres_environment(job)
     return [f"{name}={value}" for name, value in variables.items() if value != ""]
+
+
+def gres_environment(job: Job) -> dict[str, object]:
+    """What a job with generic resources is told of them; the GPUs are those of its first node, where the batch script runs."""
+    allocation, spec = job.allocation, job.spec
+    assert allocation is not None
+    share = allocation.share_on(allocation.first_node)
+    held = [] if share is None else [each for each in share.gres if each.name == GPU]
+    devices = ",".join(str(device) for each in held for device in nodeset.indices(each.devices))
+    return {
+        "CUDA_VISIBLE_DEVICES": devices,
+        "SLURM_CPUS_PER_GPU": _plain(spec.cpus_per_tres),
+        "SLURM_GPUS": _plain(spec.tres_per_job),
+        "SLURM_GPUS_ON_NODE": sum(each.amount for each in held) or "",
+        "SLURM_GPUS_PER_NODE": spec.extra.get("gpus_per_node", ""),
+        "SLURM_GPUS_PER_SOCKET": _plain(spec.tres_per_socket),
+        "SLURM_GPUS_PER_TASK": _plain(spec.tres_per_task),
+        "SLURM_GPU_BIND": spec.extra.get("tres_bind", "").removeprefix("gpu:"),
+        "SLURM_GPU_FREQ": spec.extra.get("tres_freq", "").removeprefix("gpu:"),
+        "SLURM_JOB_GPUS": devices,
+        "SLURM_MEM_PER_GPU": _plain(spec.mem_per_tres),
+    }
+
+
+def _plain(text: str) -> str:
+    return text.replace("gres:gpu:", "")
 
 
 def _could_not_launch(core: Core, job: Job, daemon: DaemonRecord, answer: Failure) -> None:

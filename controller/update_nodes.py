@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core import nodeset_indices
 from understudy.controller.node_events import nodes_down
-from understudy.controller.submit import node_bitmap
+from understudy.controller.submit import INVALID_GRES, node_bitmap
 from understudy.model.errors import SlurmError
+from understudy.model.gres import read_configured
 from understudy.model.states import NodeFlag, NodeState
 from understudy.protocol.messages import Message, Ok
 
@@ -60,6 +61,8 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
             node.reason_time = int(now) if node.reason else None
             node.reason_user_id = sender.user_id
         table.set_availability(node)
+    if "gres" in changes:
+        _set_gres(core, nodes, changes["gres"])
     if changes.keys() & {"weight", "features", "availablefeatures", "activefeatures"}:
         table.reconfigured()
         core.feasible.clear()
@@ -86,7 +89,26 @@ def _describe(node: Node, changes: dict[str, str]) -> None:
         node.active_features = active
     node.comment = changes.get("comment", node.comment)
     node.extra = changes.get("extra", node.extra)
-    node.gres = changes.get("gres", node.gres)
+
+
+def _set_gres(core: Core, nodes: int, text: str) -> None:
+    """Other generic resources from now on; what jobs hold stays theirs. Only a cluster that has some can be given others."""
+    table = core.tables.nodes
+    gres = table.gres
+    if gres is None or gres.configured is None:
+        raise SlurmError(INVALID_GRES)
+    try:
+        words = read_configured(text)
+    except ValueError:
+        raise SlurmError(INVALID_GRES) from None
+    if any(word.name not in gres.names for word in words):
+        raise SlurmError(INVALID_GRES)
+    for index in nodeset_indices(nodes):
+        node = table.nodes[index]
+        node.gres = text
+        gres.set_layout(index, gres.configured.of(node.name, text))
+    table.reconfigured()
+    core.feasible.clear()
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def read_configured(text: str) -> tuple[GresCount, ...]:
 
 
 def read_request(text: str) -> tuple[GresCount, ...]:
-    """`gres:gpu:a100:2,tape` as counts, each name and type once. `none` asks for nothing.
+    """`gres:gpu:a100:2,tape` as counts, each name and type once: the last word counts. `none` asks for nothing.
 
     Raises:
         ValueError: a word that is none.
@@ -77,7 +77,7 @@ def read_request(text: str) -> tuple[GresCount, ...]:
         if len(parts) > 2 or not all(_NAME.fullmatch(part) or (index and part) for index, part in enumerate(parts)):
             raise ValueError(word)
         key = (parts[0], parts[1] if len(parts) > 1 else "")
-        found[key] = found.get(key, 0) + (1 if last is None else last)
+        found[key] = 1 if last is None else last
     return tuple(GresCount(name, kind, count) for (name, kind), count in found.items() if count)
 
 

@@ -20,7 +20,7 @@ def test_what_is_no_node_line(text: str) -> None:
 
 
 def test_a_request_counts_each_name_and_type_once() -> None:
-    assert read_request("gres:gpu:a:1,gpu:a:2,gres/tape,nic=3") == (GresCount("gpu", "a", 3), GresCount("tape", "", 1), GresCount("nic", "", 3))
+    assert read_request("gres:gpu:a:1,gpu:a:2,gres/tape,nic=3") == (GresCount("gpu", "a", 2), GresCount("tape", "", 1), GresCount("nic", "", 3))
     assert read_request("none") == read_request("gpu:0") == read_request("") == ()
     assert read_request("gpu:v100") == (GresCount("gpu", "v100", 1),)
 

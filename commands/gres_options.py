@@ -1,0 +1,35 @@
+"""What sbatch says to options about generic resources that do not go together, before it asks the controller.
+
+Place: commands; imports nothing. Follows sbatch(1) --gres, --gpus and their kin, and the texts of the real command.
+"""
+
+INVALID = "Invalid generic resource (gres) specification"
+
+
+def complaint(spec: "dict[str, object]", extra: "dict[str, str]") -> str:
+    """The line that sbatch prints before it refuses the job; "" if the options go together."""
+    gpus = _gpus(spec.get("tres_per_job"))
+    per_node, per_socket, per_task = (_gpus(spec.get(name)) for name in ("gres", "tres_per_socket", "tres_per_task"))
+    if spec.get("mem_per_tres") and not (gpus or per_node or per_socket or per_task):
+        return f"Requested mem_per_tres={spec['mem_per_tres']} but did not request any GPU."
+    if spec.get("cpus_per_tres") and spec.get("cpus_per_task"):
+        return "--cpus-per-gpu is mutually exclusive with --cpus-per-task"
+    if per_socket and "sockets_per_node" not in extra:
+        return "--gpus-per-socket option requires --sockets-per-node specification"
+    if per_task:
+        if not gpus and not spec.get("num_tasks"):
+            return "Failed to validate job spec. --gpus-per-task used without either --gpus or -n/--ntasks is not allowed."
+        if gpus and gpus % per_task:
+            return "Failed to validate job spec, --gpus not multiple of --gpus-per-task"
+    if spec.get("ntasks_per_tres") and not (gpus or per_node or per_socket or per_task or spec.get("num_tasks") or spec.get("min_nodes")):
+        return "gres_job_state_validate: --ntasks-per-tres needs either a GRES GPU specification or a node/ntask specification"
+    return ""
+
+
+def _gpus(text: object) -> int:
+    """How many GPUs the first word about GPUs asks for; 1 where it gives no number."""
+    for word in str(text or "").split(","):
+        parts = word.removeprefix("gres:").split(":")
+        if parts[0] == "gpu":
+            return int(parts[-1]) if len(parts) > 1 and parts[-1].isdecimal() else 1
+    return 0
