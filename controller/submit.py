@@ -41,6 +41,7 @@ INVALID_LICENSES: Final = 2048
 INVALID_FEATURES: Final = 2029
 INVALID_GRES: Final = 2072
 MIXED_GRES: Final = 2119
+UNSUPPORTED_GRES: Final = 2122
 INVALID_PREFERENCE: Final = 2133
 _LIMIT_CODES: Final = {
     "PartitionTimeLimit": 2051,
@@ -388,6 +389,8 @@ def check_gres(core: Core, spec: JobSpec) -> None:
         raise SlurmError(INVALID_GRES)
     if mixes_types(together):
         raise SlurmError(MIXED_GRES)
+    if any(wants[1:]) + len(others) and not getattr(core.selector, "counts_gpus", True):
+        raise SlurmError(UNSUPPORTED_GRES)
     per_job, per_task = wants[1], wants[3]
     for whole in per_job:
         for each in per_task:

@@ -28,6 +28,7 @@ from understudy.model.conf_nodes import DownNodesConf, NodeConf, NodeReader, Nod
 from understudy.model.conf_partitions import PartitionConf
 from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding, Scan, scan, scan_text
 from understudy.model.errors import ConfigError
+from understudy.model.gres import read_configured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,6 +168,7 @@ def read(path: str | os.PathLike[str]) -> SlurmConfig:
         raise ConfigError(getattr(error, "strerror", None) or str(error), name) from error
     config = _understand(lines)
     _read_companions(config)
+    _check_gres(config)
     return config
 
 
@@ -311,6 +313,28 @@ def _check_together(config: SlurmConfig, report: Callable[[Finding], None]) -> N
     if config.number("TreeWidth") == 0:
         complain("reset_value", WARNING, "TreeWidth", "TreeWidth=0 is invalid")
         del config.values["treewidth"]
+
+
+def _check_gres(config: SlurmConfig) -> None:
+    """Generic resources of nodes and of gres.conf that are of no type of GresTypes, or cannot be read, are left out."""
+    types = set(config.words("GresTypes"))
+    seen: set[tuple[str, int]] = set()
+    places = [(node.file, node.line, node.gres) for node in config.nodes if node.gres]
+    for file, line, text in places:
+        if (file, line) in seen:
+            continue
+        seen.add((file, line))
+        try:
+            unknown = [word.name for word in read_configured(text) if word.name not in types]
+        except ValueError as error:
+            config.findings.append(Finding("bad_value", WARNING, file, line, text, f"Gres={text}: {error} is no generic resource", "Gres"))
+            continue
+        if unknown:
+            config.findings.append(Finding("bad_value", WARNING, file, line, text, f"Gres={text}: {unknown[0]} is not in GresTypes", "Gres"))
+    for each in config.gres:
+        if each.name and each.name not in types:
+            message = f"Name={each.name}: it is not in GresTypes"
+            config.findings.append(Finding("bad_value", WARNING, each.file, each.line, each.name, message, "Name"))
 
 
 def _read_companions(config: SlurmConfig) -> None:

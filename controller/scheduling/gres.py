@@ -374,6 +374,12 @@ def most_tasks(needs: GresNeeds, free: Free, at: NDArray[np.intp]) -> NDArray[np
     return most
 
 
+def nodes_having(needs: GresNeeds, nodes: int, free: Free) -> int:
+    """Those of the nodes (a bitmap) that have what the job asks for of each node."""
+    at = nodeset.positions_array(nodes)
+    return nodeset.from_array(at[most_tasks(needs, free, at) > 0])
+
+
 def _key(want: GresCount) -> str:
     return keys_of(want.name, want.type)[-1]
 

@@ -12,12 +12,16 @@ import numpy as np
 
 from understudy.controller.job import Allocation, ShareGroup
 from understudy.controller.scheduling.best_fit import Candidates, Demand, alike, even_tasks
+from understudy.controller.scheduling.gres import nodes_having, take_devices
 from understudy.controller.scheduling.selection import ChoosingSelector, spread
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
+    from understudy.controller.gres import GresTable
+    from understudy.controller.job import NodeShare
     from understudy.controller.nodes import NodeKind, NodeTable
     from understudy.controller.scheduling.free import Free
+    from understudy.controller.scheduling.gres import GresNeeds
     from understudy.controller.scheduling.request import Request
     from understudy.controller.scheduling.selection import Choice
 
@@ -25,12 +29,18 @@ if TYPE_CHECKING:
 class SelectLinear(ChoosingSelector):
     """`parameters`: CR_MEMORY makes memory a thing that is used up; on whole nodes that matters only to what is shown."""
 
+    counts_gpus = False
+
     most_in_group = 1
 
     def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:
         usable &= free.idle_nodes
         if request.required & ~usable or usable.bit_count() < request.min_nodes:
             return None
+        if request.gres is not None:
+            usable &= nodes_having(request.gres, usable, free)
+            if request.required & ~usable or usable.bit_count() < request.min_nodes:
+                return None
         fitting = [(kind, part) for kind in table.kinds if (part := usable & kind.nodes) and _room(request, kind)]
         if len(fitting) == 1 and not request.required and not request.contiguous:
             return self._choose_alike(request, fitting[0][1], fitting[0][0], asks_only=asks_only)
@@ -47,6 +57,8 @@ class SelectLinear(ChoosingSelector):
 
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
         nodes &= free.idle_nodes
+        if request.gres is not None:
+            nodes &= nodes_having(request.gres, nodes, free)
         rooms = [(part.bit_count(), _room(request, kind)) for kind in table.kinds if (part := nodes & kind.nodes)]
         return sum(count for count, room in rooms if room) >= request.min_nodes and sum(count * room for count, room in rooms) >= request.tasks
 
@@ -94,7 +106,18 @@ class SelectLinear(ChoosingSelector):
                         per_cpu = request.memory_per_cpu_mb
                         memory = per_cpu * kind.cpus if per_cpu else request.memory_per_node_mb or kind.memory_mb
                     groups.append(ShareGroup(part, kind.cpus, (1 << kind.cores) - 1, memory, tasks))
+        if request.gres is not None and table.gres is not None:
+            return Allocation.of_shares(_with_devices(request.gres, Allocation.of_groups(tuple(groups)).shares, table, table.gres), whole=True)
         return Allocation.of_groups(tuple(groups), whole=True)
+
+
+def _with_devices(needs: GresNeeds, shares: list[NodeShare], table: NodeTable, gres: GresTable) -> list[NodeShare]:
+    found = []
+    for share in shares:
+        node, layout = table.nodes[share.node], gres.layouts[share.node]
+        held = take_devices(needs.per_node, layout, gres, share.node, share.cores, node.sockets, node.cores_per_socket)
+        found.append(share._replace(gres=held))
+    return found
 
 
 def _room(request: Request, kind: NodeKind) -> int:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 class ChoosingSelector(ABC):
     """A `Selector` on top of `choose` and `hold`."""
 
+    counts_gpus = True  # also for each task, each socket and the whole job; False: --gres alone
+
     most_in_group = JOBS_IN_A_GROUP  # so many running jobs at most are taken to have ended at once, when a start in the future is looked for
 
     def __init__(self, parameters: frozenset[str] = frozenset()) -> None:

@@ -273,3 +273,15 @@ def test_errors_in_companions_name_their_file(tmp_path: Path) -> None:
     (tmp_path / "gres.conf").write_text("\nName=gpu Colour=red\n")
     with pytest.raises(ConfigError, match=r"gres\.conf line 2: unrecognized key: Colour"):
         conf.load(tmp_path / "slurm.conf")
+
+
+def test_generic_resources_that_are_no_type_of_the_cluster_are_pointed_out(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(HEAD + "GresTypes=gpu\nNodeName=n[1-2] Gres=gpu:2,tape:1\nNodeName=m Gres=gpu:a:b:1\n")
+    (tmp_path / "gres.conf").write_text("Name=gpu Count=2\nName=nic Count=1\n")
+    config = conf.read(tmp_path / "slurm.conf")
+    said = [f"{finding.file.rpartition('/')[2]} {finding.line} {finding.message}" for finding in config.findings]
+    start = HEAD.count("\n") + 2
+    assert said == [
+        f"slurm.conf {start} Gres=gpu:2,tape:1: tape is not in GresTypes", f"slurm.conf {start + 1} Gres=gpu:a:b:1: gpu:a:b:1 is no generic resource",
+        "gres.conf 2 Name=nic: it is not in GresTypes",
+    ]  # fmt: skip

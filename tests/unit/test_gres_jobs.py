@@ -1,0 +1,150 @@
+"""Jobs with generic resources in the controller: what is taken in, what is shown, what a job is told, what comes back after a restart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.controller_harness import USER, FakeTime, Harness, make_tables
+
+from understudy.controller.gres import DeviceGroup, GresTable
+from understudy.controller.gres_layout import Layouts
+from understudy.controller.recover import recover
+from understudy.controller.settings import Settings
+from understudy.controller.start import job_environment
+from understudy.controller.store import Dirty, Store
+from understudy.controller.submit import build_job
+from understudy.model import conf
+from understudy.model.gres import gpu_defaults
+from understudy.protocol.messages import Ok, SubmitJob
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LAYOUT = (
+    DeviceGroup("gpu", "a", 2, 0, has_files=True, cores=0b0011),
+    DeviceGroup("gpu", "b", 2, 2, has_files=True, cores=0b1100),
+    DeviceGroup("tape", "", 3),
+)
+SETTINGS = {"min_job_age_s": 0, "gres_types": ("gpu", "tape"), "tracked_gres": ("gres/gpu", "gres/gpu:b")}
+
+
+def harness(**more: Any) -> Harness:
+    """Four nodes, of which the first two have resources."""
+    tables = make_tables()
+    tables.nodes.gres = GresTable(("gpu", "tape"), [LAYOUT, LAYOUT, (), ()])
+    for node in tables.nodes.nodes[:2]:
+        node.gres = "gpu:a:2,gpu:b:2,tape:3"
+    return Harness(tables, settings=Settings(**{**SETTINGS, **more.pop("settings", {})}), **more)
+
+
+def column(h: Harness, table: str, name: str, **where: list[Any]) -> list[Any]:
+    return [row[0] for row in h.query(table, name, **where)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "code"),
+    [
+        ({"gres": "gres:disk:1"}, 2072),
+        ({"gres": "gres:gpu:a:b:1"}, 2072),
+        ({"gres": "gres:gpu:1,gres:gpu:a:1"}, 2119),
+        ({"tres_per_job": "gres:gpu:4", "tres_per_task": "gres:gpu:3"}, 2072),
+        ({"tres_per_socket": "gres:gpu:1"}, 2072),
+        ({"gres": "gres:gpu:5"}, 2014),
+        ({"tres_per_job": "gres:gpu:9"}, 2014),
+        ({"gres": "gres:gpu:1", "required_nodes": "n3"}, 2014),
+    ],
+)
+def test_what_cannot_be_is_refused(spec: dict[str, Any], code: int) -> None:
+    assert harness().refused(**spec) == code
+
+
+def test_whole_node_selection_knows_gres_alone() -> None:
+    h = harness()
+    h.core.selector.counts_gpus = False  # type: ignore[attr-defined]
+    assert h.refused(tres_per_job="gres:gpu:1") == 2122
+    assert h.submit(gres="gres:gpu:1").is_running
+
+
+def test_what_is_shown_of_a_job_and_of_its_nodes() -> None:
+    h = harness()
+    job = h.submit(num_tasks=1, gres="gres:gpu:b:1,gres:tape:2")
+    assert column(h, "jobs", "gres_allocated") == ["gpu:b:1,tape:2"]
+    assert column(h, "jobs", "tres_allocated") == ["cpu=1,mem=4000M,node=1,billing=1,gres/gpu=1,gres/gpu:b=1"]
+    assert column(h, "jobs", "tres_per_node") == ["gres:gpu:b:1,gres:tape:2"]
+    assert column(h, "jobs", "node_shares")[0][0][4] == "gpu:b:1(IDX:2),tape(CNT:2)"
+    assert column(h, "nodes", "gres_used") == [
+        "gpu:a:0(IDX:N/A),gpu:b:1(IDX:2),tape:2", "gpu:a:0(IDX:N/A),gpu:b:0(IDX:N/A),tape:0", "gpu:0,tape:0", "gpu:0,tape:0",
+    ]  # fmt: skip
+    assert column(h, "nodes", "gres")[0] == "gpu:a:2(S:0),gpu:b:2(S:0),tape:3"
+    assert column(h, "nodes", "tres_configured")[0].endswith(",gres/gpu=4,gres/gpu:b=2")
+    assert column(h, "nodes", "tres_allocated")[0].endswith(",gres/gpu=1,gres/gpu:b=1")
+    assert column(h, "partitions", "tres")[0].endswith("billing=16,gres/gpu=8,gres/gpu:b=4")
+    h.complete(job)
+    assert column(h, "nodes", "gres_used")[0] == "gpu:a:0(IDX:N/A),gpu:b:0(IDX:N/A),tape:0"
+
+
+def test_a_pending_jobs_resources_follow_from_what_it_asks_for() -> None:
+    h = harness()
+    h.submit(hold=True, num_tasks=2, tres_per_task="gres:gpu:b:1")
+    h.submit(hold=True, min_nodes=2, gres="gres:gpu:2")
+    assert [text.partition("billing=")[2] for text in column(h, "jobs", "tres_requested")] == ["2,gres/gpu=2,gres/gpu:b=2", "2,gres/gpu=4"]
+
+
+def test_a_job_is_told_of_the_gpus_of_its_first_node() -> None:
+    h = harness()
+    job = h.submit(num_tasks=2, tres_per_job="gres:gpu:b:2", mem_per_tres="gres:gpu:100", extra={"tres_bind": "gpu:single:1"})
+    told = dict(entry.split("=", 1) for entry in job_environment(h.core, job))
+    expected = {
+        "SLURM_GPUS": "b:2", "SLURM_GPUS_ON_NODE": "2", "SLURM_JOB_GPUS": "2,3", "CUDA_VISIBLE_DEVICES": "2,3", "SLURM_MEM_PER_GPU": "100",
+        "SLURM_GPU_BIND": "single:1",
+    }  # fmt: skip
+    assert {name: told.get(name) for name in expected} == expected
+    assert job.allocation is not None
+    assert job.allocation.groups[0].memory_mb == 200
+
+
+def test_cpus_and_memory_for_each_gpu_have_defaults() -> None:
+    h = harness(settings={"gpu_defaults": gpu_defaults("DefCpuPerGPU=2,DefMemPerGPU=300")})
+    job = h.submit(num_tasks=1, tres_per_job="gres:gpu:2")
+    assert (job.spec.cpus_per_tres, job.spec.mem_per_tres) == ("gres:gpu:2", "gres:gpu:300")
+    assert job.allocation is not None
+    assert (job.allocation.cpus, job.allocation.groups[0].memory_mb) == (4, 600)
+    h.core.tables.partitions["main"].job_defaults = "DefCpuPerGPU=1"
+    message = SubmitJob(job.spec.__class__(gres="gres:gpu:1"), "#!/bin/sh\n")
+    assert build_job(h.core, message, USER.user_id, USER.group_id, h.time.now(), by_admin=False).spec.cpus_per_tres == "gres:gpu:1"
+
+
+def test_numbers_of_tasks_and_nodes_follow_from_numbers_of_gpus() -> None:
+    h = harness()
+    assert h.submit(tres_per_job="gres:gpu:2", ntasks_per_tres=2).num_tasks == 4
+    assert h.submit(num_tasks=4, ntasks_per_tres=2).spec.tres_per_job == "gres:gpu:2"
+    job = harness().submit(tres_per_job="gres:gpu:4", gres="gres:gpu:2")
+    assert (job.min_nodes, job.max_nodes, job.node_list) == (2, 2, "n[1-2]")
+
+
+def test_an_administrator_changes_what_a_node_has(tmp_path: Path) -> None:
+    h = harness()
+    (tmp_path / "slurm.conf").write_text("ClusterName=c\nSlurmctldHost=h\nGresTypes=gpu,tape\n")
+    gres = h.core.tables.nodes.gres
+    assert gres is not None
+    gres.configured = Layouts(conf.read(tmp_path / "slurm.conf"))
+    assert isinstance(h.update_nodes("n4", gres="gpu:a:1"), Ok)
+    assert h.submit(gres="gres:gpu:a:1", required_nodes="n4").is_running
+    assert h.update_nodes("n4", gres="disk:1").code == 2072
+
+
+def test_devices_stay_with_their_job_over_a_restart(tmp_path: Path) -> None:
+    time, dirty = FakeTime(), Dirty()
+    h = harness(journal=dirty, time=time)
+    job = h.submit(num_tasks=1, gres="gres:gpu:b:1")
+    h.acknowledge()
+    store = Store(tmp_path)
+    store.write(dirty.take(h.core))
+    again = harness(journal=Dirty(), time=time, register=False)
+    recover(again.core, store.read(again.core))
+    again.register("noded0", [job.job_id])
+    assert again.core.tables.jobs[job.job_id].allocation == job.allocation
+    gres = again.core.tables.nodes.gres
+    assert gres is not None
+    assert (gres.used_devices["gpu"][0], gres.free["gpu:b"].tolist()) == (0b100, [1, 2, 0, 0])
