@@ -12,6 +12,7 @@ from understudy.controller.gres_layout import build_gres
 from understudy.controller.nodes import Node, NodeTable
 from understudy.controller.partitions import Partition
 from understudy.controller.scheduling.api import Tables
+from understudy.controller.scheduling.topology import Tree
 from understudy.controller.settings import Settings
 from understudy.model import nodeset
 from understudy.model.gres import gpu_defaults
@@ -37,6 +38,9 @@ def build_tables(config: SlurmConfig) -> tuple[Tables, NodeNames]:
     """The tables that the configuration describes, and the nodes' names."""
     made = [_node(conf, index) for index, conf in enumerate(config.nodes)]
     table = NodeTable(made, build_gres(config, made) if config.is_set("GresTypes") else None)
+    if config.text("TopologyPlugin") == "topology/tree":
+        optional = "topooptional" in {word.lower() for word in config.words("TopologyParam")}
+        table.tree = Tree.of(config.topology, config.index_of, optional=optional)
     partitions: dict[str, Partition] = {}
     default = config.default_partition
     disable_root = config.boolean("DisableRootJobs")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from understudy.controller.gres import GresTable
     from understudy.controller.job import Allocation
+    from understudy.controller.scheduling.topology import Tree
 
 _DEPARTURES: Final = 4096  # of which a list is kept until somebody asks; most overwrite each other
 # Nodes with fewer cores than this have their cores in use in a machine integer, larger ones in Python's.
@@ -108,6 +109,7 @@ class NodeTable:
     _used_cores: NDArray[np.int64] | NDArray[np.object_] = field(init=False)
     _last_busy: NDArray[np.int64] = field(init=False)
     _departures: list[tuple[int, int]] = field(default_factory=list)  # (nodes, when) that are not in `_last_busy` yet, in order
+    tree: Tree | None = None  # the switches, where topology/tree is configured
     _late: dict[int, Allocation] = field(default_factory=dict)  # by id(): each alone on its nodes, and not in the vectors yet
     _kinds: list[NodeKind] | None = None
     _features: dict[str, int] | None = None
@@ -306,6 +308,11 @@ class NodeTable:
             if not nodes & ~kind.nodes:
                 return kind
         return None
+
+    def tree_for(self, switches: int) -> Tree | None:
+        """The tree that matters to a job that asks for so many switches (0: for none)."""
+        tree = self.tree
+        return None if tree is None or (tree.optional and not switches) else tree
 
     def with_feature(self, feature: str) -> int:
         """The nodes that have the feature."""

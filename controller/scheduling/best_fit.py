@@ -19,6 +19,8 @@ from understudy.model import nodeset
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from understudy.controller.scheduling.topology import Tree
+
 
 # Up to this width the search through the digits is quicker than the fixed cost of the vectors (5 against 27 us at 1,024 nodes, 37 against 34 at
 # 16,384), unless so many runs have to be used up one by one.
@@ -93,6 +95,47 @@ class Demand:
     reserve: int
 
 
+class Picks:
+    """Chosen nodes in the order in which they were taken, and what is needed still."""
+
+    def __init__(self, demand: Demand) -> None:
+        self.reserve = demand.reserve
+        self.cpus, self.nodes, self.nodes_left = demand.cpus, demand.wanted_nodes, demand.max_nodes
+        self.spare = demand.wanted_nodes - demand.min_nodes  # of the wanted nodes those that the job need not have
+        self.is_empty = True
+        self._places: list[NDArray[np.intp]] = []
+
+    @property
+    def is_complete(self) -> bool:
+        return (self.cpus <= 0 and self.nodes <= 0) or self.nodes_left <= 0
+
+    def take(self, order: NDArray[np.intp], cpus: NDArray[np.int64], *, every: bool = False, last_must_do: bool = False) -> None:
+        """The first of these places that satisfy the demand; `cpus` are those of the places. `every`: all of them. `last_must_do`: if it is the last
+        node that the job may have, it must have all that is missing.
+        """
+        if not len(order):
+            return
+        sums = cpus.cumsum()
+        most = self.cpus - self.reserve * np.maximum(self.nodes - self.spare - 1 - np.arange(len(order)), 0)
+        given = sums + np.minimum(np.minimum.accumulate(most - sums), 0)
+        count = len(order) if every else min(max(int(given.searchsorted(self.cpus)) + 1, self.nodes), len(order), self.nodes_left)
+        if last_must_do and count == self.nodes_left and sums[count - 1] < self.cpus:
+            missing = self.cpus - int(sums[count - 1]) + int(cpus[count - 1])
+            fitting = count - 1 + np.flatnonzero(cpus[count - 1 :] >= missing)[:1]
+            chosen = np.concatenate((np.arange(count - 1), fitting))
+            self.take(order[chosen], cpus[chosen], every=True)
+            return
+        self.is_empty = False
+        self._places.append(order[:count])
+        self.cpus -= int(given[count - 1])
+        self.nodes -= count
+        self.nodes_left -= count
+
+    def finish(self) -> NDArray[np.intp]:
+        """All places."""
+        return self._places[0] if len(self._places) == 1 else np.concatenate(self._places)
+
+
 @dataclass(slots=True, eq=False)
 class Candidates:
     """Usable nodes in index order: their indices, the CPUs that each could give (all > 0), their weights (None: all the same), which are required."""
@@ -101,6 +144,8 @@ class Candidates:
     cpus: NDArray[np.int64]
     weight: NDArray[np.int64] | None = None
     required: NDArray[np.bool_] | None = None
+    tree: Tree | None = None
+    most_leaves: int = 0  # of the tree that the nodes may be on, 0 for any number
 
     def choose(self, demand: Demand, *, contiguous: bool = False) -> NDArray[np.intp] | None:
         """Positions (in these vectors) of the chosen nodes in the order in which they were taken, or None.
@@ -109,6 +154,8 @@ class Candidates:
         """
         if len(self.index) < demand.min_nodes or int(self.cpus.sum()) < demand.cpus:
             return None
+        if self.tree is not None and not contiguous:
+            return self._choose_on_tree(self.tree, demand)
         found = self._attempt(demand, contiguous=contiguous)
         if found is not None or demand.max_nodes >= len(self.index):
             return found
@@ -127,66 +174,84 @@ class Candidates:
                 return chosen
         return None
 
+    def _choose_on_tree(self, tree: Tree, demand: Demand) -> NDArray[np.intp] | None:
+        """As `choose`, with the lightest nodes alone, then with heavier ones, too, and each time without more and more of the small ones."""
+        forced = np.zeros(len(self.index), dtype=np.bool_) if self.required is None else self.required
+        weights = [0] if self.weight is None else np.unique(self.weight).tolist()
+        for heaviest in weights:
+            light = forced | (self.weight <= heaviest) if self.weight is not None else ~forced | forced
+            for smallest in np.unique(self.cpus).tolist():
+                where = np.flatnonzero(light & (forced | (self.cpus >= smallest)))
+                if len(where) < demand.min_nodes or int(self.cpus[where].sum()) < demand.cpus:
+                    break
+                picks = Picks(demand)
+                required = None if self.required is None else self.required[where]
+                if required is not None:
+                    first = np.flatnonzero(required)
+                    if len(first) > demand.max_nodes:
+                        return None
+                    picks.take(first, self.cpus[where[first]], every=True)
+                tree.pick(picks, self.index[where], self.cpus[where], required)
+                if picks.is_empty:
+                    continue
+                found = where[picks.finish()]
+                if len(found) < demand.min_nodes or int(self.cpus[found].sum()) < demand.cpus:
+                    continue
+                if self.most_leaves and len(np.unique(tree.leaf_of[self.index[found]])) > self.most_leaves:
+                    continue
+                return found
+        return None
+
     def _attempt(self, demand: Demand, *, contiguous: bool) -> NDArray[np.intp] | None:
         index, cpus, required = self.index, self.cpus, self.required
-        breaks = index[1:] - index[:-1] != 1
+        breaks = holes = index[1:] - index[:-1] != 1
         if self.weight is not None and not contiguous:
-            breaks |= self.weight[1:] != self.weight[:-1]
+            breaks = holes | (self.weight[1:] != self.weight[:-1])
         behind = np.flatnonzero(breaks) + 1
         starts, ends = np.zeros(len(behind) + 1, dtype=np.intp), np.empty(len(behind) + 1, dtype=np.intp)
         starts[1:], ends[:-1], ends[-1] = behind, behind, len(index)
-        picks: list[NDArray[np.intp]] = []
-        need_cpus, need_nodes, nodes_left = demand.cpus, demand.wanted_nodes, demand.max_nodes
-        spare_nodes = demand.wanted_nodes - demand.min_nodes  # of the wanted ones those that the job need not have
-        taken: NDArray[np.bool_] | None = None
+        picks = Picks(demand)
         if required is None:
             runs = _Runs(np.add.reduceat(cpus, starts), ends - starts)
         else:
             first = np.flatnonzero(required)
-            if len(first) > nodes_left:
+            if len(first) > demand.max_nodes:
                 return None
-            picks.append(first)
-            taken = required.copy()
-            given = min(int(cpus[first].sum()), need_cpus - demand.reserve * max(demand.min_nodes - len(first), 0))
-            need_cpus, need_nodes, nodes_left = need_cpus - given, need_nodes - len(first), nodes_left - len(first)
-            in_runs = np.add.reduceat(np.where(taken, 0, cpus), starts)
-            runs = _Runs(in_runs, np.add.reduceat((~taken).astype(np.int64), starts), required=np.logical_or.reduceat(required, starts))
+            picks.take(first, cpus[first], every=True)
+            in_runs = np.add.reduceat(np.where(required, 0, cpus), starts)
+            is_behind_hole = np.concatenate(([True], holes[starts[1:] - 1]))
+            pivots = _pivots(required, starts, ends, is_behind_hole)
+            runs = _Runs(in_runs, np.add.reduceat((~required).astype(np.int64), starts), pivot=pivots)
         if self.weight is not None:
             runs.weight = self.weight[starts]
-        while (need_cpus > 0 or need_nodes > 0) and nodes_left > 0:
-            r = runs.take_best(need_cpus, need_nodes - spare_nodes, contiguous=contiguous)
+        while not picks.is_complete:
+            r = runs.take_best(picks.cpus, picks.nodes - picks.spare, contiguous=contiguous)
             if r is None:
                 break
             if r < 0:
                 return None
             order = np.arange(starts[r], ends[r])
-            if required is not None and taken is not None:
-                if runs.required is not None and runs.required[r]:
-                    pivot = starts[r] + int(np.argmax(required[order]))
-                    order = np.concatenate((np.arange(pivot, ends[r]), np.arange(pivot - 1, starts[r] - 1, -1)))
-                order = order[~taken[order]]
-            in_run = cpus[order]
-            if need_nodes <= 1 or nodes_left == 1:
-                big = in_run >= need_cpus
-                if need_nodes <= 1 and big.any():
-                    picks.append(order[[int(np.argmin(np.where(big, in_run, _HUGE)))]])
-                    break
-                if nodes_left == 1:
+            if runs.pivot is not None and required is not None:
+                pivot = int(runs.pivot[r])
+                if pivot >= 0:  # from the first required node up, then down
+                    order = np.concatenate((order[pivot - starts[r] :], order[: pivot - starts[r]][::-1]))
+                    order = order[~required[order]]
+                    picks.take(order, cpus[order])
                     continue
-            sums = in_run.cumsum()
-            count = min(max(int(sums.searchsorted(need_cpus)) + 1, need_nodes), len(order), nodes_left)
-            given = int(sums[count - 1])
-            if count == nodes_left and given < need_cpus:  # the last node must have all that is missing
-                missing = need_cpus - given + int(in_run[count - 1])
-                fitting = count - 1 + np.flatnonzero(in_run[count - 1 :] >= missing)[:1]
-                order, count = np.concatenate((order[: count - 1], order[fitting])), count - 1 + len(fitting)
-                given = int(cpus[order].sum())
-            picks.append(order[:count])
-            given = min(given, need_cpus - demand.reserve * max(need_nodes - count - spare_nodes, 0))
-            need_cpus, need_nodes, nodes_left = need_cpus - given, need_nodes - count, nodes_left - count
-        if not picks:
+                order = order[~required[order]]
+            in_run = cpus[order]
+            if picks.nodes <= 1 or picks.nodes_left == 1:
+                big = in_run >= picks.cpus
+                if picks.nodes <= 1 and big.any():
+                    best = int(np.argmin(np.where(big, in_run, _HUGE)))
+                    picks.take(order[best : best + 1], in_run[best : best + 1])
+                    break
+                if picks.nodes_left == 1:
+                    continue
+            picks.take(order, in_run, last_must_do=True)
+        if picks.is_empty:
             return None
-        found = picks[0] if len(picks) == 1 else np.concatenate(picks)
+        found = picks.finish()
         if len(found) < demand.min_nodes or int(cpus[found].sum()) < demand.cpus:
             return None
         return found
@@ -203,35 +268,73 @@ class Candidates:
         return order[:count]
 
 
+def _pivots(required: NDArray[np.bool_], starts: NDArray[np.intp], ends: NDArray[np.intp], is_behind_hole: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Of each run the required node from which it is used up and down, and for which it goes before others; -1 without one.
+
+    Where a run begins because the weight changes, required nodes at its very beginning do not count: recordings of Slurm 22.05 show it.
+    """
+    pivots = np.full(len(starts), -1, dtype=np.intp)
+    for r in np.unique(starts.searchsorted(np.flatnonzero(required), side="right") - 1).tolist():
+        wanted = required[starts[r] : ends[r]]
+        from_ = 0 if is_behind_hole[r] else int(np.argmin(wanted)) if not wanted.all() else len(wanted)
+        if wanted[from_:].any():
+            pivots[r] = starts[r] + from_ + int(np.argmax(wanted[from_:]))
+    return pivots
+
+
 @dataclass(slots=True, eq=False)
 class _Runs:
-    """What is left in each run of consecutive nodes; a run that has been taken has no nodes left."""
+    """What is left in each run of consecutive nodes; a run that has been taken has no nodes left. `pivot`: as of `_pivots`."""
 
     cpus: NDArray[np.int64]
     nodes: NDArray[np.int64]
     weight: NDArray[np.int64] | None = None
-    required: NDArray[np.bool_] | None = None
+    pivot: NDArray[np.intp] | None = None
 
     def take_best(self, need_cpus: int, need_nodes: int, *, contiguous: bool) -> int | None:
-        """One of the lowest weight, of these one with required nodes; of those the tightest that suffices, else the largest.
+        """One of the lowest weight; of those the tightest that suffices, else the largest.
 
         -1 if only one that suffices would do and none does, None if there are no nodes left.
         """
         among = self.nodes > 0
         if not among.any():
             return None
-        if self.weight is not None and not contiguous:
-            among &= self.weight == self.weight[among].min()
-        if self.required is not None and (wanted := among & self.required).any():
-            among = wanted
-        enough = among & (self.cpus >= need_cpus) & (self.nodes >= need_nodes)
-        if enough.any():
-            best = int(np.where(enough, self.cpus, _HUGE).argmin())
-        elif contiguous:
-            return -1
+        if self.pivot is not None and (among & (self.pivot >= 0)).any():
+            best = self._with_required(need_cpus, need_nodes, contiguous=contiguous)
         else:
-            best = int(np.where(among, self.cpus, -1).argmax())
-        self.nodes[best] = 0
+            if self.weight is not None and not contiguous:
+                among &= self.weight == self.weight[among].min()
+            enough = among & (self.cpus >= need_cpus) & (self.nodes >= need_nodes)
+            if enough.any():
+                best = int(np.where(enough, self.cpus, _HUGE).argmin())
+            elif contiguous:
+                return -1
+            else:
+                best = int(np.where(among, self.cpus, -1).argmax())
+        if best >= 0:
+            self.nodes[best] = 0
+        return best
+
+    def _with_required(self, need_cpus: int, need_nodes: int, *, contiguous: bool) -> int:
+        """Run by run, as Slurm compares them: the first with a required node goes before all that came earlier, whatever their weight, and gives way
+        only to one that comes later and is of lower weight, or of the same and better.
+        """
+        assert self.pivot is not None
+        best, best_weight, best_cpus, best_is_enough, best_has = -1, 0, 0, False, False
+        weights = [0] * len(self.cpus) if self.weight is None or contiguous else self.weight.tolist()
+        rows = zip(self.cpus.tolist(), self.nodes.tolist(), weights, (self.pivot >= 0).tolist(), strict=True)
+        for r, (cpus, nodes, weight, has) in enumerate(rows):
+            if not nodes or (contiguous and not has):
+                continue
+            is_enough = cpus >= need_cpus and nodes >= need_nodes
+            if contiguous and not is_enough:
+                continue
+            if weight == best_weight:
+                is_better = is_enough and (not best_is_enough or cpus < best_cpus) if is_enough else not best_is_enough and cpus > best_cpus
+            else:
+                is_better = weight < best_weight
+            if best < 0 or is_better or (has and not best_has):
+                best, best_weight, best_cpus, best_is_enough, best_has = r, weight, cpus, is_enough, has
         return best
 
 

@@ -184,6 +184,7 @@ class Timeline:
         order = sorted((expected_end(job.job_id), job.job_id) for job in jobs)
         pieces = self._pieces = [held[job_id] for _, job_id in order]
         self._ends = np.array([end for end, _ in order if end < forever], dtype=np.float64)  # of those that will end, first in `order`
+        self._next_ends = np.append(self._ends[1:], forever) if len(self._ends) else self._ends
         self._bounds = np.zeros(len(pieces) + 1, dtype=np.intp)
         np.cumsum([len(piece.at) for piece in pieces], out=self._bounds[1:])
         self._at = np.concatenate([piece.at for piece in pieces]) if pieces else np.zeros(0, dtype=np.intp)
@@ -210,11 +211,11 @@ class Timeline:
     def states(self, usable: int, now: int, until: int | None = None, least_cpus: int = 0) -> Iterator[tuple[int, Free]]:
         """(start, what is free then), later and later: now, after the completing jobs, then after each group of running jobs that hold usable nodes.
 
-        A group begins with the next job to end and takes those that end within a window behind it, counted from that end rounded up to 30 s. Whether
-        it is complete is asked of the job behind one that holds usable nodes, whatever that holds: behind others the next one is taken unasked, as
-        Slurm does, though it may end much later. Each further window is twice as long (or longer by a fixed time), so that thousands of running jobs
-        need few tests; the price is that a start is that of the group's last job. A job without a time limit never ends. Starts after `until` are
-        left out, and states in which the usable nodes have fewer than `least_cpus` CPUs free. Only the usable nodes are what is said of them.
+        A group takes the jobs that end within a window behind the first end of all, which is rounded up to the next full 30 s. Each further window
+        is twice as long (or longer by a fixed time), so that thousands of running jobs need few tests; the price is that a start is that of the
+        group's last job. Whether a group is complete is asked after each job, of the next to end on any node: if that ends within the window, the
+        group goes on to the next job on usable nodes, however late. A job without a time limit never ends. Starts after `until` are left out, and
+        states in which the usable nodes have fewer than `least_cpus` CPUs free. Only the usable nodes are what is said of them.
         """
         self._refresh()
         table = self.tables.nodes
@@ -232,12 +233,17 @@ class Timeline:
         enough = int(free_cpus.searchsorted(least_cpus))  # the first job in order of ends behind which there are as many
         if until is not None and (enough == len(free_cpus) or self._ends[enough] > until):
             return
-        following = np.append(self._ends, np.inf)[order + 1]
-        first, window = 0, FIRST_WINDOW_S
+        next_ends = self._next_ends[order]
+        first, window, linear = 0, FIRST_WINDOW_S, self.linear_window_s
+        boundary = int(ends[0]) + FIRST_WINDOW_S - int(ends[0]) % FIRST_WINDOW_S if len(ends) else 0
         while first < len(ends):
-            boundary = int(ends[first]) + FIRST_WINDOW_S - int(ends[first]) % FIRST_WINDOW_S
-            last = max(int(following.searchsorted(boundary + window, side="right")), first)
-            after = min(last + 1, len(ends), first + self.most_in_group)
+            missing = int(ends[first]) - boundary - window
+            if missing > 0 and linear:  # nobody ends in the windows up to there
+                window += -(-missing // linear) * linear
+            while boundary + window < ends[first]:
+                window *= 2
+            after = max(int(next_ends.searchsorted(boundary + window, side="right")), first)
+            after = min(after + 1, first + self.most_in_group, len(ends))
             start = int(ends[after - 1])
             if start <= now:
                 start = max(start + self.kill_wait_s, now + 1)
@@ -246,7 +252,7 @@ class Timeline:
             if order[after - 1] >= enough and (until is None or start <= until):
                 yield start, self._state(int(order[after - 1]))
             first = after
-            window = window + self.linear_window_s if self.linear_window_s else window * 2
+            window = window + linear if linear else window * 2
 
     def _state(self, rank: int) -> StateAfter:
         state = self._states.get(rank)

@@ -51,6 +51,7 @@ class Request:
     gres: GresNeeds | None = None
     tasks_are_known: bool = False  # how many run on each node that it gets: `tasks_per_node`, or all of one node, or one on each
     blocked_cores: dict[int, int] | None = None  # reserved cores (masks by node), which it may not have
+    switches: int = 0  # leaf switches that its nodes may be on, 0 for any number
     counted: tuple[tuple[int, int], ...] = ()  # (bitmap, how many of its nodes the job must have at least)
 
     @property
@@ -128,6 +129,7 @@ class Request:
             required=job.required_nodes,
             choices=choices,
             counted=counted,
+            switches=job.most_switches,
             fills_sockets=_fills_sockets(spec.distribution),
             memory_cpus=memory_cpus,
             gres=gres,

@@ -155,7 +155,13 @@ class SelectConsTres(ChoosingSelector):
         if request.gres is not None:
             return self._choose_with_gres(request, usable, table, free, by_load=by_load)
         kind = table.kind_of(usable)
-        if kind is not None and not usable & ~free.idle_nodes and not (request.required or request.contiguous or request.spreads or by_load):
+        is_simple = asks_only or table.tree_for(request.switches) is None
+        if (
+            kind is not None
+            and is_simple
+            and not usable & ~free.idle_nodes
+            and not (request.required or request.contiguous or request.spreads or by_load)
+        ):
             return self._choose_alike(request, usable, table, free, kind, asks_only=asks_only)
         return self._choose_any_kind(request, usable, table, free, kind, by_load=by_load)
 
@@ -247,7 +253,9 @@ class SelectConsTres(ChoosingSelector):
             candidates = Candidates(at, cpus, table.weight[at], required)
             chosen = candidates.choose_in_order(np.lexsort((at, -free.free_cpus[at], table.weight[at])), demand)
         else:
-            chosen = Candidates(at, cpus, None if kind is not None else table.weight[at], required).choose(demand, contiguous=request.contiguous)
+            weight = None if kind is not None else table.weight[at]
+            candidates = Candidates(at, cpus, weight, required, table.tree_for(request.switches), request.switches)
+            chosen = candidates.choose(demand, contiguous=request.contiguous)
         if chosen is None:
             return None
         if request.tasks_on_node:

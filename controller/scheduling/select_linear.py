@@ -42,7 +42,8 @@ class SelectLinear(ChoosingSelector):
             if request.required & ~usable or usable.bit_count() < request.min_nodes:
                 return None
         fitting = [(kind, part) for kind in table.kinds if (part := usable & kind.nodes) and _room(request, kind)]
-        if len(fitting) == 1 and not request.required and not request.contiguous:
+        is_simple = asks_only or table.tree_for(request.switches) is None
+        if len(fitting) == 1 and is_simple and not request.required and not request.contiguous:
             return self._choose_alike(request, fitting[0][1], fitting[0][0], asks_only=asks_only)
         by_weight: dict[int, int] = {}
         for kind, part in fitting:
@@ -84,8 +85,9 @@ class SelectLinear(ChoosingSelector):
         required = nodeset.to_flags(request.required, size)[at] if request.required else None
         wanted = request.min_nodes if request.contiguous else request.wanted_nodes
         demand = Demand(request.cpus, request.min_nodes, wanted, request.max_nodes, request.cpus_per_task)
-        candidates = Candidates(at, cpus, np.zeros(len(at), dtype=np.int64), required)
-        if not request.contiguous and int(cpus.min()) != int(cpus.max()) and request.cpus > int(cpus.min()) * request.wanted_nodes:
+        tree = table.tree_for(request.switches)
+        candidates = Candidates(at, cpus, None, required, tree, request.switches)
+        if tree is None and not request.contiguous and int(cpus.min()) != int(cpus.max()) and request.cpus > int(cpus.min()) * request.wanted_nodes:
             chosen = candidates.choose_in_order(np.lexsort((-at, -cpus)), demand)
         else:
             chosen = candidates.choose(demand, contiguous=request.contiguous)

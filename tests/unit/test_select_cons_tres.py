@@ -1,3 +1,4 @@
+import pytest
 from scheduling_harness import make_job, node, table, table_of, tables_of
 
 from understudy.controller.job import Allocation
@@ -264,12 +265,77 @@ def test_how_long_a_job_may_overrun_its_limit_is_as_configured():
 
 def test_windows_may_grow_by_a_fixed_time():
     tables, selector = tables_of(table(3)), SelectConsTres(frozenset({"CR_CORE"}))
-    for job_id, end in enumerate((100, 200, 290), 1):
+    for job_id, end in enumerate((100, 200, 235), 1):
         running(tables, job_id, end, num_tasks=1)
     job = make_job(9, num_tasks=2, min_nodes=2)
-    assert selector.will_run(job, tables.partitions["main"], 0b111, tables, 10) == (200, 0b011)
+    assert selector.will_run(job, tables.partitions["main"], 0b111, tables, 10) == (235, 0b011)
     selector.expect(overrun_s=30, linear_window_s=60)
-    assert selector.will_run(job, tables.partitions["main"], 0b111, tables, 10) == (290, 0b011)
+    assert selector.will_run(job, tables.partitions["main"], 0b111, tables, 10) == (200, 0b011)
+
+
+# Ends of jobs on a node each, and when Slurm 22.05.8 says that one node, two nodes and so on are free.
+WINDOWS = [
+    ((16, 24, 30, 53, 65, 97, 115, 120, 124, 126, 145, 166, 194, 195, 201, 205), {53: 4, 65: 1, 145: 6, 205: 5}),
+    ((0, 13, 29, 34, 40, 49, 55, 57, 75, 77, 89, 92, 97, 98, 102, 106), {57: 8, 89: 3, 106: 5}),
+    ((1, 2, 3, 3, 27, 28, 48, 54, 56, 67, 69, 83, 87, 92, 97, 112), {56: 9, 87: 4, 112: 3}),
+    ((4, 10, 11, 21, 27, 32, 39, 46, 74, 77, 77, 85, 94, 103, 106, 109), {46: 8, 85: 4, 109: 4}),
+    ((7, 9, 68, 81, 93, 95, 100, 110, 113, 119, 128, 130, 139, 163, 185, 205), {9: 2, 81: 2, 139: 9, 205: 3}),
+    ((24, 139, 168, 177, 180, 181, 236, 241, 332, 368, 433, 522, 522, 526, 538, 573), {24: 1, 139: 1, 241: 6, 433: 3, 573: 5}),
+]
+
+
+@pytest.mark.parametrize(("ends", "expected"), WINDOWS)
+def test_starts_are_those_of_the_recorded_windows(ends, expected):
+    tables, selector = tables_of(table(len(ends))), SelectConsTres(frozenset({"CR_CORE"}))
+    for job_id, end in enumerate(ends, 1):
+        running(tables, job_id, 6000 + end, num_tasks=1)
+    everywhere = (1 << len(ends)) - 1
+    found = [selector.will_run(make_job(99, num_tasks=k), tables.partitions["main"], everywhere, tables, 100) for k in range(1, len(ends) + 1)]
+    assert [start - 6000 for start, _ in found] == [start for start, count in expected.items() for _ in range(count)]
+
+
+def test_a_job_elsewhere_that_ends_within_the_window_keeps_a_group_open():
+    tables, selector = tables_of(table(3)), SelectConsTres(frozenset({"CR_CORE"}))
+    running(tables, 1, 179, num_tasks=1)
+    running(tables, 2, 183, num_tasks=1, required_nodes=0b010)
+    running(tables, 3, 239, num_tasks=1, required_nodes=0b100)
+    main = tables.partitions["main"]
+    assert selector.will_run(make_job(9), main, 0b101, tables, 10) == (239, 0b001)
+    tables.nodes.release(tables.running[2].allocation, 0b010)
+    del tables.running[2]
+    tables.version += 1
+    assert selector.will_run(make_job(9), main, 0b101, tables, 10) == (179, 0b001)
+
+
+def weighted():
+    """Light and heavy nodes as in a recorded cluster: 6 of weight 50, 8 of 10, 6 of 100, 4 small ones of 10."""
+    rows = [(6, 8, 50), (8, 8, 10), (6, 16, 100), (4, 4, 10)]
+    sizes = [(cores, weight) for count, cores, weight in rows for _ in range(count)]
+    return tables_of(table_of([node(i, cores=cores, weight=weight) for i, (cores, weight) in enumerate(sizes)]))
+
+
+# The required node, how many nodes, and the nodes that Slurm 22.05.8 takes, all numbered from 1.
+REQUIRED = [
+    ("16", 3, "16 21 22"), ("18", 5, "18 21 22 23 24"), ("18", 6, "18 19 21 22 23 24"), ("18", 9, "16 17 18 19 20 21 22 23 24"),
+    ("18", 12, "7 8 15 16 17 18 19 20 21 22 23 24"), ("15", 6, "7 8 9 10 11 15"), ("15", 12, "7 8 9 10 11 12 13 14 15 21 22 23"),
+    ("21", 5, "7 8 9 10 21"), ("24", 5, "7 21 22 23 24"), ("24", 3, "22 23 24"), ("6", 6, "6 7 8 9 10 11"), ("14", 6, "9 10 11 12 13 14"),
+    ("6", 16, "3 4 5 6 7 8 9 10 11 12 13 14 21 22 23 24"), ("15 16", 7, "7 8 9 10 11 15 16"), ("15 20", 7, "15 19 20 21 22 23 24"),
+    ("3 18", 9, "3 17 18 19 20 21 22 23 24"), ("10 24", 6, "10 11 12 13 14 24"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("required", "count", "expected"), REQUIRED)
+def test_required_nodes_draw_in_their_neighbours_as_recorded(required, count, expected):
+    bits = sum(1 << int(number) - 1 for number in required.split())
+    allocation = hold(weighted(), usable=(1 << 24) - 1, min_nodes=count, max_nodes=count, num_tasks=count, required_nodes=bits)
+    assert [i + 1 for i in indices(allocation)] == [int(number) for number in expected.split()]
+
+
+def test_cpus_follow_the_order_in_which_nodes_were_taken():
+    allocation = hold(weighted(), usable=(1 << 24) - 1, min_nodes=9, max_nodes=9, num_tasks=40, required_nodes=1 << 17)
+    assert [(share.node + 1, share.cpus) for share in allocation.shares] == [
+        (16, 1), (17, 1), (18, 16), (19, 5), (20, 1), (21, 4), (22, 4), (23, 4), (24, 4)
+    ]  # fmt: skip
 
 
 def test_nodes_of_completing_jobs_are_free_in_a_second():
