@@ -159,8 +159,6 @@ class Tree:
         a, b = i, j
         while True:
             if counts[a] >= wanted and counts[b] >= wanted:
-                if counts[a] == counts[b] and a != i:
-                    return counts[i] - counts[j]
                 return counts[b] - counts[a]
             if counts[a] >= wanted or counts[b] >= wanted:
                 return 1 if counts[a] >= wanted else -1
