@@ -222,8 +222,8 @@ class Candidates:
             is_behind_hole = np.concatenate(([True], holes[starts[1:] - 1]))
             pivots = _pivots(required, starts, ends, is_behind_hole)
             runs = _Runs(in_runs, np.add.reduceat((~required).astype(np.int64), starts), pivot=pivots)
-        if self.weight is not None:
-            runs.weight = self.weight[starts]
+        if self.weight is not None:  # a contiguous job's run may be of several weights: that of its last node counts
+            runs.weight = self.weight[ends - 1]
         while not picks.is_complete:
             r = runs.take_best(picks.cpus, picks.nodes - picks.spare, contiguous=contiguous)
             if r is None:
@@ -302,9 +302,11 @@ class _Runs:
         if self.pivot is not None and (among & (self.pivot >= 0)).any():
             best = self._with_required(need_cpus, need_nodes, contiguous=contiguous)
         else:
-            if self.weight is not None and not contiguous:
-                among &= self.weight == self.weight[among].min()
             enough = among & (self.cpus >= need_cpus) & (self.nodes >= need_nodes)
+            if self.weight is not None and (not contiguous or enough.any()):
+                lightest = self.weight == self.weight[enough if contiguous else among].min()
+                among &= lightest
+                enough &= lightest
             if enough.any():
                 best = int(np.where(enough, self.cpus, _HUGE).argmin())
             elif contiguous:
@@ -321,7 +323,7 @@ class _Runs:
         """
         assert self.pivot is not None
         best, best_weight, best_cpus, best_is_enough, best_has = -1, 0, 0, False, False
-        weights = [0] * len(self.cpus) if self.weight is None or contiguous else self.weight.tolist()
+        weights = [0] * len(self.cpus) if self.weight is None else self.weight.tolist()
         rows = zip(self.cpus.tolist(), self.nodes.tolist(), weights, (self.pivot >= 0).tolist(), strict=True)
         for r, (cpus, nodes, weight, has) in enumerate(rows):
             if not nodes or (contiguous and not has):

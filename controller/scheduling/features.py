@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 INVALID_FEATURE: Final = 2029
 _NAME: Final = re.compile(r"[^&|()\[\]*\s]+")
+_BRACKET: Final = re.compile(r"\[([^\]]*)\]")
+_PART: Final = re.compile(r"(?:\([^)]*\)|[^&()])+")  # between the & that are not in parentheses
+_COUNT: Final = re.compile(r"\*(\d+)")
 _TOKEN: Final = re.compile(r"\s*([&|()\[\]]|[^&|()\[\]\s]+)\s*")
 
 
@@ -27,6 +30,7 @@ def feature_sets(expression: str, having: Callable[[str], int], all_nodes: int) 
     """
     if not expression:
         return (all_nodes,)
+    expression = expression.replace(",", "&")
     tokens = _TOKEN.findall(expression)
     reader = _Reader(tokens, having, expression)
     sets = reader.terms(closing="")
@@ -36,21 +40,41 @@ def feature_sets(expression: str, having: Callable[[str], int], all_nodes: int) 
 
 
 def counted_features(expression: str, having: Callable[[str], int], all_nodes: int) -> tuple[int, tuple[tuple[int, int], ...]]:
-    """Of `a*2&b*1`, also in brackets: the nodes that the job may have, and how many it must have of which. What has no count is asked of all nodes.
+    """Of `[a*2&b*1]` or `a*2&b`: the nodes that the job may have, and how many it must have of which.
+
+    In brackets everything is counted, further nodes come from the same kinds, and what is said beside the brackets does not count. Without them one
+    feature may be counted: the others are asked of all nodes, the counted one only of so many.
 
     Raises:
         SlurmError: it is not such an expression.
     """
+    text = "".join(expression.split()).replace(",", "&")
+    bracket = _BRACKET.search(text)
     counted: list[tuple[int, int]] = []
-    for part in expression.strip().removeprefix("[").removesuffix("]").split("&"):
-        name, star, count = part.strip().partition("*")
-        if not _NAME.fullmatch(name) or (star and not (count.isdecimal() and int(count))):
+    common = all_nodes
+    for part in _PART.findall(bracket[1] if bracket else text):
+        what, star, count = part.rpartition("*")
+        if not star and bracket:
             raise SlurmError(INVALID_FEATURE)
+        if star and not (count.isdecimal() and int(count)):
+            raise SlurmError(INVALID_FEATURE)
+        nodes = feature_sets(what if star else part, having, all_nodes)[0]
         if star:
-            counted.append((having(name), int(count)))
+            counted.append((nodes, int(count)))
         else:
-            all_nodes &= having(name)
-    return all_nodes, tuple((nodes & all_nodes, count) for nodes, count in counted)
+            common &= nodes
+    if bracket:
+        common = 0
+        for nodes, _ in counted:
+            common |= nodes
+    elif len(counted) > 1:  # accepted, but never satisfied
+        common = 0
+    return common, tuple((nodes & common, count) for nodes, count in counted)
+
+
+def counted_nodes(expression: str) -> int:
+    """How many nodes an expression with counts asks for."""
+    return sum(int(count) for count in _COUNT.findall(expression))
 
 
 class _Reader:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.features import counted_features, feature_sets
+from understudy.controller.scheduling.features import counted_features, counted_nodes, feature_sets
 from understudy.controller.scheduling.gres import GresNeeds
 from understudy.model.errors import SlurmError
 
@@ -81,6 +81,9 @@ class Request:
         wanted = min_nodes
         if (job.max_nodes is not None and "use_min_nodes" not in spec.extra) or spreads:
             wanted = max(min_nodes, max_nodes)
+        features = spec.prefer if job.prefers else spec.features
+        if "*" in features and spec.min_nodes is None:  # the nodes that are counted may be more than there are tasks
+            max_nodes = max(max_nodes, min(counted_nodes(features), job.max_nodes or all_nodes))
         if min_nodes > max_nodes:
             return None
         gres = GresNeeds.of(job)
@@ -95,7 +98,6 @@ class Request:
         allowed = partition.nodes & ~job.excluded_nodes
         choices: tuple[int, ...] = (allowed,)
         counted: tuple[tuple[int, int], ...] = ()
-        features = spec.prefer if job.prefers else spec.features
         if features:
             try:
                 if "*" in features:

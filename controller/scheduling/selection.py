@@ -86,6 +86,20 @@ class ChoosingSelector(ABC):
             timeline = self._timeline = Timeline(
                 tables, linear_window_s=self._linear_window_s, kill_wait_s=self._overrun_s, most_in_group=self.most_in_group
             )
+        found: tuple[int, int] | None = None
+        for allowed in request.choices:
+            alone = request if len(request.choices) == 1 else replace(request, choices=(allowed,))
+            earlier = self._will_run_on(alone, usable & allowed, table, timeline, now, until)
+            if earlier is not None and (found is None or earlier[0] < found[0]):
+                found = earlier
+                until = found[0]
+            if found is not None and found[0] <= now:
+                break
+        return found
+
+    def _will_run_on(
+        self, request: Request, usable: int, table: NodeTable, timeline: Timeline, now: int, until: int | None
+    ) -> tuple[int, int] | None:
         is_checked = False
         for start, state in timeline.states(usable, now, until, request.cpus):
             if not is_checked:

@@ -94,18 +94,52 @@ def test_features_are_joined_by_and_and_or():
     assert chosen(tables, num_tasks=3, features="[a|b]") is None
 
 
-def test_counts_of_features_are_met_one_by_one_and_the_rest_is_found_anywhere():
+def test_counts_of_features_are_met_one_by_one():
     tables = tables_of(table_of([node(0, features="a"), node(1, features="b"), node(2, features="a"), node(3, features="b"), node(4)]))
     assert indices(chosen(tables, min_nodes=3, features="[a*1&b*2]")) == [0, 1, 3]
-    assert indices(chosen(tables, min_nodes=3, features="a*2&b*1")) == [0, 1, 2]
-    assert indices(chosen(tables, min_nodes=4, features="b*2")) == [1, 2, 3, 4]
-    assert chosen(tables, min_nodes=4, features="a*3&b*1") is None
-    assert chosen(tables, min_nodes=1, max_nodes=1, features="a*1&b*1") is None
+    assert indices(chosen(tables, min_nodes=3, features="[a*2&b*1]")) == [0, 1, 2]
+    assert indices(chosen(tables, min_nodes=4, features="b*2")) == [1, 2, 3, 4], "the rest is found anywhere"
+    assert indices(chosen(tables, min_nodes=4, features="[a*1&b*1]")) == [0, 1, 2, 3], "the rest is of the same kinds"
+    assert chosen(tables, min_nodes=5, features="[a*1&b*1]") is None
+    assert chosen(tables, min_nodes=4, features="[a*3&b*1]") is None
+    assert chosen(tables, min_nodes=1, max_nodes=1, features="[a*1&b*1]") is None
+
+
+def test_counts_without_brackets_go_with_features_of_all_nodes():
+    tables = tables_of(table_of([node(0, features="a,c"), node(1, features="c"), node(2, features="a"), node(3, features="b,c")]))
+    assert indices(chosen(tables, min_nodes=2, max_nodes=2, num_tasks=2, features="b*1&c")) == [0, 3]
+    assert chosen(tables, min_nodes=2, max_nodes=2, num_tasks=2, features="a*1&c*1") is None, "accepted by Slurm, but never satisfied"
+
+
+def test_counted_nodes_may_be_more_than_there_are_tasks():
+    tables = tables_of(table_of([node(0, features="a"), node(1, features="b"), node(2, features="b")]))
+    assert indices(chosen(tables, num_tasks=1, features="[a*1&b*2]")) == [0, 1, 2]
+
+
+def test_what_is_counted_may_be_an_expression_in_parentheses():
+    tables = tables_of(table_of([node(0, features="a,c"), node(1, features="a"), node(2, features="b,c"), node(3, features="b")]))
+    assert indices(chosen(tables, min_nodes=2, features="[(a&c)*1&(b&c)*1]")) == [0, 2]
+
+
+def test_the_earliest_of_several_alternatives_is_promised():
+    tables = tables_of(table_of([node(0, features="a"), node(1, features="b")]))
+    running(tables, 1, 9000, num_tasks=1, features="a")
+    running(tables, 2, 1000, num_tasks=1, features="b")
+    main = tables.partitions["main"]
+    assert SelectConsTres(frozenset({"CR_CORE"})).will_run(make_job(9, features="[a|b]"), main, 0b11, tables, 100) == (1000, 0b10)
+
+
+def test_only_jobs_on_nodes_with_the_features_make_up_the_groups_of_ends():
+    tables = tables_of(table_of([node(0, features="a"), node(1, features="b")]))
+    running(tables, 1, 1000, num_tasks=1, features="b")
+    running(tables, 2, 1045, num_tasks=1, features="a")
+    running_ends = SelectConsTres(frozenset({"CR_CORE"})).will_run(make_job(9, features="b"), tables.partitions["main"], 0b11, tables, 100)
+    assert running_ends == (1000, 0b10)
 
 
 def test_a_required_node_counts_for_its_feature():
     tables = tables_of(table_of([node(0, features="a"), node(1, features="b"), node(2, features="a")]))
-    assert indices(chosen(tables, min_nodes=2, features="a*1&b*1", required_nodes=0b100)) == [1, 2]
+    assert indices(chosen(tables, min_nodes=2, features="[a*1&b*1]", required_nodes=0b100)) == [1, 2]
 
 
 def test_preferred_features_take_the_place_of_required_ones_while_they_are_tried():
