@@ -87,6 +87,8 @@ class ChoosingSelector(ABC):
                 tables, linear_window_s=self._linear_window_s, kill_wait_s=self._overrun_s, most_in_group=self.most_in_group
             )
         found: tuple[int, int] | None = None
+        if request.counted:
+            return self._will_run_counted(request, usable, table, timeline, now, until)
         for allowed in request.choices:
             alone = request if len(request.choices) == 1 else replace(request, choices=(allowed,))
             earlier = self._will_run_on(alone, usable & allowed, table, timeline, now, until)
@@ -96,6 +98,18 @@ class ChoosingSelector(ABC):
             if found is not None and found[0] <= now:
                 break
         return found
+
+    def _will_run_counted(
+        self, request: Request, usable: int, table: NodeTable, timeline: Timeline, now: int, until: int | None
+    ) -> tuple[int, int] | None:
+        """As Slurm looks ahead: each counted feature on its own, for the whole job; the latest of the starts, with all the nodes."""
+        start = nodes = 0
+        for having, _ in request.counted:
+            found = self._will_run_on(replace(request, choices=(having,), counted=(), required=0), usable & having, table, timeline, now, until)
+            if found is None:
+                return None
+            start, nodes = max(start, found[0]), nodes | found[1]
+        return start, nodes
 
     def _will_run_on(
         self, request: Request, usable: int, table: NodeTable, timeline: Timeline, now: int, until: int | None

@@ -390,3 +390,11 @@ def test_all_16384_nodes_are_one_group():
     tables = tables_of(table(16_384, cores=4))
     allocation = chosen(tables, usable=(1 << 16_384) - 1, min_nodes=16_384, max_nodes=16_384)
     assert (allocation.node_count, len(allocation.groups), allocation.per_node_text()) == (16_384, 1, "1(x16384)")
+
+
+def test_counted_features_are_promised_each_on_its_own_for_the_whole_job():
+    tables = tables_of(table_of([node(i, features="a" if i < 2 else "b") for i in range(4)]))
+    running(tables, 1, 500, num_tasks=1, required_nodes=0b0001)
+    running(tables, 2, 900, num_tasks=1, required_nodes=0b0100)
+    selector, main = SelectConsTres(frozenset({"CR_CORE"})), tables.partitions["main"]
+    assert selector.will_run(make_job(9, min_nodes=2, num_tasks=2, features="[a*1&b*1]"), main, 0b1111, tables, 100) == (900, 0b1111)
