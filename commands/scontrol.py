@@ -333,6 +333,25 @@ def _show_licenses(session: Session, words: list[str]) -> int:
     return 0
 
 
+def _show_topology(session: Session, words: list[str]) -> int:
+    from understudy.model.hostlist import expand
+
+    context = session.context
+    try:
+        rows = context.client.query("topology", ["name", "level", "link_speed", "nodes", "switches"]).rows
+    except RefusedError as error:
+        session.complain(f"slurm_load_topo error: {error.text}")
+        return 1
+    shown = [row for row in rows if not words or row[0] == words[0]] or [row for row in rows if words and words[0] in expand(row[3])]
+    if not shown:
+        missing = f"Topology information contains no switch or node named {words[0]}" if words else "No topology information available"
+        session.complain(missing)
+    for name, level, speed, nodes, switches in shown:
+        below = f" Switches={switches}" if switches else ""
+        context.print(f"SwitchName={name} Level={level} LinkSpeed={speed} Nodes={nodes}{below}")
+    return 0
+
+
 def _show_daemons(session: Session, _words: list[str]) -> int:
     session.context.print("slurmctld ")
     return 0
@@ -401,7 +420,7 @@ ENTITIES: "dict[str, Callable[[Session, list[str]], int]]" = {
     "reservationname": _show_reservations,
     "slurmd": _none_of("slurm_load_slurmd_status: Unable to contact slurmd", is_error=True),
     "steps": _show_steps,
-    "topology": _none_of("No topology information available", is_error=True),
+    "topology": _show_topology,
 }
 
 

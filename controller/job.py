@@ -283,6 +283,7 @@ class Job:
     restarts: int = 0
     requeue: bool = True
     held_by: str = ""  # HELD_BY_ADMIN, HELD_BY_USER, BAD_CONSTRAINTS or ""
+    switches_since: int | None = None  # when it was first looked at with --switches: from then it waits for few leaf switches
     most_switches: int = 0  # leaf switches that its nodes may be on, as long as it waits for that
     prefers: bool = False  # asked for with its preferred features in place of the required ones
     used_reservation: str = ""  # the one in which it runs, or is asked for

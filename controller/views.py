@@ -14,6 +14,7 @@ from understudy.controller.partition_columns import PARTITION_COLUMNS
 from understudy.controller.priority_views import priority_rows, share_rows
 from understudy.controller.reservation_columns import RESERVATION_COLUMNS
 from understudy.controller.reservations import catch_up
+from understudy.model import hostlist
 from understudy.model.errors import SlurmError
 from understudy.model.records import TABLES
 from understudy.protocol.messages import Rows
@@ -120,6 +121,22 @@ def _reservations(core: Core, query: Query) -> Generator[None, None, Rows]:
     return Rows(rows, now, core.last_reservation_update)
 
 
+def _topology(core: Core, query: Query) -> Generator[None, None, Rows]:
+    tree = core.tables.nodes.tree
+    shown = [
+        {
+            "name": switch.name,
+            "level": switch.level,
+            "link_speed": switch.link_speed,
+            "nodes": core.names.to_expression(switch.nodes),
+            "switches": hostlist.compress(switch.below),
+        }
+        for switch in (() if tree is None else tree.switches)
+    ]
+    yield
+    return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.start_time)
+
+
 def _config(core: Core, query: Query) -> Generator[None, None, Rows]:
     shown = [{"name": name, "value": value} for name, value in core.show_configuration()]
     yield
@@ -164,6 +181,7 @@ _QUERIES: Final[dict[str, Callable[[Core, Query], Generator[None, None, Rows]]]]
     "partitions": _partitions,
     "licenses": _licenses,
     "reservations": _reservations,
+    "topology": _topology,
     "config": _config,
     "ping": _ping,
     "priorities": _priorities,

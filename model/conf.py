@@ -353,5 +353,7 @@ def _read_companions(config: SlurmConfig) -> None:
             config.gres = conf_companions.read_gres(lines, report)
         elif name == "topology.conf":
             config.topology = conf_companions.read_topology(lines, report)
+            if config.text("TopologyPlugin") == "topology/tree":
+                conf_companions.check_topology(config.topology, config.index_of, report)
         else:
             config.cgroup = conf_companions.read_cgroup(lines, report)

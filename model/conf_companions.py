@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.model import conf_values, hostlist
 from understudy.model.conf_keys import Key, Kind
-from understudy.model.conf_scan import ERROR, ConfLine, Finding, Scan
+from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding, Scan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container, Mapping
 
 _GRES_KEYS: Final = frozenset(
     {"nodename", "name", "type", "file", "count", "cores", "cpus", "flags", "links", "multiplefiles", "autodetect", "ignore"}
@@ -126,6 +126,48 @@ def read_topology(scan: Scan, report: Callable[[Finding], None]) -> list[SwitchC
             for name in _names(line, "SwitchName", line.value, report)
         ]
     return found
+
+
+def check_topology(switches: list[SwitchConf], nodes: Container[str], report: Callable[[Finding], None]) -> None:
+    """What Slurm would refuse of a tree of switches (errors), and what it warns of: nodes that do not exist, or are below two switches."""
+    known: dict[str, SwitchConf] = {}
+    leaf_of: dict[str, str] = {}
+
+    def complain(severity: str, switch: SwitchConf, text: str, message: str, kind: str = "bad_value") -> None:
+        report(Finding(kind, severity, switch.file, switch.line, text, message, "SwitchName"))
+
+    for switch in switches:
+        if switch.name in known:
+            complain(ERROR, switch, switch.name, f"Switch ({switch.name}) has already been defined")
+        known[switch.name] = switch
+        if switch.nodes and switch.switches:
+            complain(ERROR, switch, switch.name, f"switch {switch.name} has both child switches and nodes")
+        if not switch.nodes and not switch.switches:
+            complain(ERROR, switch, switch.name, f"switch {switch.name} has neither child switches nor nodes")
+        missing = [name for name in switch.nodes if name not in nodes]
+        if missing:
+            complain(WARNING, switch, missing[0], f"Invalid hostnames in switch configuration: {hostlist.compress(missing)}", "undefined_nodes")
+        twice = [name for name in switch.nodes if leaf_of.setdefault(name, switch.name) != switch.name]
+        if twice:
+            complain(WARNING, switch, twice[0], f"Multiple leaf switches contain nodes: {hostlist.compress(twice)}")
+    for switch in switches:
+        for below in switch.switches:
+            if below not in known or _reaches(known, below, switch.name):
+                complain(ERROR, switch, below, f"Switch configuration {switch.name} has invalid child ({below})")
+
+
+def _reaches(known: Mapping[str, SwitchConf], start: str, name: str) -> bool:
+    """Whether the switch `name` is `start` or below it."""
+    seen: set[str] = set()
+    waiting = [start]
+    while waiting:
+        at = waiting.pop()
+        if at == name:
+            return True
+        if at in known and at not in seen:
+            seen.add(at)
+            waiting += known[at].switches
+    return False
 
 
 def read_cgroup(scan: Scan, report: Callable[[Finding], None]) -> dict[str, str]:

@@ -293,8 +293,8 @@ _GLOBAL: Final = (
     Key("TLSParameters", TEXT, era=NEW),
     Key("TLSType", TEXT, era=NEW),
     Key("TmpFS", TEXT, "/tmp"),  # noqa: S108 - the default, nothing is written there
-    Key("TopologyParam", TEXT),
-    Key("TopologyPlugin", TEXT, "topology/none"),
+    Key("TopologyParam", TEXT, emulated=True),
+    Key("TopologyPlugin", TEXT, "topology/none", emulated=True),
     Key("TrackWCKey", BOOLEAN, "No"),
     Key("TreeWidth", SHORT, "50", emulated=True),
     Key("UnkillableStepProgram", TEXT),

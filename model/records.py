@@ -339,6 +339,14 @@ RESERVATIONS: Final[dict[str, Column]] = {
     "max_start_delay_s": _maybe("how late jobs may start; None: not said"),
 }
 
+TOPOLOGY: Final[dict[str, Column]] = {
+    "name": _text("of the switch"),
+    "level": _number("0: nodes are directly below it"),
+    "link_speed": _number("as configured"),
+    "nodes": _text("below it, as a host list expression"),
+    "switches": _text("directly below it, as a host list expression"),
+}
+
 PRIORITIES: Final[dict[str, Column]] = {
     "job_id": _number("the waiting job"),
     "partition": _text("one of those that it names"),
@@ -389,6 +397,7 @@ TABLES: Final[dict[str, dict[str, Column]]] = {
     "partitions": PARTITIONS,
     "licenses": LICENSES,
     "reservations": RESERVATIONS,
+    "topology": TOPOLOGY,
     "config": CONFIG,
     "ping": PING,
     "priorities": PRIORITIES,

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.builtin import Builtin
-from understudy.controller.scheduling.main_pass import Reserves, choose, run_length
+from understudy.controller.scheduling.main_pass import Reserves, choose, mind_switches, run_length
 from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.reserved import blocked_cores
 from understudy.controller.scheduling.slots import Slots
@@ -37,6 +37,7 @@ class BackfillPass:
         self.reserves = Reserves(parameters)
         self.resolution_s = number(parameters, "bf_resolution", 60, least=1, most=3600)
         self.window_s = number(parameters, "bf_window", 1440, least=1, most=43_200) * 60
+        self.longest_switch_wait_s = number(parameters, "max_switch_wait", 300)
         self.max_tests = number(parameters, "bf_max_job_test", 500, least=1, most=1_000_000)
         self.max_starts = number(parameters, "bf_max_job_start", 0, most=10_000)
         self.max_slots = number(parameters, "bf_node_space_size", self.max_tests, least=2, most=2_000_000)
@@ -152,6 +153,8 @@ class BackfillPass:
         """Start the job or promise it nodes; the promised start, None if there is no promise. `shows`: record the promise with the job."""
         job, partition = record.job, record.partition
         table = self.tables.nodes
+        if table.tree is not None:
+            mind_switches(job, second, self.longest_switch_wait_s)
         length = run_length(job, partition)
         length = max(-(-length // 60) * 60, 60)
         window = slots.window(length, partition.nodes & table.up_nodes & ~job.excluded_nodes)

@@ -47,12 +47,18 @@ class Builtin:
         """As in `SchedulingPolicy`."""
         if not self.tables.pending:
             return None
-        at = self.trigger.next_run(self.queue.next_eligible)
+        at = self.trigger.next_run(self._next_eligible)
         return None if at == inf else at
+
+    @property
+    def _next_eligible(self) -> float | None:
+        """When a job's begin time comes, or one has waited long enough for few switches."""
+        times = [when for when in (self.queue.next_eligible, self.main.switches_due) if when is not None]
+        return min(times, default=None)
 
     def run(self, now: float) -> Iterator[None]:
         """One pass of the main scheduler, if it is due."""
-        depth = self.trigger.take(now, self.queue.next_eligible)
+        depth = self.trigger.take(now, self._next_eligible)
         self.main.started = 0
         if depth and self.tables.pending:
             self.queue.refresh(now)

@@ -11,6 +11,7 @@ from understudy.controller.job import BAD_CONSTRAINTS
 from understudy.controller.scheduling.licenses import REASON as LICENSES
 from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.reserved import BUSY, MAINTENANCE, WAITS, blocked_cores
+from understudy.model.times import parse_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +44,21 @@ class Reserves:
         return waited >= self.min_age_s and job.priority >= self.min_priority
 
 
+def mind_switches(job: Job, now: int, longest_s: int) -> int | None:
+    """Let the leaf switches that the job asked for (--switches=COUNT[@TIME]) count, as long as it waits for them; until when, None if it does not."""
+    text = job.spec.extra.get("switches")
+    if not text:
+        return None
+    if job.switches_since is None:
+        job.switches_since = now
+    count, _, wait = text.partition("@")
+    limit = parse_limit(wait) if wait else None
+    wait_s = longest_s if limit is None else min(limit, longest_s)
+    due = job.switches_since + wait_s
+    job.most_switches = int(count) if now < due else 0
+    return due if job.most_switches else None
+
+
 def choose(selector: Selector, record: Record, usable: int, tables: Tables) -> Allocation | None:
     """What the selector gives to the job, with no more nodes than its limits allow if it asked for a range of nodes."""
     job, most = record.job, record.job.max_nodes
@@ -62,14 +78,16 @@ class MainPass:
         self.reserves = Reserves(parameters)
         self.partition_depth = number(parameters, "partition_job_depth", 0)
         self.max_starts = number(parameters, "sched_max_job_start", 0)
+        self.longest_switch_wait_s = number(parameters, "max_switch_wait", 300)
         self.stops_at_limits = "assoc_limit_stop" in parameters
         self._is_limited = False  # a limit of an association or QOS keeps the job that was just tried from starting
         self.started = 0
         self.saw_all = True
+        self.switches_due: int | None = None  # when the first of the jobs seen will wait no longer for few switches
 
     def run(self, records: list[Record], depth: int, now: float) -> Iterator[None]:
         """Try the first `depth` + 1 records, not counting those of partitions in which a job already waits for nodes."""
-        self.started, self.saw_all = 0, False
+        self.started, self.saw_all, self.switches_due = 0, False, None
         table, reservations = self.tables.nodes, self.tables.reservations
         second = int(now)
         failed: set[str] = set()
@@ -209,6 +227,10 @@ class MainPass:
             self._explain(job, "Resources", NODES_DOWN if is_down else "")
             return False
         job.used_reservation = record.reservation.name if record.reservation is not None else ""
+        if self.tables.nodes.tree is not None:
+            due = mind_switches(job, int(now), self.longest_switch_wait_s)
+            if due is not None and (self.switches_due is None or due < self.switches_due):
+                self.switches_due = due
         allocation = choose(self.selector, record, usable, self.tables)
         limits = self.tables.limits
         if limits.enforced:

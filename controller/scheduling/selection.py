@@ -69,6 +69,8 @@ class ChoosingSelector(ABC):
         """Whether the partition's configured nodes could hold the job if all were up and empty."""
         table = tables.nodes
         request = Request.of(job, partition, table)
+        if request is not None:
+            request.switches = 0  # it waits for few of them, and then takes more
         return request is not None and self._choose_any(request, partition.nodes, table, FreeState.empty(table), asks_only=True) is not None
 
     @abstractmethod

@@ -285,3 +285,27 @@ def test_generic_resources_that_are_no_type_of_the_cluster_are_pointed_out(tmp_p
         f"slurm.conf {start} Gres=gpu:2,tape:1: tape is not in GresTypes", f"slurm.conf {start + 1} Gres=gpu:a:b:1: gpu:a:b:1 is no generic resource",
         "gres.conf 2 Name=nic: it is not in GresTypes",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("topology", "line", "message"),
+    [
+        ("SwitchName=s1 Nodes=n1\nSwitchName=s1 Nodes=n2\n", 2, "Switch (s1) has already been defined"),
+        ("SwitchName=s1 Nodes=n1\nSwitchName=t Switches=s[1-2]\n", 2, "Switch configuration t has invalid child (s2)"),
+        ("SwitchName=s1 Nodes=n1\nSwitchName=t Switches=t,s1\n", 2, "Switch configuration t has invalid child (t)"),
+        ("SwitchName=s1 Nodes=n1 Switches=s2\nSwitchName=s2 Nodes=n2\n", 1, "switch s1 has both child switches and nodes"),
+        ("SwitchName=s1\n", 1, "switch s1 has neither child switches nor nodes"),
+    ],
+)
+def test_a_tree_of_switches_that_is_none_is_refused(tmp_path, topology, line, message):
+    (tmp_path / "slurm.conf").write_text("ClusterName=c\nTopologyPlugin=topology/tree\nNodeName=n[1-2]\nPartitionName=p Nodes=n[1-2]\n")
+    (tmp_path / "topology.conf").write_text(topology)
+    found = [each for each in conf.read(tmp_path / "slurm.conf").errors if each.file.endswith("topology.conf")]
+    assert [(each.line, each.message) for each in found] == [(line, message)]
+
+
+def test_nodes_that_are_unknown_or_below_two_switches_are_warned_of(tmp_path):
+    (tmp_path / "slurm.conf").write_text("ClusterName=c\nTopologyPlugin=topology/tree\nNodeName=n[1-2]\nPartitionName=p Nodes=n[1-2]\n")
+    (tmp_path / "topology.conf").write_text("SwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Nodes=n[2-4]\n")
+    found = [each.message for each in conf.read(tmp_path / "slurm.conf").findings if each.file.endswith("topology.conf")]
+    assert found == ["Invalid hostnames in switch configuration: n[3-4]", "Multiple leaf switches contain nodes: n2"]

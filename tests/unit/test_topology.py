@@ -1,8 +1,10 @@
 """Which nodes a job gets under topology/tree: recorded from Slurm 22.05.8."""
 
 import pytest
-from scheduling_harness import make_job, table, tables_of
+from scheduling_harness import World, make_job, table, tables_of
 
+from understudy.controller.scheduling.builtin import Builtin
+from understudy.controller.scheduling.main_pass import mind_switches
 from understudy.controller.scheduling.select_cons_tres import SelectConsTres
 from understudy.controller.scheduling.select_linear import SelectLinear
 from understudy.controller.scheduling.topology import Tree
@@ -95,3 +97,30 @@ def test_switches_know_what_is_below_and_above_them():
     assert [(switch.name, switch.level, switch.nodes.bit_count()) for switch in made.switches[-3:]] == [("t1", 1, 20), ("t2", 1, 20), ("top", 2, 40)]
     assert [switch.name for switch in made.path_of(2)] == ["s1", "t1", "top"]
     assert made.leaves_of(bits("n[6-7]")) == 2
+
+
+def test_a_job_waits_for_few_switches_only_so_long():
+    job = make_job(extra={"switches": "1@2"})
+    mind_switches(job, 100, 300)
+    assert job.most_switches == 1
+    mind_switches(job, 219, 300)
+    assert job.most_switches == 1
+    mind_switches(job, 220, 300)
+    assert job.most_switches == 0
+
+
+def test_no_job_waits_for_switches_longer_than_the_site_allows():
+    job = make_job(extra={"switches": "2"})
+    mind_switches(job, 100, 60)
+    mind_switches(job, 160, 60)
+    assert job.most_switches == 0
+
+
+def test_a_job_that_waits_for_switches_starts_on_more_of_them_at_last():
+    tables = tables_of(table(40, cores=4))
+    tables.nodes.tree = tree()
+    world = World(tables, Builtin, SelectConsTres(frozenset({"CR_CORE"})), {"max_switch_wait": "90"})
+    world.policy.note("start", 0.0)
+    world.submit(at=0, run_s=10, limit_s=60, min_nodes=9, num_tasks=9, extra={"switches": "1"})
+    world.run()
+    assert 90 <= world.starts[1] <= 120

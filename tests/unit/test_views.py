@@ -6,7 +6,9 @@ import pytest
 from tests.controller_harness import OTHER, ROOT, START, Harness, make_tables
 
 from understudy.controller.job_columns import fill_pattern, memory_text
+from understudy.controller.scheduling.topology import Tree
 from understudy.controller.views import run_query
+from understudy.model.conf_companions import SwitchConf
 from understudy.model.errors import SlurmError
 from understudy.model.records import TABLES, accepts, columns
 from understudy.model.states import NodeFlag
@@ -17,6 +19,7 @@ def busy() -> Harness:
     """Jobs and nodes in all states."""
     h = Harness()
     h.core.tables.licenses.totals = {"matlab": 2}
+    h.core.tables.nodes.tree = Tree.of([SwitchConf("s1", ["n1", "n2", "n3", "n4"], [], 1, "topology.conf", 1)], h.core.tables.nodes.index_of)
     done, failed = h.submit(mem_per_node_mb=100), h.submit(mem_per_cpu_mb=50)
     h.complete(done)
     h.complete(failed, code=2)
