@@ -153,7 +153,8 @@ class _Run:
             self._p.time.call_at(horizon, end, "")
         issuing.add_done_callback(lambda _: self._p.messenger.send("controller", AwaitEmpty(), lambda _answer: end(""), float("inf")))
         why = await ended
-        if why and not issuing.done():
+        has_failed = issuing.done() and not issuing.cancelled() and issuing.exception() is not None
+        if has_failed or (why and not issuing.done()):
             raise ReplayError(why)
         if self._p.cluster.accounting:
             await self._p.messenger.call("controller", AwaitRecorded(), 600.0)

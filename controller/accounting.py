@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.accounting_records import Kept, blocking_reason, is_between_runs, job_record, node_event, signature, step_records
 from understudy.controller.core import Later
 from understudy.controller.enforcement.wiring import accounting_has_changed
+from understudy.controller.priority.tres import totals
 from understudy.model import nodeset
 from understudy.model.associations import AssociationState
+from understudy.model.tres import split_name
 from understudy.protocol.messages import AccountingRecords, Associations, AssociationsChanged, EventRecord, Failure, GetAssociations, Message, Ok
 
 if TYPE_CHECKING:
@@ -110,6 +112,10 @@ class AccountingLink:
         nodes = self._core.tables.nodes.nodes
         cpus = sum(node.cpus for node in nodes)
         tres = {"cpu": cpus, "mem": sum(node.memory_mb for node in nodes), "node": len(nodes), "billing": cpus}
+        there = totals(self._core.names.all, self._core.tables.nodes)
+        for name in self._core.settings.tracked_tres:
+            kind, own = split_name(name)
+            tres[name] = self._core.settings.licenses.get(own, 0) if kind == "license" else int(there.get(name, 0))
         names = self._core.names.to_expression(self._core.names.all)
         self._wire.send(PEER, GetAssociations(self._cluster, self._host, self._port, names, tres), self._fetched, _ANSWER_S)
 

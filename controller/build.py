@@ -18,6 +18,7 @@ from understudy.model import nodeset
 from understudy.model.gres import gpu_defaults
 from understudy.model.hostlist import NodeNames
 from understudy.model.states import NodeFlag, NodeState
+from understudy.model.tres import BASE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,6 +156,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         reservation_over_run_s=config.seconds("ResvOverRun"),
         licenses=_licenses(config.words("Licenses")),
         gres_types=tuple(dict.fromkeys(config.words("GresTypes"))),
+        tracked_tres=tuple(dict.fromkeys(word.lower() for word in config.words("AccountingStorageTRES") if word.lower() not in BASE)),
         enforced=Enforced.of(config.words("AccountingStorageEnforce")),
         gpu_defaults=gpu_defaults(",".join(f"{key}={config.text(key)}" for key in ("DefCpuPerGPU", "DefMemPerGPU") if config.is_set(key))),
         tracked_gres=tuple(dict.fromkeys(word.lower() for word in config.words("AccountingStorageTRES") if word.lower().startswith("gres/"))),

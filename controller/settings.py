@@ -42,6 +42,7 @@ class Settings:
     reservation_over_run_s: int | None = 0  # ResvOverRun
     licenses: dict[str, int] = field(default_factory=dict)
     gres_types: tuple[str, ...] = ()  # in the order of the file
+    tracked_tres: tuple[str, ...] = ()  # what AccountingStorageTRES names beside CPUs, memory and the like
     enforced: Enforced = field(default_factory=Enforced)  # AccountingStorageEnforce
     gpu_defaults: dict[str, int] = field(default_factory=dict)  # DefCpuPerGPU and DefMemPerGPU as "cpu" and "mem"
     tracked_gres: tuple[str, ...] = ()  # those of AccountingStorageTRES, as `gres/gpu`, in the order of the file

@@ -223,10 +223,8 @@ class JobLimits:
             elif what is What.WALL:
                 test.use.bring(self.last, self.decay)
                 breaks = test.use.wall_s // 60 >= limit
-            elif what is What.JOB_WALL:
-                breaks = (job.time_limit_s is None or job.time_limit_s > limit * 60) and "time" not in job.lifted
             else:
-                breaks = job.priority < limit
+                breaks = (job.time_limit_s is None or job.time_limit_s > limit * 60) and "time" not in job.lifted
             if breaks:
                 self._ask_for_time(what)
                 return test.reason
@@ -256,10 +254,12 @@ class JobLimits:
             return ""
         return self._broken(job, line, self.amounts(job, partition, allocation), now, allocation, whole=True)
 
-    def keeps_no_nodes(self, job: Job, partition: Partition) -> bool:
-        """Whether backfill promises it nothing (NoReserve)."""
+    def keeps_no_nodes(self, job: Job, partition: Partition, *, in_plan: bool) -> bool:
+        """Whether no nodes are kept for it: its priority is too low (MinPrioThreshold), or (`in_plan`) its QOS keeps it out of backfill's plan."""
         line = self.line(job, partition)
-        return isinstance(line, Line) and line.no_reserve
+        if isinstance(line, str):
+            return False
+        return (in_plan and line.no_reserve) or (line.least_priority is not None and job.priority < line.least_priority)
 
     def _broken(self, job: Job, line: Line, wanted: dict[str, int], now: float, allocation: Allocation | None, *, whole: bool) -> str:
         if line.counts_time:

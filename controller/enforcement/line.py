@@ -25,16 +25,15 @@ class What(IntEnum):
 
     JOBS = 0  # running jobs
     WALL = 1  # minutes used
-    PRIORITY = 2
-    JOB_WALL = 3  # the job's time limit in minutes
-    HELD = 4  # what is held, with what the job would hold
-    NODES = 5  # nodes in use, each once
-    RUN_MINS = 6  # what running jobs may still use until their limits, with the job
-    MINS = 7  # what has been used
-    JOB_MINS = 8
-    PER_JOB = 9
-    PER_NODE = 10
-    LEAST = 11
+    JOB_WALL = 2  # the job's time limit in minutes
+    HELD = 3  # what is held, with what the job would hold
+    NODES = 4  # nodes in use, each once
+    RUN_MINS = 5  # what running jobs may still use until their limits, with the job
+    MINS = 6  # what has been used
+    JOB_MINS = 7
+    PER_JOB = 8
+    PER_NODE = 9
+    LEAST = 10
 
 
 class Test(NamedTuple):
@@ -51,7 +50,7 @@ class Line:
     """`uses`: where its jobs count. `submit`: limits of submitted jobs; `accrue`: of pending jobs whose age counts; `before`: those that need not
     know what the job would get; `nodes`: most nodes of a job; `after`: limits by resource; `budgets`: minutes that, once used up, end running jobs.
     `denies`: jobs that could never keep within them are not taken in. `max_wall`: minutes, given to jobs without a time limit. `counts_time`: time
-    that passes may bring a job within its limits.
+    that passes may bring a job within its limits. `least_priority`: no nodes are kept for jobs below (MinPrioThreshold).
     """
 
     __slots__ = (
@@ -62,6 +61,7 @@ class Line:
         "counts_time",
         "denies",
         "factor",
+        "least_priority",
         "max_wall",
         "no_reserve",
         "nodes",
@@ -80,6 +80,7 @@ class Line:
         self.after: list[Test] = []
         self.denies = self.no_reserve = self.counts_time = False
         self.max_wall: int | None = None
+        self.least_priority: int | None = None
         self.factor = self.safe_factor = 1.0
 
 
@@ -116,7 +117,8 @@ class LineMaker:
         one(line.before, What.JOBS, account, "jobs_account", qos.max_jobs_per_account, "MaxJobsPerAccount")
         one(line.before, What.JOBS, user, "jobs", qos.max_jobs_per_user, "QOSMaxJobsPerUserLimit")
         one(line.before, What.JOB_WALL, whole, "wall", qos.max_wall, "QOSMaxWallDurationPerJobLimit")
-        one(line.before, What.PRIORITY, whole, "priority", qos.min_prio_threshold, reasons.PRIORITY)
+        if qos.min_prio_threshold is not None and line.least_priority is None:
+            line.least_priority = qos.min_prio_threshold
         each(What.MINS, whole, "grp_mins", qos.grp_tres_mins)
         each(What.HELD, whole, "grp", qos.grp_tres)
         each(What.RUN_MINS, whole, "grp_run_mins", qos.grp_tres_run_mins)
@@ -148,7 +150,8 @@ class LineMaker:
             if is_own:
                 self._number(line.before, What.JOBS, use, "jobs", own.max_jobs, "AssocMaxJobsLimit")
                 self._number(line.before, What.JOB_WALL, use, "wall", own.max_wall, "AssocMaxWallDurationPerJobLimit")
-                self._number(line.before, What.PRIORITY, use, "priority", own.min_prio_threshold, reasons.PRIORITY)
+                if line.least_priority is None:
+                    line.least_priority = own.min_prio_threshold
                 if own.max_wall is not None and line.max_wall is None:
                     line.max_wall = own.max_wall
             self._each(What.MINS, use, "grp_mins", association.grp_tres_mins, 1.0)

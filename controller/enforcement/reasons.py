@@ -12,7 +12,6 @@ ASSOCIATION, QOS = "Assoc", "QOS"  # whose limit it is
 
 INVALID_ACCOUNT: Final = "InvalidAccount"
 INVALID_QOS: Final = "InvalidQOS"
-PRIORITY: Final = "Priority"  # MinPrioThreshold has no name of its own
 
 _KINDS: Final = {
     "cpu": "Cpu",

@@ -42,8 +42,8 @@ class Limits(Protocol):
     def most_nodes(self, job: Job, partition: Partition) -> int | None:
         """How many nodes it may have at most."""
 
-    def keeps_no_nodes(self, job: Job, partition: Partition) -> bool:
-        """Whether no nodes may be kept for it."""
+    def keeps_no_nodes(self, job: Job, partition: Partition, *, in_plan: bool) -> bool:
+        """Whether no nodes may be kept for it; `in_plan`: in backfill's plan."""
 
 
 class NoLimits:
@@ -67,8 +67,8 @@ class NoLimits:
         del job, partition
         return None
 
-    def keeps_no_nodes(self, job: Job, partition: Partition) -> bool:
-        del job, partition
+    def keeps_no_nodes(self, job: Job, partition: Partition, *, in_plan: bool) -> bool:
+        del job, partition, in_plan
         return False
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.scheduling.builtin import Builtin
 from understudy.controller.scheduling.main_pass import Reserves, choose, mind_switches, run_length
 from understudy.controller.scheduling.parameters import number
@@ -87,6 +88,8 @@ class BackfillPass:
                 start = self._try_tasks(record, slots, second, now, may_promise=not (self.promises_once and job.job_id in promised))
             else:
                 start = self._try(record, slots, second, now, may_promise=not (self.promises_once and job.job_id in promised))
+            if tables.limits.enforced and not self._is_limited and job.is_pending and is_limit(job.reason):
+                self.planner.explain(job, "None")
             if start is not None:
                 self.promised += 1
                 promised[job.job_id] = min(start, promised.get(job.job_id, start))
@@ -207,7 +210,7 @@ class BackfillPass:
                     return None
                 continue
             limits = self.tables.limits
-            if limits.enforced and ((reason := limits.by_request(job, partition, now)) or limits.keeps_no_nodes(job, partition)):
+            if limits.enforced and ((reason := limits.by_request(job, partition, now)) or limits.keeps_no_nodes(job, partition, in_plan=True)):
                 # The job is shown when there would be nodes for it; none are kept, as its limit may hold longer.
                 if reason:
                     self._is_limited = True

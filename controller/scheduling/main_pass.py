@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.job import BAD_CONSTRAINTS
 from understudy.controller.scheduling.licenses import REASON as LICENSES
 from understudy.controller.scheduling.parameters import number
@@ -90,6 +91,7 @@ class MainPass:
         self.started, self.saw_all, self.switches_due = 0, False, None
         table, reservations = self.tables.nodes, self.tables.reservations
         second = int(now)
+        limits = self.tables.limits
         failed: set[str] = set()
         lost = 0  # nodes for which higher jobs wait
         tested = 0
@@ -111,7 +113,7 @@ class MainPass:
                         self._explain(job, "Priority")
                     continue
             elif name in failed:
-                if job.reason != WAITS:
+                if job.reason != WAITS and not (limits.enforced and is_limit(job.reason)):  # which was not looked at again
                     self._explain(job, "Priority")
                 continue
             if not partition.can_schedule:
@@ -159,7 +161,7 @@ class MainPass:
                     self._explain(job, BAD_CONSTRAINTS)
             elif job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
                 lost |= job.required_nodes
-            elif self.reserves.holds_back(job, second):
+            elif self.reserves.holds_back(job, second) and not (limits.enforced and limits.keeps_no_nodes(job, partition, in_plan=False)):
                 failed.add(name)
                 lost |= partition.nodes
             yield

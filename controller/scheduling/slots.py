@@ -59,6 +59,13 @@ class Slots:
         for i in range(first, behind):
             self.free[i] &= others
         self._grows[max(first - 1, 0) : behind] = [None] * (behind - max(first - 1, 0))
+        self._merge(max(first - 1, 0), behind)
+
+    def _merge(self, first: int, behind: int) -> None:
+        """Make one of neighbours with the same nodes: two promises that meet on the same nodes are one stretch, behind which more nodes are free."""
+        for i in range(min(behind, len(self.begins) - 1) - 1, first - 1, -1):
+            if self.free[i] == self.free[i + 1]:
+                del self.begins[i + 1], self.free[i + 1], self._grows[i]
 
     def grows(self, i: int) -> int:
         """The nodes that are free in slot i + 1 but not in slot i."""

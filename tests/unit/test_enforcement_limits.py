@@ -38,7 +38,6 @@ BROKEN: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({"grp_wall": 0}, {"grp_wall": 0}, "AssocGrpWallLimit", "QOSGrpWallLimit"),
     ({"grp_jobs": 0}, {"grp_jobs": 0}, "AssocGrpJobsLimit", "QOSGrpJobsLimit"),
     ({"max_jobs": 0}, {"max_jobs_per_user": 0}, "AssocMaxJobsLimit", "QOSMaxJobsPerUserLimit"),
-    ({"min_prio_threshold": 1 << 33}, {"min_prio_threshold": 1 << 33}, "Priority", "Priority"),
     ({}, {"max_jobs_per_account": 0}, "", "MaxJobsPerAccount"),
     ({}, {"max_tres_per_user": {"cpu": 4}}, "", "QOSMaxCpuPerUserLimit"),
     ({}, {"max_tres_per_user": {"node": 1}}, "", "QOSMaxNodePerUserLimit"),
@@ -46,7 +45,7 @@ BROKEN: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({}, {"min_tres_per_job": {"cpu": 100}}, "", "QOSMinCpuNotSatisfied"),
     ({}, {"min_tres_per_job": {"node": 3}}, "", "QOSMinNode"),
 ]
-NOT_AT_SUBMISSION = ("JobsLimit", "JobsPerAccount", "JobsPerUserLimit", "Priority")
+NOT_AT_SUBMISSION = ("JobsLimit", "JobsPerAccount", "JobsPerUserLimit")
 
 
 def answer(house: House, sender: Any = USER, **spec: Any) -> Any:
@@ -192,6 +191,18 @@ def test_a_job_at_its_limit_holds_nobody_back_even_if_it_does_not_fit() -> None:
     house.run(5)
     assert all(job.is_running for job in fillers)
     assert (blocked.reason, behind.is_running) == ("QOSGrpCpuLimit", True)
+
+
+@pytest.mark.parametrize(("limits", "passes"), [({}, False), ({"min_prio_threshold": 1 << 33}, True)])
+def test_a_job_below_the_priority_threshold_starts_if_it_can_but_holds_nobody_back(limits: Any, passes: bool) -> None:
+    house = House(parameters={"bf_interval": "-1"})
+    house.set_qos("q", **limits)
+    assert submit(house, qos="q", num_tasks=28, min_nodes=4).is_pending
+    house.run(5)
+    waiting, behind = submit(house, qos="q", num_tasks=8, min_nodes=1), submit(house, num_tasks=1)
+    house.run(WAIT_S)
+    assert (waiting.reason, behind.is_running) == ("Resources", passes)
+    assert len(house.core.tables.running) == 1 + passes
 
 
 def test_with_assoc_limit_stop_nobody_passes_a_job_at_its_limit() -> None:
