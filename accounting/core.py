@@ -33,7 +33,7 @@ from understudy.protocol.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from understudy.accounting.ledger import Transaction
     from understudy.accounting.store import Store
@@ -41,6 +41,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("understudy.accounting")
 UNEXPECTED_MESSAGE: Final = 1000
 CLUSTER_REGISTERED: Final = "Cluster Registered TRES"
+PURGED: Final = {  # name in slurmdbd.conf: the tables, and by when a record ended
+    "Event": (("events", "end_time"),),
+    "Job": (("jobs", "end_time"), ("steps", "end_time")),
+    "Resv": (("reservations", "end_time"),),
+    "Step": (("steps", "end_time"),),
+    "TXN": (("transactions", "time"),),
+    "Usage": (("usage", "start_time"),),
+}
 GATHERED: Final = 1000  # records that are written together
 
 
@@ -190,6 +198,12 @@ class Accounting:
         rolled = self.store.rolled_until(cluster)
         if rolled is not None and earliest < rolled:
             self.store.set_rolled_until(cluster, hour_of(earliest))
+
+    def purge(self, ages: Mapping[str, int]) -> None:
+        """Forget records that ended so many seconds ago, by kinds as in PURGED. What is still open stays."""
+        for kind, age in ages.items():
+            for table, column in PURGED[kind]:
+                self.store.forget(schema.metadata.tables[table], column, int(self._now()) - age)
 
     def roll_up(self) -> None:
         """Add up what has not been, for all clusters."""

@@ -14,24 +14,32 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from understudy.accounting.core import Accounting, Sender
+from understudy.accounting.core import PURGED, Accounting, Sender
 from understudy.accounting.rollup import HOUR_S, hour_of
 from understudy.accounting.store import Store, StoreError
 from understudy.clock.daemon import Daemon, run_daemon
 from understudy.model.cluster import Cluster
-from understudy.model.errors import SlurmError
+from understudy.model.dbd_conf import load_beside
+from understudy.model.errors import ConfigError, SlurmError
 from understudy.protocol.messages import AssociationsChanged, Failure, Message
 
 if TYPE_CHECKING:
     from understudy.protocol.messenger import Request
 
 NAME: Final = "accounting"
+FROM_DBD_CONF: Final = "slurmdbd.conf"  # in place of a URL
 _TELL_S: Final = 10.0  # how long a controller may take to hear of a change
 _DATABASE_ERROR: Final = 1
 
 
 def database_url(cluster: Cluster, run_dir: Path) -> str:
-    """Where the database is."""
+    """Where the database is: named by the cluster, by the slurmdbd.conf beside its slurm.conf if the cluster says so, or in the run directory.
+
+    Raises:
+        ConfigError: slurmdbd.conf has an error.
+    """
+    if cluster.accounting_url == FROM_DBD_CONF:
+        return load_beside(cluster.conf).url
     if cluster.accounting_url:
         return cluster.accounting_url
     folder = run_dir / "accounting"
@@ -53,6 +61,8 @@ class Server:
     def __init__(self, daemon: Daemon) -> None:
         cluster = daemon.cluster
         self._daemon = daemon
+        dbd = load_beside(cluster.conf)
+        self._ages = {name: age for name in PURGED if (age := dbd.purge_after_s(f"Purge{name}After")) is not None}
         self.store = Store(database_url(cluster, daemon.run_dir), durable=cluster.state == "disk")
         self.core = Accounting(
             self.store,
@@ -109,6 +119,7 @@ class Server:
         with self._daemon.time.hold():
             try:
                 self.core.roll_up()
+                self.core.purge(self._ages)
             except SQLAlchemyError as error:
                 self._daemon.log.error("usage cannot be added up: %s", error)  # noqa: TRY400  the text says all
         self._daemon.time.call_at(hour_of(self._daemon.time.now()) + HOUR_S, self._every_hour)
@@ -139,6 +150,6 @@ def main(arguments: list[str] | None = None) -> int:
 
     try:
         return run_daemon(options.run_dir, NAME, listen, start_and_forget, verbose=options.verbose)
-    except StoreError as error:
+    except (StoreError, ConfigError) as error:
         print(f"understudy.accounting: {error}")
         return 1

@@ -180,6 +180,11 @@ class Store:
         with self.engine.connect() as connection:
             return [dict(row) for row in connection.execute(query.where(*conditions).order_by(*order)).mappings()]
 
+    def forget(self, table: Table, column: str, before: int) -> None:
+        """Delete the rows whose time in the column is earlier; those without one stay."""
+        with self.engine.begin() as connection:
+            connection.execute(delete_from(table).where(table.c[column] < before))
+
     # --- usage -----------------------------------------------------------------------------------------------------------------
 
     def rolled_until(self, cluster: str) -> int | None:

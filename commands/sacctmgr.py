@@ -56,7 +56,10 @@ _MODIFIED = 'Input line must include "Account", "Cluster", "Federation", "Job", 
 _CHANGEABLE = frozenset(("account", "cluster", "coordinator", "qos", "user"))
 _MODIFIABLE = frozenset(("account", "cluster", "qos", "user"))
 _SHOWN = frozenset(
-    ("account", "association", "cluster", "configuration", "event", "problem", "qos", "reservation", "stats", "transaction", "tres", "user", "wckey")
+    (
+        *("account", "association", "cluster", "configuration", "event", "federation", "problem", "qos", "reservation", "resource", "stats"),
+        *("transaction", "tres", "user", "wckey"),
+    )
 )
 _WITHOUT_EFFECT = (("verbose", 4), ("quiet", 4), ("oneliner", 1), ("exit", 1), ("quit", 4), ("reconfigure", 3), ("clear", 2))
 
@@ -202,6 +205,9 @@ def _command(session: Session, words: list[str]) -> None:
         from understudy.commands.sacctmgr_dump import dump
 
         session.code = dump(session, rest)
+    elif _is(verb, "archive", 3):
+        context.error("Archives are neither written nor read here: the database keeps everything that slurmdbd.conf does not have it purge")
+        session.code = 1
     elif _is(verb, "version", 4):
         context.print(f"slurm {VERSION}")
     elif _is(verb, "help", 2):

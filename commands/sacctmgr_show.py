@@ -44,6 +44,10 @@ _TABLES = {
     "reservation": "reservations",
     "problem": "problems",
 }
+_EMPTY = {
+    "federation": "federation,cluster,fedid,features%20,fedstate",
+    "resource": "name,server,type,counts,allocated,servertype",
+}
 _ASSOCIATION = [
     *(
         "id",
@@ -94,6 +98,11 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
         return _show_configuration(session)
     if entity == "stats":
         return _show_statistics(session)
+    if entity in _EMPTY:  # nobody can add any
+        columns = fields.columns_of(_EMPTY[entity])
+        for line in fields.lines(columns, [], header=session.header, parsable=session.parsable):
+            session.context.print(line)
+        return 0
     context = session.context
     chosen = _read(session, entity, words)
     if chosen is None:
@@ -181,9 +190,9 @@ def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags:
     if entity == "event":
         if "All_Time" not in flags and "after" not in conditions:
             conditions["after"] = [session.words.read_time("midnight") - 86400]
-        conditions.pop("reasons", None)
-        conditions.pop("states", None)
-        conditions.pop("users", None)
+        reasons, states, users = (conditions.pop(name, []) for name in ("reasons", "states", "users"))
+        rows = [_finish(session, entity, row) for row in table.rows("events", _COLUMNS[entity], conditions)]
+        return [row for row in rows if _is_meant(row, reasons, states, users)]
     if entity == "transaction":
         named = [*conditions.pop("accounts", []), *conditions.pop("users", [])]
         after = conditions.get("after")
@@ -219,6 +228,16 @@ def _finish(session: "Session", entity: str, row: "Row") -> "Row":
         row["flags"] = row["flags"].split(",") if row["flags"] else []
         row["associations"] = [str(each) for each in row["associations"]]
     return row
+
+
+def _is_meant(row: "Row", reasons: "list[str]", states: "list[str]", users: "list[str]") -> bool:
+    """Whether an event is of one of the reasons, users and, by their beginnings, states."""
+    state, user = row["state"], row["user"].partition("(")[0]
+    return (
+        (not reasons or row["reason"] in reasons)
+        and (not users or any(each in {str(row["user_id"]), user} for each in users))
+        and (not states or any(state and (state.startswith(each.upper()) or each.upper().startswith(state)) for each in states))
+    )
 
 
 def _user_text(user_id: "int | None") -> str:

@@ -172,3 +172,23 @@ def test_gathered_records_are_written_before_somebody_asks(house):
     assert not house.store.find(schema.jobs)
     answer, _ = house.tell(AccountingQuery("jobs", ["job_id", "state"]))
     assert sorted(answer.rows) == [[1, 3], [2, 0]]
+
+
+def test_old_records_are_purged_by_kind_and_open_ones_stay(house):
+    old, young = NOW - 1000, NOW - 10
+    records = [
+        job(1, end_time=old),
+        job(2, end_time=young),
+        job(3),
+        *(StepRecord(number, NOW, 0, "batch", end_time=end) for number, end in ((1, old), (2, young), (3, None))),
+        EventRecord("n1", old - 5, old),
+        EventRecord("n2", old),
+    ]
+    house.tell(AccountingRecords("conform", records))
+    house.accounting.purge({"Job": 500})
+    left = house.store.find(schema.jobs, order=[schema.jobs.c.job_id])
+    assert [row["job_id"] for row in left] == [2, 3]
+    assert sorted(row["job_id"] for row in house.store.find(schema.steps)) == [2, 3]
+    assert len(house.store.find(schema.events, [schema.events.c.node != ""])) == 2
+    house.accounting.purge({"Event": 500})
+    assert [row["node"] for row in house.store.find(schema.events, [schema.events.c.node != ""])] == ["n2"]

@@ -1,7 +1,9 @@
 """sacctmgr says what 22.05.8's says, and the three kinds of answers come as there: on stdout, on stderr, as the exit code."""
 
 import pytest
-from accounting_harness import House
+from accounting_harness import NOW, House
+
+from understudy.protocol.messages import AccountingRecords, EventRecord
 
 
 @pytest.fixture
@@ -197,3 +199,32 @@ def test_a_dump_has_a_line_for_each_association(house, tmp_path):
         "User - 'u':DefaultAccount='a':AdminLevel='Operator':Fairshare=10",
     ]
     assert said.err.splitlines() == [f"sacctmgr: {line}" for line in lines]
+
+
+def test_events_are_chosen_by_state_reason_and_user(house):
+    down = EventRecord("n1", NOW - 50, NOW - 40, 1, "smoke", 0, {"cpu": 4})
+    drain = EventRecord("n2", NOW - 30, None, 0x202, "disk x", 1, {"cpu": 4})
+    house.tell(AccountingRecords("conform", [down, drain]))
+    form = "format=cluster,nodename,state,reason,user"
+    assert house.show(f"event nodes=n1,n2 {form}") == ["conform|n1|DOWN|smoke|root(0)", "conform|n2|DRAIN|disk x|daemon(1)"]
+    assert house.show(f"event states=drain {form}") == ["conform|n2|DRAIN|disk x|daemon(1)"]
+    assert house.show(f"event reason=smoke {form}") == ["conform|n1|DOWN|smoke|root(0)"]
+    assert house.show(f"event users=daemon {form}") == ["conform|n2|DRAIN|disk x|daemon(1)"]
+
+
+def test_what_the_cluster_has_is_an_event_of_the_cluster(house):
+    assert [line.split("|")[1:2] + line.split("|")[3:] for line in house.show("event")] == [["", "Unknown", "", "Cluster Registered TRES", ""]]
+
+
+def test_there_are_no_federations_and_resources_and_no_archives(house):
+    assert house.sacctmgr("show federation").out.splitlines() == [
+        "Federation    Cluster ID             Features     FedState ",
+        "---------- ---------- -- -------------------- ------------ ",
+    ]
+    assert house.sacctmgr("show resource").out.splitlines() == [
+        "      Name     Server     Type  Count % Allocated ServerType ",
+        "---------- ---------- -------- ------ ----------- ---------- ",
+    ]
+    said = house.sacctmgr("archive dump")
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("sacctmgr: error: Archives are neither written nor read here")
