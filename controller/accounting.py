@@ -82,7 +82,7 @@ class AccountingLink:
     ) -> None:
         self._core, self._wire, self._queue, self._saved, self._soon = core, wire, queue, saved, soon
         self._cluster, self._host, self._port = cluster, host, port
-        self._kept = kept
+        self.kept = kept
         self._told: dict[int, tuple[object, ...]] = {}
         self._blocked: dict[int, str] = {}  # by job id: for what else than its turn it has waited
         self._out: dict[int, tuple[int, str, int]] = {}  # by node index: what accounting was told of nodes that cannot be used
@@ -209,9 +209,9 @@ class AccountingLink:
         if self._told.get(job.job_id) == new:
             return
         self._told[job.job_id] = new
-        self._ready.append(job_record(self._core, job, self._kept, self._blocked.get(job.job_id, "")))
+        self._ready.append(job_record(self._core, job, self.kept, self._blocked.get(job.job_id, "")))
         if job.allocation is not None:
-            self._ready += step_records(self._core, job, self._kept)
+            self._ready += step_records(self._core, job, self.kept)
 
     def _record(self) -> None:
         """Put what has changed into the queue."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
     from understudy.controller.nodes import Node
+    from understudy.model.conf import SlurmConfig
 
 _MEGABYTES: Final = {"M": 1, "G": 1 << 10, "T": 1 << 20, "P": 1 << 30}
 _SIGTERM: Final = 15
@@ -30,6 +31,15 @@ class Kept(NamedTuple):
     comment: bool = False
     wckeys: bool = False
     extern_step: bool = False
+
+
+def kept_of(config: SlurmConfig) -> Kept:
+    """What the configuration says."""
+    return Kept(
+        comment="job_comment" in config.words("AccountingStoreFlags"),
+        wckeys=config.boolean("TrackWCKey"),
+        extern_step="contain" in [word.lower() for word in config.words("PrologFlags")],
+    )
 
 
 def amounts(text: str) -> dict[str, int]:

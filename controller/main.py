@@ -18,7 +18,7 @@ from understudy.auth.keys import read_key
 from understudy.clock.daemon import Daemon, run_daemon
 from understudy.controller.accounting import AccountingLink, NotingJournal
 from understudy.controller.accounting_queue import LEAST_BOUND, QueueFile, RecordQueue
-from understudy.controller.accounting_records import Kept
+from understudy.controller.accounting_records import kept_of
 from understudy.controller.agents import Agents
 from understudy.controller.build import build_settings, build_tables
 from understudy.controller.core import Core
@@ -117,11 +117,7 @@ class Controller:
                 cluster=config.cluster_name,
                 host="127.0.0.1",
                 port=int(cluster.controller.rpartition(":")[2] or 0),
-                kept=Kept(
-                    comment="job_comment" in config.words("AccountingStoreFlags"),
-                    wckeys=config.boolean("TrackWCKey"),
-                    extern_step="contain" in [word.lower() for word in config.words("PrologFlags")],
-                ),
+                kept=kept_of(config),
                 soon=loop.call_soon,
             )
             noting.note_nodes = self.accounting.note_nodes
@@ -185,6 +181,9 @@ class Controller:
         from understudy.controller.reconfigure import take_over  # noqa: PLC0415 - rare
 
         self.config = take_over(self.core, self.daemon.run_dir / "slurm.conf", self._reread)
+        self.core.priorities.reconfigure(read_options(self.config), self.core.time.now())
+        if self.accounting is not None:
+            self.accounting.kept = kept_of(self.config)
 
     def _reread(self, config: SlurmConfig) -> Settings:
         return build_settings(config, self.daemon.cluster, user_id_of)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from understudy.controller.job import Job
+    from understudy.controller.priority.options import PriorityOptions
 
 
 class Share(NamedTuple):
@@ -159,6 +160,9 @@ class PriorityPlugin(Protocol):
 
     def factors(self, job: Job, partition: str = "") -> Factors | None:
         """What the job's priority is made of in a partition ("": where it is shown), None where that has no meaning."""
+
+    def reconfigure(self, options: PriorityOptions, now: float) -> None:
+        """slurm.conf was read again; priorities change with the next calculation."""
 
     def standings(self) -> list[Standing]:
         """Each association in fair share, parents before their children."""

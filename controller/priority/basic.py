@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from understudy.controller.job import Job
     from understudy.controller.priority.api import Factors, Standing
+    from understudy.controller.priority.options import PriorityOptions
 
 FIRST: Final = 4294901759  # what Slurm 22.05 gives to the first job
 MOST: Final = 0xFFFFFFFE
@@ -66,6 +67,9 @@ class BasicPriority:
         """There are none."""
         del job, partition
         return None
+
+    def reconfigure(self, options: PriorityOptions, now: float) -> None:
+        """Nothing here depends on the configuration."""
 
     def standings(self) -> list[Standing]:
         """There is no fair share."""

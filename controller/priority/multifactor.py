@@ -9,6 +9,7 @@ not change with time is remembered for each job, so that a period costs a few ve
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
@@ -167,6 +168,18 @@ class MultifactorPriority:
             site=int(values[SITE]),
             nice=int(values[NICE]),
         )
+
+    def reconfigure(self, options: PriorityOptions, now: float) -> None:
+        """Take over all but PriorityCalcPeriod, whose end would fall elsewhere: that one needs a restart."""
+        self._advance(now)
+        self.options = replace(options, calc_period_s=self.options.calc_period_s)
+        self.ledger.set_half_life(options.half_life_s)
+        self._site = site_factor(options.site_factor, options.site_factor_parameters)
+        self._reset_at = next_reset(options.reset_period, now)
+        self._ranked_at = -1
+        for job in self.tables.pending.values():
+            if job.job_id in self._rows.row_of:
+                self._note(job, now)
 
     def standings(self) -> list[Standing]:
         """Each association in fair share, as of the end of the last period."""

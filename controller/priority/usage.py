@@ -32,11 +32,15 @@ class Ledger:
         assert period_s > 0
         self.use = np.zeros(size)
         self.period_s = period_s
-        self.decay = 1.0 - LN2 / half_life_s if half_life_s > 0 else 1.0  # a second's factor
+        self.set_half_life(half_life_s)
         self.last = origin  # the end of the last period that is counted
         self._rates = np.zeros(size)  # what the jobs use a second that run since before `last`
         self._running: dict[int, _Running] = {}
         self._fresh: dict[int, _Running] = {}  # started after `last`
+
+    def set_half_life(self, half_life_s: int) -> None:
+        """How fast use is forgotten from now on; 0: not at all."""
+        self.decay = 1.0 - LN2 / half_life_s if half_life_s > 0 else 1.0  # a second's factor
 
     def resize(self, size: int, moved: dict[int, int]) -> None:
         """The tree was built anew: `moved` tells the new place of each old one that is left."""

@@ -490,3 +490,34 @@ def test_the_controller_calculates_again_each_period_while_jobs_wait() -> None:
     h.run(120)
     assert h.core.priority_timer is None
     assert "priority" in h.core.policy.notes  # type: ignore[attr-defined]
+
+
+def test_a_changed_configuration_counts_from_the_next_calculation_on() -> None:
+    harness = Harness(make_tables())
+    core = harness.core
+    core.priorities = MultifactorPriority(core.tables, PriorityOptions(weight_job_size=1000), None, START)
+    harness.submit(min_nodes=4, exclusive=True)
+    job = harness.submit()
+    before = job.priority
+    core.priorities.reconfigure(PriorityOptions(weight_job_size=4000, calc_period_s=7), START)
+    assert job.priority == before
+    assert core.priorities.factors(job).weighted_job_size == 4 * 1000 * (1 / 4 + 1 / 16) / 2
+    assert core.priorities.options.calc_period_s == PriorityOptions().calc_period_s
+    core.priorities.calculate(START + 400)
+    assert job.priority == 625
+
+
+def test_another_half_life_forgets_from_then_on() -> None:
+    ledger = Ledger(1, origin=0, period_s=60, half_life_s=0)
+    ledger.use[0] = 100.0
+    ledger.advance(60)
+    assert ledger.use[0] == 100.0
+    ledger.set_half_life(60)
+    ledger.advance(120)
+    assert ledger.use[0] == pytest.approx(100 * (1 - 0.693 / 60) ** 60)
+
+
+def test_plugins_without_parts_take_any_configuration() -> None:
+    plugin = BasicPriority()
+    plugin.reconfigure(PriorityOptions(weight_age=5), START)
+    assert (plugin.weights(), plugin.standings()) == ({}, [])
