@@ -38,6 +38,7 @@ OPTIONS = OptionTable(
         Option("nnodes", "i", REQUIRED, "MIN[-MAX]: only jobs with so many nodes"),
         Option("ncpus", "I", REQUIRED, "MIN[-MAX]: only jobs with so many CPUs"),
         Option("jobs", "j", REQUIRED, "JOB[.STEP],...: only these"),
+        Option("json", "", NONE, "print JSON"),
         Option("timelimit-min", "k", REQUIRED, "TIME: only jobs with at least this limit"),
         Option("timelimit-max", "K", REQUIRED, "TIME: with -k, and at most this one"),
         Option("long", "l", NONE, "print many fields"),
@@ -215,6 +216,12 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
         row["now"] = table.now
         if "truncate" in options:
             _truncate(row, wanted, table.now)
+    if "json" in options:
+        from understudy.commands.sacct_json import document
+
+        numbers = {row["tres"]: row["id"] for row in table.rows("tres", ["tres", "id"])}
+        context.stdout.write(document(rows, numbers))
+        return 0
     parsable = 2 if "parsable2" in options else 1 if "parsable" in options else 0
     out = sacct_fields.lines(fields, rows, header="noheader" not in options, parsable=parsable, delimiter=options.get("delimiter") or "|")
     context.stdout.write("".join([line + "\n" for line in out]))

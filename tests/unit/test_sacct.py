@@ -1,5 +1,7 @@
 """sacct: which jobs are shown, and how. The lines are those that sacct of 22.05.8 printed of like jobs."""
 
+import json
+
 import pytest
 from accounting_harness import NOW, House
 
@@ -207,3 +209,26 @@ def test_a_time_of_day_is_todays_even_if_it_is_over():
     assert midnight <= NOW < midnight + 86400
     assert past_time("00:01", NOW) == midnight + 60
     assert past_time("now-60", NOW) == NOW - 60
+
+
+def test_jobs_and_steps_as_json(house):
+    house.tell(AccountingRecords("conform", [batch(4, 0, 1, exit_code=None)]))
+    whole = json.loads("\n".join(show(house, "--json -j 1,2,4,6")))
+    assert whole["meta"]["Slurm"] == {"version": {"major": 22, "micro": 8, "minor": 5}, "release": "22.05.8"}
+    first, second, cancelled, *tasks = whole["jobs"]
+    assert (first["job_id"], first["state"], first["required"]) == (1, {"current": "FAILED", "reason": "None"}, {"CPUs": 3, "memory": 500})
+    assert [step["step"]["id"] for step in first["steps"]] == ["batch", 0]
+    assert first["steps"][1]["nodes"] == {"list": ["n1", "n2"], "count": 2, "range": "n[1-2]"}
+    assert first["time"]["elapsed"] == 8
+    assert first["tres"]["allocated"][:2] == [
+        {"type": "cpu", "name": None, "id": 1, "count": 3},
+        {"type": "mem", "name": None, "id": 2, "count": 1000},
+    ]
+    assert second["time"]["end"] == 0
+    assert cancelled["kill_request_user"] == "root"
+    assert [task["array"]["task_id"] for task in tasks] == [1, 2, None]
+    assert tasks[-1]["array"]["limits"] == {"max": {"running": {"tasks": 2}}}
+
+
+def test_json_of_no_jobs_has_the_frame_alone(house):
+    assert json.loads("\n".join(show(house, "--json -j 999")))["jobs"] == []

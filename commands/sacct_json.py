@@ -1,0 +1,152 @@
+"""sacct --json: jobs and steps as the document of Slurm's dbv0.0.38.
+
+Place: commands alone; pure.
+"""
+
+import json
+
+from understudy.commands.client import VERSION
+from understudy.commands.sacct_fields import elapsed, nodes
+from understudy.commands.states import job_state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    Row = dict[str, Any]
+    Numbers = Mapping[str, int]
+
+_SCHEDULERS = {"SchedSubmit": "STARTED_ON_SUBMIT", "SchedMain": "STARTED_ON_SCHEDULE", "SchedBackfill": "STARTED_ON_BACKFILL"}
+# Whatever a job's exit code is: so 22.05.8 prints it.
+_EXIT = {"status": "SUCCESS", "return_code": 0}
+
+
+def document(rows: "Iterable[Row]", numbers: "Numbers") -> str:
+    """The text. Steps follow their jobs, as in the list of rows. `numbers`: those of the resources, by name."""
+    jobs: list[Row] = []
+    for row in rows:
+        if "job" in row:
+            if not jobs or jobs[-1]["job_id"] != row["job_id"]:
+                jobs.append(_job(row["job"], numbers))
+            jobs[-1]["steps"].append(_step(row, numbers))
+        else:
+            jobs.append(_job(row, numbers))
+    major, minor, micro = VERSION.split(".")
+    version = {"major": int(major), "micro": int(micro), "minor": int(minor)}
+    plugin = {"type": "openapi/dbv0.0.38", "name": "Slurm OpenAPI DB v0.0.38"}
+    whole = {"meta": {"plugin": plugin, "Slurm": {"version": version, "release": VERSION}}, "errors": [], "jobs": jobs}
+    return json.dumps(whole, indent=2).replace("/", "\\/") + "\n"
+
+
+def _job(row: "Row", numbers: "Numbers") -> "Row":
+    asked = row["tres_requested"] or {}
+    return {
+        "account": row["account"],
+        "comment": {"administrator": row["admin_comment"] or None, "job": row["comment"] or None, "system": row["system_comment"] or None},
+        "allocation_nodes": row["node_count"] or 0,
+        "array": {
+            "job_id": row["array_job_id"] or 0,
+            "limits": {"max": {"running": {"tasks": int((row["array_tasks"] or "").partition("%")[2] or 0)}}},
+            "task": row["array_tasks"] or None,
+            "task_id": row["array_task_id"],
+        },
+        "association": {"account": row["account"], "cluster": row["cluster"], "partition": None, "user": row["user"]},
+        "cluster": row["cluster"],
+        "constraints": row["constraints"],
+        "container": row["container"] or None,
+        "derived_exit_code": dict(_EXIT),
+        "time": _times(
+            row,
+            eligible=row["eligible_time"] or 0,
+            submission=row["submit_time"],
+            limit=row["time_limit_min"] if row["time_limit_min"] is not None and row["time_limit_min"] >= 0 else None,
+        ),
+        "exit_code": dict(_EXIT),
+        "flags": ["CLEAR_SCHEDULING", *[_SCHEDULERS[flag] for flag in (row["flags"] or "").split(",") if flag in _SCHEDULERS]],
+        "group": row["group"],
+        "het": {"job_id": 0, "job_offset": None},
+        "job_id": row["job_id"],
+        "name": row["name"],
+        "mcs": {"label": ""},
+        "nodes": row["nodes"] or "None assigned",
+        "partition": row["partition"],
+        "priority": row["priority"],
+        "qos": row["qos"],
+        "required": {"CPUs": asked.get("cpu", 0), "memory": asked.get("mem", 0) // max(asked.get("node", 1), 1)},
+        "kill_request_user": _killer(row),
+        "reservation": {"id": row["reservation_id"] or 0, "name": row["reservation"] or 0},
+        "state": {"current": _state(row["state"]), "reason": row["reason"]},
+        "steps": [],
+        "tres": {"allocated": _amounts(row["tres_allocated"], numbers), "requested": _amounts(asked, numbers)},
+        "user": row["user"],
+        "wckey": {"wckey": row["wckey"], "flags": []},
+        "working_directory": row["work_dir"],
+    }
+
+
+def _step(row: "Row", numbers: "Numbers") -> "Row":
+    energy = {"energy": 0}
+    used = {"max": [], "min": [], "average": _amounts(energy, numbers), "total": _amounts(energy, numbers)}
+    name = row["step"]
+    return {
+        "nodes": {"list": _hosts(row["nodes"]), "count": nodes(row), "range": row["nodes"]},
+        "tres": {"requested": used, "consumed": used, "allocated": _amounts(row["tres_allocated"], numbers)},
+        "time": _times(row),
+        "exit_code": dict(_EXIT),
+        "tasks": {"count": row["tasks"]},
+        "pid": None,
+        "CPU": {"requested_frequency": {"min": 0, "max": 0}, "governor": []},
+        "kill_request_user": _killer(row),
+        "state": _state(row["state"]),
+        "statistics": {"CPU": {"actual_frequency": 0}, "energy": {"consumed": 0}},
+        "step": {"job_id": row["job_id"], "het": {"component": None}, "id": int(name) if name.isdigit() else name, "name": row["name"]},
+        "task": {"distribution": row["layout"]},
+    }
+
+
+def _times(row: "Row", **more: "Any") -> "Row":
+    user, system = row.get("user_cpu_us") or 0, row.get("system_cpu_us") or 0
+    return {
+        "elapsed": elapsed(row),
+        "end": row["end_time"] or 0,
+        "start": row["start_time"] or 0,
+        "suspended": row["suspended_s"] or 0,
+        "system": _cpu(system),
+        "total": _cpu(user + system),
+        "user": _cpu(user),
+        **more,
+    }
+
+
+def _cpu(microseconds: int) -> "Row":
+    return {"seconds": microseconds // 1_000_000, "microseconds": microseconds % 1_000_000}
+
+
+def _amounts(amounts: "Mapping[str, int] | None", numbers: "Numbers") -> "list[Row]":
+    found = []
+    for full in sorted(amounts or {}, key=lambda full: numbers.get(full, 0)):
+        kind, _, name = full.partition("/")
+        found.append({"type": kind, "name": name or None, "id": numbers.get(full, 0), "count": (amounts or {})[full]})
+    return found
+
+
+def _hosts(expression: str) -> "list[str]":
+    from understudy.model.hostlist import expand
+
+    return expand(expression) if expression else []
+
+
+def _killer(row: "Row") -> "str | None":
+    import pwd
+
+    if row.get("killed_by") is None:
+        return None
+    try:
+        return pwd.getpwuid(row["killed_by"]).pw_name
+    except KeyError:
+        return str(row["killed_by"])
+
+
+def _state(state: int) -> str:
+    return job_state(0, state) if state > 0xFF else job_state(state, 0)
