@@ -1,6 +1,6 @@
 """sprio: what the priorities of waiting jobs are made of. Follows sprio(1) of 22.05."""
 
-from understudy.commands.client import VERSION, Context, UsageError, run
+from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
 from understudy.commands.fields import Cell, Field, FieldTable, header_line, lines
 from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
 
@@ -134,6 +134,14 @@ def sprio(arguments: "list[str]", context: Context) -> int:
         return 0
     if context.refuses_clusters(options.get("clusters")):
         return 1
+    try:
+        return _show(options, context)
+    except RefusedError as error:
+        context.complain(f"slurm_load_ctl_conf error: {error.text}")
+        return 1
+
+
+def _show(options: "dict[str, str | None]", context: Context) -> int:
     if is_unsupported(context):
         return 1
     cells = _read_format(options, context)

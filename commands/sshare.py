@@ -2,7 +2,7 @@
 
 import os
 
-from understudy.commands.client import VERSION, Context, UsageError, run
+from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
 from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
 from understudy.commands.sprio import is_unsupported
 
@@ -126,7 +126,17 @@ def sshare(arguments: "list[str]", context: Context) -> int:
         names = [f"{name:<17}" for name, _, _ in FIELDS]
         context.stdout.write("\n".join([" ".join(names[at : at + 4]) for at in range(0, len(names), 4)]) + "\n")
         return 0
-    if context.refuses_clusters(options.get("clusters")) or is_unsupported(context):
+    if context.refuses_clusters(options.get("clusters")):
+        return 1
+    try:
+        return _show(options, context)
+    except RefusedError as error:
+        context.complain(f"slurm_load_ctl_conf error: {error.text}")
+        return 1
+
+
+def _show(options: "dict[str, str | None]", context: Context) -> int:
+    if is_unsupported(context):
         return 1
     rows = _chosen(context.client.query("shares", _COLUMNS).dicts(), options, context)
     is_tree = bool(rows and rows[0]["is_tree"])

@@ -7,6 +7,7 @@ import pytest
 from controller_harness import START, Harness, make_tables
 from fake_controller import FakeClient, record, run_command
 
+from understudy.commands.client import RefusedError
 from understudy.commands.sprio import sprio
 from understudy.commands.sshare import sshare
 from understudy.controller.priority.accounts import AccountsOf
@@ -82,6 +83,14 @@ def test_other_plugins_have_nothing_to_show(command):
     said = run_command(command, client=client)
     assert (said.code, said.out) == (1, "")
     assert said.err == "You are not running a supported priority plugin\n(priority/basic).\nOnly 'priority/multifactor' is supported.\n"
+
+
+@pytest.mark.parametrize("command", [sprio, sshare])
+def test_a_controller_that_does_not_answer_is_an_error(command):
+    client = FakeClient()
+    client.answers["Query"] = RefusedError(1005, "Unable to contact slurm controller (connect failure)")
+    said = run_command(command, client=client)
+    assert (said.code, said.out, said.err) == (1, "", "slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)\n")
 
 
 def test_an_unknown_letter_is_named_and_printed_as_it_stands():
