@@ -260,6 +260,7 @@ class BackfillPass:
                 self._is_limited = True
                 self._explain(job, reason)
                 return False
+        job.last_scheduler = "Backfill"
         if allocation is None or not self.planner.start(job, record.partition, allocation, now):
             job.used_reservation = ""
             return False

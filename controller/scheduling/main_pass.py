@@ -243,6 +243,7 @@ class MainPass:
                 self._explain(job, reason)
                 job.used_reservation = ""
                 return False
+        job.last_scheduler = "Main"
         if allocation is not None and self.planner.start(job, record.partition, allocation, now):
             return True
         job.used_reservation = ""
