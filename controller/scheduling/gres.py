@@ -132,8 +132,23 @@ def with_gres(
         tasks = request.tasks_per_node or -(-request.tasks // request.min_nodes)
         gpus = max(gpus, gpus_wanted(needs.per_task) * tasks, -(-gpus_wanted(needs.per_job) // request.min_nodes))
         wanted = max(tasks * each, gpus * needs.cpus_per_gpu)
-        cpus = np.minimum(cpus, -(-wanted // unit) * unit)
+        cpus = np.minimum(cpus, wanted)
     return cpus, most
+
+
+def preferred(request: Request, at: NDArray[np.intp], weight: NDArray[np.int64], free: Free) -> NDArray[np.int64]:
+    """Weights of nodes for a job that may get different numbers of devices on them: of equal nodes those with more of what it wants come first."""
+    needs = request.gres
+    assert needs is not None
+    wants = needs.per_job + tuple(GresCount(want.name, want.type, want.count * request.tasks) for want in needs.per_task)
+    if not wants:
+        return weight
+    usable = np.zeros(len(at), dtype=np.int64)
+    for want in wants:
+        have = free.free_gres(_key(want))
+        if have is not None:
+            usable += np.minimum(have[at], want.count)
+    return (weight << 8) + 255 - np.minimum(usable, 255)
 
 
 def _near_cpus(request: Request, at: NDArray[np.intp], cpus: NDArray[np.int64], unit: Any, table: NodeTable) -> NDArray[np.int64]:
@@ -288,17 +303,17 @@ def _shares(
     needs: GresNeeds, nodes: list[int], tasks_on: list[tuple[int, int]], request: Request, table: NodeTable, gres: GresTable
 ) -> list[tuple[GresCount, ...]]:
     have: dict[str, dict[int, int]] = {}
+    close: dict[str, dict[int, int]] = {}
     for want in needs.per_job:
         counts = {index: int(gres.free[_key(want)][index]) for index in nodes}
         if needs.cpus_per_gpu and want.name == GPU:
             free_cpus = table.free_cpus
             counts = {index: min(count, int(free_cpus[index]) // needs.cpus_per_gpu) for index, count in counts.items()}
+        close[_key(want)] = counts
         if gres.has_cores and not needs.ignores_cores:
-            close = {index: min(counts[index], _near_count(want, index, tasks, request, table, gres)) for index, tasks in tasks_on}
-            if sum(close.values()) >= want.count:
-                counts = close
+            close[_key(want)] = {index: min(counts[index], _near_count(want, index, tasks, request, table, gres)) for index, tasks in tasks_on}
         have[_key(want)] = counts
-    return shares_of(needs.per_job, nodes, have)
+    return shares_of(needs.per_job, nodes, have, close)
 
 
 def _near_count(want: GresCount, index: int, tasks: int, request: Request, table: NodeTable, gres: GresTable) -> int:
@@ -507,19 +522,23 @@ def all_of(layout: Layout, table: GresTable) -> tuple[Held, ...]:
     return tuple(sorted(found.values(), key=lambda each: order.get(each.name, len(order))))
 
 
-def shares_of(wants: Sequence[GresCount], nodes: Sequence[int], have: Mapping[str, Mapping[int, int]], least: int = 1) -> list[tuple[GresCount, ...]]:
-    """What each of the nodes gives of that which is meant for the whole job: each as much as it has, but for one for each that comes later."""
+def shares_of(
+    wants: Sequence[GresCount], nodes: Sequence[int], have: Mapping[str, Mapping[int, int]], near: Mapping[str, Mapping[int, int]]
+) -> list[tuple[GresCount, ...]]:
+    """What each of the nodes gives of that which is meant for the whole job: each as much as it has near its cores, but for one for each that comes
+    later; then, node after node, what is still missing.
+    """
     given: list[list[GresCount]] = [[] for _ in nodes]
     for want in wants:
         left = want.count
-        free = have[_key(want)]
+        free, close = have[_key(want)], near[_key(want)]
+        counts = []
         for place, index in enumerate(nodes):
-            count = max(min(int(free[index]), left - least * (len(nodes) - place - 1)), 0)
-            given[place].append(GresCount(want.name, want.type, count, want.is_consumed))
-            left -= count
-        for place, index in enumerate(nodes):  # what was kept back for nodes that have none
-            more = min(left, int(free[index]) - given[place][-1].count)
-            if more > 0:
-                given[place][-1] = GresCount(want.name, want.type, given[place][-1].count + more, want.is_consumed)
-                left -= more
+            counts.append(max(min(close[index], left - (len(nodes) - place - 1)), 0))
+            left -= counts[-1]
+        for place, index in enumerate(nodes):
+            more = max(min(left, free[index] - counts[place]), 0)
+            counts[place] += more
+            left -= more
+            given[place].append(GresCount(want.name, want.type, counts[place], want.is_consumed))
     return [tuple(each for each in wants_here if each.count) for wants_here in given]

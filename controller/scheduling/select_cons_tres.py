@@ -22,6 +22,7 @@ from understudy.controller.scheduling.gres import (
     cores_on,
     cpus_needed,
     part_on,
+    preferred,
     take_devices,
     wanted_on,
     with_gres,
@@ -245,15 +246,17 @@ class SelectConsTres(ChoosingSelector):
         demand = Demand(request.cpus, request.min_nodes, request.wanted_nodes, request.max_nodes, int(core))
         if request.gres is not None:
             demand.cpus = cpus_needed(request)
+            weight: NDArray[np.int64] | None = preferred(request, at, table.weight[at], free)
+        else:
+            weight = None if kind is not None else table.weight[at]
         if request.gres is not None and request.gres.per_job:
-            chosen = choose_for_job(request.gres, at, cpus, None if kind is not None else table.weight[at], required, demand, free)
+            chosen = choose_for_job(request.gres, at, cpus, weight, required, demand, free)
         elif request.spreads:
             chosen = Candidates(at, cpus, None, required).choose_in_order(np.arange(len(at)), demand)
         elif by_load:
             candidates = Candidates(at, cpus, table.weight[at], required)
             chosen = candidates.choose_in_order(np.lexsort((at, -free.free_cpus[at], table.weight[at])), demand)
         else:
-            weight = None if kind is not None else table.weight[at]
             candidates = Candidates(at, cpus, weight, required, table.tree_for(request.switches), request.switches)
             chosen = candidates.choose(demand, contiguous=request.contiguous)
         if chosen is None:
