@@ -392,6 +392,8 @@ def check_gres(core: Core, spec: JobSpec) -> None:
     if any(wants[1:]) + len(others) and not getattr(core.selector, "counts_gpus", True):
         raise SlurmError(UNSUPPORTED_GRES)
     per_job, per_task = wants[1], wants[3]
+    if any(whole.count < (spec.min_nodes or 1) for whole in per_job):
+        raise SlurmError(INVALID_GRES)
     for whole in per_job:
         for each in per_task:
             if (whole.name, whole.type) == (each.name, each.type) and whole.count % each.count:

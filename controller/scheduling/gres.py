@@ -164,11 +164,27 @@ def _near_cpus(request: Request, at: NDArray[np.intp], cpus: NDArray[np.int64], 
             continue
         node = table.nodes[index]
         free_cores = (1 << node.sockets * node.cores_per_socket) - 1 & ~used[place]
-        wants = needs.on_node(1) + tuple(GresCount(want.name, want.type, 1) for want in needs.per_job)
+        wants = needs.on_node(_tasks_possible(request, gres, index)) + tuple(_at_most_free(want, gres, index) for want in needs.per_job)
         keep = _cores_kept(request, wants, int(units[place]))
         cores = near_cores(wants, layout, gres, index, free_cores, node.sockets, node.cores_per_socket, keep)
         found[place] = min(int(cpus[place]), cores.bit_count() * int(units[place]) // request.cpus_per_task * request.cpus_per_task)
     return found
+
+
+def _at_most_free(want: GresCount, gres: GresTable, index: int) -> GresCount:
+    free = gres.free.get(_key(want))
+    return GresCount(want.name, want.type, 0 if free is None else min(want.count, int(free[index])))
+
+
+def _tasks_possible(request: Request, gres: GresTable, index: int) -> int:
+    """How many of the job's tasks a node could have devices for now: sockets are chosen for so many."""
+    needs = request.gres
+    assert needs is not None
+    most = request.tasks
+    for want in needs.per_task:
+        free = gres.free.get(_key(want))
+        most = min(most, 0 if free is None else int(free[index]) // want.count)
+    return most
 
 
 def _cores_kept(request: Request, wants: Sequence[GresCount], unit: int) -> int:
@@ -360,7 +376,8 @@ def cores_on(
     sockets, per_socket = node.sockets, node.cores_per_socket
     layout = gres.layouts[node.index]
     if not needs.ignores_cores and any(group.cores for group in layout):
-        near = near_cores(wants, layout, gres, node.index, cores, sockets, per_socket, _cores_kept(request, wants, usable))
+        possible = merged([*wants, *needs.on_node(_tasks_possible(request, gres, node.index))]) if needs.per_task else wants
+        near = near_cores(possible, layout, gres, node.index, cores, sockets, per_socket, _cores_kept(request, wants, usable))
         if near.bit_count() >= taken:
             cores = near
     each = request.cpus_per_task
@@ -534,7 +551,7 @@ def shares_of(
         free, close = have[_key(want)], near[_key(want)]
         counts = []
         for place, index in enumerate(nodes):
-            counts.append(max(min(close[index], left - (len(nodes) - place - 1)), 0))
+            counts.append(min(max(min(close[index], left - (len(nodes) - place - 1)), 1), free[index]))  # none goes away empty-handed, as in Slurm
             left -= counts[-1]
         for place, index in enumerate(nodes):
             more = max(min(left, free[index] - counts[place]), 0)

@@ -50,6 +50,7 @@ def column(h: Harness, table: str, name: str, **where: list[Any]) -> list[Any]:
         ({"gres": "gres:gpu:1,gres:gpu:a:1"}, 2119),
         ({"tres_per_job": "gres:gpu:4", "tres_per_task": "gres:gpu:3"}, 2072),
         ({"tres_per_socket": "gres:gpu:1"}, 2072),
+        ({"tres_per_job": "gres:gpu:1", "min_nodes": 2}, 2072),
         ({"gres": "gres:gpu:5"}, 2014),
         ({"tres_per_job": "gres:gpu:9"}, 2014),
         ({"gres": "gres:gpu:1", "required_nodes": "n3"}, 2014),
