@@ -123,7 +123,7 @@ def with_gres(
     cpus = np.minimum(cpus, most * each)
     gpus = gpus_wanted(needs.per_node)
     if needs.cpus_per_gpu:
-        cpus = cpus * (cpus >= gpus * needs.cpus_per_gpu)
+        cpus = cpus * (cpus >= max(gpus, gpus_wanted(needs.wants) > 0) * needs.cpus_per_gpu)  # no node without a GPU and its CPUs
     if needs.memory_per_gpu_mb:
         cpus = cpus * (free.free_memory[at] >= max(gpus, 1) * needs.memory_per_gpu_mb)
     if near:
