@@ -307,7 +307,9 @@ class Backfill(Builtin):
             if self.tables.pending:
                 self.queue.refresh(now)
                 yield from self.backfill.run(list(self.queue.records), now)
-            self.backfill_trigger.ran(now, changed=self.backfill.started > 0, promised=self.backfill.promised > 0)
+            # Where nodes are reserved the time alone decides, too, so that promises are made anew at each interval.
+            promised = self.backfill.promised > 0 and bool(self.tables.reservations)
+            self.backfill_trigger.ran(now, changed=self.backfill.started > 0, promised=promised)
             if self.backfill.started:
                 self.queue.drop_departed()
             self._was_idle = not self.tables.pending

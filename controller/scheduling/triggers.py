@@ -172,7 +172,7 @@ class BackfillTrigger:
         self.interval_s = number(parameters, "bf_interval", 30, least=-1, most=10_800)
         self._due: float | None = None
         self._changed: float | None = None
-        self._keeps_pace = False  # the last pass made promises: that is a change, too, so passes follow each other
+        self._keeps_pace = False  # passes follow each other at the interval though nothing changes
 
     def note(self, now: float) -> None:
         """Something changed."""
@@ -195,9 +195,9 @@ class BackfillTrigger:
             self.ran(due, changed=False, promised=False)
 
     def ran(self, now: float, *, changed: bool, promised: bool) -> None:
-        """A pass is over; `changed`: it started jobs; `promised`: it told jobs when they would start.
+        """A pass is over; `changed`: it started jobs; `promised`: it told jobs when they would start, and will again.
 
-        A pass after promises alone would decide the same, and is left out; but the next one keeps to the interval.
+        A pass that would decide the same is left out; but the next one then keeps to the interval.
         """
         self._keeps_pace = promised
         self._due = now + self.interval_s
