@@ -306,9 +306,9 @@ def _times_of(reservation: Reservation, now: float) -> list[tuple[int, int]]:
     return times
 
 
-def _others(core: Core, new: Reservation, now: float) -> list[Reservation]:
-    """Other reservations of the same time with which it may not share nodes."""
-    if new.flags & (MAINT | OVERLAP):
+def _others(core: Core, new: Reservation, now: float, *, rather: bool = False) -> list[Reservation]:
+    """Other reservations of the same time with which it may not share nodes; `rather`: or, as it may, would rather not."""
+    if new.flags & (MAINT | OVERLAP) and not rather:
         return []
     return [
         each
@@ -333,11 +333,11 @@ def _busy_nodes(core: Core, new: Reservation, now: float) -> int:
     return busy
 
 
-def _free_nodes(core: Core, new: Reservation, partition: Partition, now: float) -> int:
+def _free_nodes(core: Core, new: Reservation, partition: Partition, now: float, *, rather: bool = False) -> int:
     nodes = partition.nodes & core.tables.nodes.up_nodes
     if new.features:
         nodes = feature_sets(new.features, core.tables.nodes.with_feature, nodes)[0]
-    for each in _others(core, new, now):
+    for each in _others(core, new, now, rather=rather):
         if each.cores is None:
             nodes &= ~each.nodes
     return nodes
@@ -345,7 +345,9 @@ def _free_nodes(core: Core, new: Reservation, partition: Partition, now: float) 
 
 def _some_nodes(core: Core, new: Reservation, partition: Partition, count: int, now: float, taken: int) -> int:
     """So many nodes that no other reservation has, rather those on which no job will run."""
-    nodes = _free_nodes(core, new, partition, now) & ~taken
+    nodes = _free_nodes(core, new, partition, now, rather=True) & ~taken
+    if nodes.bit_count() < count:
+        nodes = _free_nodes(core, new, partition, now) & ~taken
     idle = nodes & ~_busy_nodes(core, new, now)
     if idle.bit_count() >= count:
         return _pick(core, idle, count)
@@ -534,7 +536,9 @@ def _resize(core: Core, new: Reservation, count: int, now: float) -> None:
             going |= nodeset.lowest(busy, missing)
         new.nodes &= ~going
     elif count > have:
-        nodes = _free_nodes(core, new, partition, now) & ~new.nodes
+        nodes = _free_nodes(core, new, partition, now, rather=True) & ~new.nodes
+        if nodes.bit_count() < count - have:
+            nodes = _free_nodes(core, new, partition, now) & ~new.nodes
         if not new.flags & IGNORE_JOBS:
             nodes &= ~_busy_nodes(core, new, now)
         missing = min(count - have, nodes.bit_count())

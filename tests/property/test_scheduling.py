@@ -11,10 +11,12 @@ from understudy.controller.scheduling.best_fit import _alike_narrow, _alike_wide
 from understudy.controller.scheduling.builtin import Builtin
 from understudy.controller.scheduling.easy import Easy
 from understudy.controller.scheduling.fcfs import Fcfs
+from understudy.controller.scheduling.reserved import Reservation, ReservationTable
 from understudy.controller.scheduling.select_cons_tres import SelectConsTres
 from understudy.controller.scheduling.select_linear import SelectLinear
 from understudy.controller.scheduling.slots import Slots
 from understudy.model import nodeset
+from understudy.model.reservations import FLEX, MAINT, OVERLAP
 
 PROCESSORS = 6
 jobs = st.lists(st.tuples(st.integers(0, 40), st.integers(1, PROCESSORS), st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=25)
@@ -268,3 +270,38 @@ def test_a_start_is_found_before_any_time_after_it_and_not_before_one_ahead_of_i
             made.allocate(allocation)
             job.allocation, job.start_time, job.state = allocation, data.draw(st.integers(0, 100)), job.state.RUNNING
             tables.jobs[job_id] = tables.running[job_id] = job
+
+
+reservation_lists = st.lists(
+    st.tuples(st.integers(0, 400), st.integers(1, 400), st.integers(1, 15), st.sampled_from([0, MAINT, OVERLAP, FLEX])), min_size=1, max_size=4
+)
+reserved_jobs = st.lists(st.tuples(st.integers(0, 300), st.integers(1, 4), st.integers(1, 200), st.integers(0, 4)), min_size=1, max_size=12)
+
+
+@given(reservation_lists, reserved_jobs, st.sampled_from([Builtin, Backfill]))
+def test_no_job_runs_on_nodes_that_are_reserved_for_others(given_reservations, drawn, policy):
+    """Each job's time limit ends before a reservation of its nodes begins, unless that is its own; and a job inside has nothing else."""
+    tables = tables_of(table(4))
+    reservations = {f"r{i}": Reservation(f"r{i}", i, s, s + n, nodes=nodes, flags=f) for i, (s, n, nodes, f) in enumerate(given_reservations)}
+    tables.reservations = ReservationTable(reservations)
+    world = World(tables, policy, SelectConsTres(frozenset({"CR_CPU"})), {"bf_interval": "5", "bf_resolution": "1"}, check=True)
+    world.policy.note("start", 0.0)
+    for at, cpus, limit, own in sorted(drawn):
+        world.submit(at=at, cpus=cpus, run_s=limit, limit_s=limit, reservation=f"r{own - 1}" if own else "")
+    for each in reservations.values():
+        for when in (each.start_time, each.end_time):
+            world.call(when, lambda when=when: world.policy.note("change", float(when)))
+    world.run(until=2000)
+    for job in tables.jobs.values():
+        if job.allocation is None:
+            continue
+        own = reservations.get(job.spec.reservation)
+        begin, end = job.start_time, job.start_time + job.time_limit_s
+        if own is not None and not own.flags & FLEX:
+            assert not job.allocation.nodes & ~own.nodes
+            assert own.start_time <= begin < own.end_time
+        for other in reservations.values():
+            if other is own or not other.nodes & job.allocation.nodes or other.start_time >= end or other.end_time <= begin:
+                continue
+            assert own is not None, "a reservation was overrun"
+            assert own.flags & MAINT or (own.flags & OVERLAP and not other.flags & MAINT)

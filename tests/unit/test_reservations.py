@@ -73,6 +73,13 @@ def test_so_many_nodes_come_from_the_default_partition_and_not_from_others_reser
     assert shown(h, "c")["nodes"] == "n[1-2]"
 
 
+def test_maintenance_takes_nodes_of_other_reservations_only_if_there_are_no_others(h: Harness) -> None:
+    create(h, "a", nodes="n[1-2]")
+    create(h, "m", nodes="", nodecnt="2", flags="maint")
+    create(h, "all", nodes="", nodecnt="4", flags="maint")
+    assert [shown(h, name)["nodes"] for name in ("m", "all")] == ["n[3-4]", "n[1-4]"]
+
+
 def test_nodes_on_which_jobs_will_run_are_not_reserved_unless_jobs_are_ignored(h: Harness) -> None:
     h.submit(time_limit_s=3600, required_nodes="n1")
     create(h, "a", nodes="", nodecnt="2", start=1000)
