@@ -94,6 +94,10 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
     lines += [
         f"MinCPUsNode={job['min_cpus_node']} {memory} MinTmpDiskNode={megabytes(job['min_tmp_disk_mb'])}",
         f"Features={or_null(job['features'])} DelayBoot={full_duration(job['delay_boot_s'])}",
+    ]
+    if job["reservation"]:
+        lines.append(f"Reservation={job['reservation']}")
+    lines += [
         (
             f"OverSubscribe={job['oversubscribe']} Contiguous={_bit(job['contiguous'])} Licenses={or_null(job['licenses'])}"
             f" Network={or_null(job['network'])}"

@@ -30,6 +30,7 @@ LOOKS_A_BEGIN: Final = 5  # of the controller's loop, from one look for begun re
 LOOKS_AN_END: Final = 30
 ACCESS_DENIED: Final = 2052
 INVALID: Final = 2053
+INVALID_TIME: Final = 2054
 FRIDAY, SATURDAY, SUNDAY = 4, 5, 6
 
 
@@ -62,6 +63,43 @@ def first_reason(core: Core, job: Job, now: float) -> str:
     if not look.reason and look.overlaps and (look.nodes & ~job.excluded_nodes).bit_count() < job.min_nodes:
         return MAINTENANCE if look.is_maintenance else BUSY
     return look.reason
+
+
+def earliest_start(core: Core, job: Job, partition: Partition, now: float) -> tuple[int, int] | None:
+    """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, around all reservations; None if never.
+
+    Raises:
+        SlurmError: the job's own reservation has not begun, or is over.
+    """
+    table, tables, up_nodes = core.tables.reservations, core.tables, core.tables.nodes.up_nodes
+    if not table:
+        return core.selector.will_run(job, partition, up_nodes, tables, int(now))
+    own = next(iter(table.of(job)), None)
+    length = run_length(job, partition)
+    nodes = partition.nodes & up_nodes
+    start = int(now)
+    for _ in range(2 * len(table.by_name) + 1):
+        if own is None:
+            look = table.look_later(job, partition, nodes, now, start, length)
+        else:
+            look = table.look(job, own, partition, nodes, now, start, length)
+        if look.reason == WAITS:
+            raise SlurmError(INVALID_TIME)
+        if look.reason:
+            return None
+        job.blocked_cores = blocked_cores(look, own, tables.nodes)
+        found = core.selector.will_run(job, partition, look.nodes, tables, int(now))
+        job.blocked_cores = None
+        if found is not None:
+            when = max(found[0], look.when)
+            again = table.look(job, own, partition, found[1], now, when, length)
+            if not again.reason and not found[1] & ~again.nodes:
+                return when, found[1]
+        end = table.next_end(look.when, now)
+        if end is None:
+            return None
+        start = end + 1
+    return None
 
 
 def may_take(core: Core, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:

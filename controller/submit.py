@@ -5,6 +5,7 @@ Place: the controller's core. Follows: sbatch(1) on options and their defaults; 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from math import prod
 from sys import intern
@@ -22,7 +23,7 @@ from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEve
 from understudy.controller.limits import watch_deadline
 from understudy.controller.partitions import limit_broken
 from understudy.controller.prioritise import prioritise
-from understudy.controller.reservations import catch_up, check_access, first_reason
+from understudy.controller.reservations import catch_up, check_access, earliest_start, first_reason
 from understudy.controller.scheduling.licenses import read_licenses
 from understudy.controller.scheduling.reserved import WAITS
 from understudy.model.errors import SlurmError
@@ -422,9 +423,19 @@ def _is_feasible(core: Core, job: Job) -> bool:
     needs_cpus = job.memory_cap_mb is not None and job.memory_per_node_mb is not None and job.memory_per_node_mb > job.memory_cap_mb
     for name in job.partitions:
         partition = core.tables.partitions[name]
-        if limit_broken(job, partition) or (needs_cpus and not partition.can_schedule) or could_ever_run(core, job, partition):
+        if limit_broken(job, partition) or (needs_cpus and not partition.can_schedule):
+            return True
+        if could_ever_run(core, job, partition) and (not job.spec.reservation or _fits_reservation(core, job, partition)):
             return True
     return False
+
+
+def _fits_reservation(core: Core, job: Job, partition: Partition) -> bool:
+    """Whether the nodes of one of the job's reservations, if it is bound to them, could hold it."""
+    own = core.tables.reservations.of(job)
+    if any(not reservation.binds_nodes for reservation in own):
+        return True
+    return any(core.selector.could_ever_run(job, replace(partition, nodes=partition.nodes & each.nodes), core.tables) for each in own)
 
 
 def _held_or_fixed(job: Job, *, is_admin: bool) -> int:
@@ -446,7 +457,7 @@ def _test_only(core: Core, job: Job, now: float) -> Submitted:
         partition = core.tables.partitions[name]
         if not could_ever_run(core, job, partition):
             continue
-        found = core.selector.will_run(job, partition, core.tables.nodes.up_nodes, core.tables, int(now))
+        found = earliest_start(core, job, partition, now)
         if found is not None:
             start, nodes = found
             when = datetime.fromtimestamp(start, tz=UTC).astimezone().strftime("%Y-%m-%dT%H:%M:%S")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from understudy.controller.settings import Settings
 from understudy.controller.start import Planning
 from understudy.model.reservations import DAILY, MAINT, SPEC_NODES, flags_text, read_flags
 from understudy.model.states import JobFlag, JobState
-from understudy.protocol.messages import Failure, Ok, ReservationChanged, UpdateReservation
+from understudy.protocol.messages import Failure, JobSpec, Ok, ReservationChanged, SubmitJob, UpdateReservation
 
 NOW = int(START)
 
@@ -187,6 +188,31 @@ def test_who_may_not_use_a_reservation_cannot_submit_to_it(h: Harness) -> None:
     assert h.refused(OTHER, reservation="r") == 2052
     assert h.refused(reservation="r,nosuch") == 2053
     assert h.submit(reservation="r").is_running
+
+
+def test_a_job_that_the_reservations_nodes_could_never_hold_is_refused(h: Harness) -> None:
+    create(h)
+    assert h.refused(reservation="r", min_nodes=3) == 2014
+    assert h.refused(reservation="r", required_nodes="n3") == 2014
+    assert h.submit(reservation="r", min_nodes=2).is_running
+
+
+def test_a_test_of_when_a_job_would_start_looks_behind_reservations(h: Harness) -> None:
+    create(h, nodes="n[1-3]", start=1000)
+    create(h, "own", nodes="n4", start=9000)
+
+    def note(**spec: Any) -> str:
+        answer = h.ask(SubmitJob(JobSpec(name="j", **spec), "#!/bin/sh\n", test_only=True))
+        return answer.text if isinstance(answer, Failure) else answer.note
+
+    def told(offset: int) -> str:
+        return datetime.fromtimestamp(NOW + offset, tz=UTC).astimezone().strftime("to start at %Y-%m-%dT%H:%M:%S")
+
+    assert told(0) in note(time_limit_s=600, min_nodes=4)
+    assert told(0) in note(time_limit_s=3600)
+    assert told(4601) in note(time_limit_s=3600, min_nodes=3)
+    assert told(4600) in note(time_limit_s=3600, required_nodes="n1")
+    assert note(reservation="own") == "Invalid time specified"
 
 
 def test_no_policy_starts_a_job_where_a_reservation_stands_against_it(h: Harness) -> None:

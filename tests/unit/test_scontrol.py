@@ -379,3 +379,10 @@ def test_what_the_controller_says_against_a_reservation_is_printed() -> None:
     assert outcome.err == "delete_reservation reservation=r: Requested nodes are busy\n"
     outcome = run_command(scontrol, "update", "res=r", "nodes+=n1", client=client)
     assert outcome.err.startswith("scontrol: error: The +=/-= notation is not supported when updating nodes.")
+
+
+def test_a_job_shows_its_reservation() -> None:
+    out = run_command(scontrol, "show", "job", client=FakeClient(jobs=[{**RUNNING, "reservation": "r1"}])).lines
+    at = out.index("   Reservation=r1")
+    assert out[at - 1].startswith("   Features=fast")
+    assert out[at + 1].startswith("   OverSubscribe=OK")
