@@ -88,6 +88,7 @@ class BackfillPass:
                 start = self._try_tasks(record, slots, second, now, may_promise=not (self.promises_once and job.job_id in promised))
             else:
                 start = self._try(record, slots, second, now, may_promise=not (self.promises_once and job.job_id in promised))
+            job.blocked_cores = None
             if tables.limits.enforced and not self._is_limited and job.is_pending and is_limit(job.reason):
                 self.planner.explain(job, "None")
             if start is not None:

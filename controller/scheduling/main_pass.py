@@ -140,7 +140,9 @@ class MainPass:
                     yield
                     continue
                 usable &= allowed
-            if self._start_all(record, usable, now):
+            has_started = self._start_all(record, usable, now)
+            job.blocked_cores = None
+            if has_started:
                 if self._is_limited and self.stops_at_limits:
                     failed.add(name)
                 if self.max_starts and self.started >= self.max_starts:
@@ -173,8 +175,10 @@ class MainPass:
     def _start_all(self, record: Record, usable: int, now: float) -> bool:
         """Start the job; of an array one task after the other. Whether nothing of it that may run now waits for nodes."""
         job = record.job
+        kept = job.blocked_cores
         while not self._meets_limit(record, now) and self._start(record, usable, now):
             self.started += 1
+            job.blocked_cores = kept
             is_over = not job.is_pending or job.array is None or job.array.is_full
             if is_over or (self.max_starts and self.started >= self.max_starts) or not self._has_licenses(record, now):
                 return True

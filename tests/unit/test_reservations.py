@@ -221,6 +221,16 @@ def test_no_policy_starts_a_job_where_a_reservation_stands_against_it(h: Harness
     assert h.submit(time_limit_s=600).is_running
 
 
+def test_the_tasks_of_an_array_leave_reserved_cores_alone(scheduled: Harness) -> None:
+    h = scheduled
+    create(h, nodes="n1", corecnt="2")
+    array = h.submit(array="1-3", mem_per_node_mb=10, required_nodes="n1", max_nodes=1, time_limit_s=600)
+    h.run(5)
+    tasks = list(array.array.records.values()) if array.array is not None else []
+    assert [job.allocation.groups[0].cores for job in tasks if job.allocation is not None] == [0b0100, 0b1000]
+    assert all(job.blocked_cores is None for job in tasks)
+
+
 def test_jobs_start_when_their_reservation_begins(scheduled: Harness) -> None:
     h = scheduled
     create(h, start=100)
