@@ -39,6 +39,12 @@ def _range(least: int, most: int) -> str:
     return f"{least}-{most}" if most else str(least)
 
 
+def _preemption(job: "Record") -> list[str]:
+    if job["preemptable_time"] is None:
+        return []
+    return [f"PreemptEligibleTime={timestamp(job['preemptable_time'])} PreemptTime={timestamp(job['preempt_time'], 'None')}"]
+
+
 def job_lines(job: "Record", *, details: bool = False) -> list[str]:
     """`show job`."""
     pending = job["state"] == PENDING
@@ -64,6 +70,7 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
         f"SubmitTime={timestamp(job['submit_time'])} EligibleTime={timestamp(job['eligible_time'], 'Unknown')}",
         f"AccrueTime={timestamp(job['accrue_time'], 'Unknown')}",
         f"StartTime={timestamp(start, 'Unknown')} EndTime={timestamp(end, 'Unknown')} Deadline={timestamp(job['deadline'])}",
+        *_preemption(job),
         (
             f"SuspendTime={timestamp(job['suspend_time'], 'None')} SecsPreSuspend={job['pre_suspend_s']}"
             f" LastSchedEval={timestamp(job['last_sched_eval'], 'Unknown')} Scheduler={job['last_scheduler'] or 'Main'}"

@@ -38,7 +38,9 @@ NODE_STATES = (
 _NEED_REASON = ("DOWN", "DRAIN", "FAIL")
 _PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
 # Actions whose refusal is said once per job and once more.
-_SUSPENDS = ("hold", "uhold", "release", "suspend", "resume", "requeue", "requeuehold", "top")
+_JOB_BY_JOB = ("suspend", "resume")
+INVALID_JOB = 2017
+_SUSPENDS = ("hold", "uhold", "release")
 
 
 class _RefusedInputError(Exception):
@@ -143,7 +145,8 @@ def _say_results(context: Context, results: "list[tuple[str, int, str]]", *, act
     code = 0
     for job, error, text in results:
         if error:
-            context.complain(f"{text} for job {job}")
+            is_unanswered = action in _JOB_BY_JOB and error == INVALID_JOB and job.isdigit()  # Slurm has no answer for jobs that it does not know
+            context.complain(f"{'Unexpected message received' if is_unanswered else text} for job {job}")
             if action in _SUSPENDS:
                 context.complain(f"slurm_suspend error: {text}")
             code = 1

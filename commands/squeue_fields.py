@@ -194,7 +194,7 @@ FIELDS = FieldTable(
         Field("", "origin", "ORIGIN", "", lambda: "NA"),
         Field("", "originraw", "ORIGIN_RAW", "", lambda: "NA"),
         Field("", "pendingtime", "PENDING_TIME", "submit_time state start_time @now", _pending_time),
-        Field("", "preempttime", "PREEMPT_TIME", "", _na),
+        Field("", "preempttime", "PREEMPT_TIME", "preempt_time", timestamp),
         Field("", "prefer", "PREFER", "prefer", or_null),
         Field("", "profile", "PROFILE", "profile", lambda profile: profile or "NotSet"),
         Field("", "reboot", "REBOOT", "reboot", _yes),

@@ -111,7 +111,7 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
         eligible_time=job.eligible_time,
         start_time=job.start_time if ran else None,
         end_time=job.end_time if job.is_finished else None,
-        suspended_s=job.pre_suspend_s,
+        suspended_s=job.suspended_s,
         exit_code=job.exit_code,
         exit_signal=job.exit_signal,
         derived_exit_code=job.derived_exit_code,

@@ -54,7 +54,7 @@ def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender,
 
 def cancel(core: Core, job: Job, now: float) -> None:
     """End the job now, whatever it is doing."""
-    if job.is_running:
+    if job.is_active:
         end_job(core, job, JobEvent.CANCELLED, now, reason="None")
         return
     waited = core.tables.pending.pop(job.job_id, None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from understudy.controller.eligibility import note_end, notify_dependents, review
 from understudy.controller.job import JobEvent, advance
 from understudy.model.errors import SlurmError
-from understudy.model.states import JobFlag
+from understudy.model.states import JobFlag, JobState
 from understudy.protocol.messages import BatchComplete, EpilogComplete, Message, Ok, SignalJob, TerminateJob
 
 if TYPE_CHECKING:
@@ -52,6 +52,11 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
     """End a running job and have its nodes cleaned up; `lost_nodes` (a bitmap) are clean or do not answer, and the caller gives them back."""
     allocation = job.allocation
     assert allocation is not None
+    if job.state is JobState.SUSPENDED:
+        from understudy.controller.suspend import count_suspension  # noqa: PLC0415 - suspending sends signals through this module
+
+        count_suspension(job, now)
+        job.suspend_time = int(now)
     advance(job, event, now)
     job.end_time = int(now)
     job.reason, job.reason_detail = reason, ""
@@ -102,7 +107,7 @@ def signal_job(core: Core, job: Job, signal: int, *, batch_only: bool) -> None:
     message = SignalJob(job.job_id, run, signal, batch_only)
 
     def is_wanted() -> bool:
-        return job.restarts == run and job.is_running
+        return job.restarts == run and job.is_active
 
     nodes = job.allocation.nodes
     parts = core.parts(nodes & -nodes if batch_only else nodes)
@@ -141,7 +146,10 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
     allocation = job.allocation
     assert allocation is not None
     table = core.tables.nodes
-    table.release(allocation, nodes)
+    if job.held is None:
+        table.release(allocation, nodes)
+    elif job.held.nodes & nodes:
+        table.release(job.held, nodes)
     job.completing_nodes &= ~nodes
     freed = nodes
     if len(core.completing) > 1:
@@ -149,6 +157,14 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
             freed &= ~other.completing_nodes
     table.completing_nodes &= ~freed
     table.note_departure(nodes, int(now))
+    if core.crowded:
+        from understudy.controller.suspend import settle  # noqa: PLC0415 - as above
+
+        settle(core)
+    if core.pushed_aside:
+        from understudy.controller.suspend import let_back  # noqa: PLC0415 - as above
+
+        let_back(core, now)
     core.last_node_update = now
     if job.completing_nodes:
         core.journal.job(job.job_id)  # before others start on these nodes: after a crash they must not be taken for this job's
@@ -175,7 +191,7 @@ def _all_given_back(core: Core, job: Job, now: float) -> None:
 
 def enqueue_again(core: Core, job: Job, now: float) -> None:
     """A requeued job of which no node has anything any more: it is as if it were submitted now, to begin when its old credential is worthless."""
-    job.allocation, job.node_list = None, ""
+    job.allocation, job.held, job.node_list = None, None, ""
     job.restarts += 1
     job.submit_time = int(now)
     job.begin_time = int(now) + core.settings.credential_lifetime_s + 1

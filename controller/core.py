@@ -90,6 +90,8 @@ class Core:
     policy: SchedulingPolicy = field(init=False)
     completing: dict[int, Job] = field(default_factory=dict)  # jobs whose resources are not all given back
     scripts: dict[int, str] = field(default_factory=dict)
+    pushed_aside: dict[int, Job] = field(default_factory=dict)  # jobs that are suspended until those are over which preempted them
+    crowded: dict[int, Job] = field(default_factory=dict)  # resumed jobs that share CPUs with others
     daemons: dict[str, DaemonRecord] = field(default_factory=dict)
     daemon_of_node: list[DaemonRecord | None] = field(init=False)
     next_job_id: int = 1

@@ -12,6 +12,7 @@ from understudy.controller.eligibility import review
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.prioritise import prioritise
 from understudy.controller.requeue import requeue
+from understudy.controller.suspend import resume, suspend
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobFlag
 from understudy.protocol.messages import JobResults
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
     from understudy.protocol.messages import ControlJobs
 
-ACTIONS = ("hold", "uhold", "release", "requeue", "requeuehold")
+ACTIONS = ("hold", "uhold", "release", "requeue", "requeuehold", "suspend", "resume", "top")
 NOT_SUPPORTED = 2036
+HELD = 2042
 
 
 def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults:
@@ -40,9 +42,15 @@ def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults
 
 def _act(core: Core, job: Job, action: str, sender: Sender, now: float) -> None:
     by_admin = core.is_admin(sender.user_id)
+    if not by_admin and (action in ("suspend", "resume") or (action == "top" and not core.settings.users_may_top)):
+        raise SlurmError(2002)
     if job.user_id != sender.user_id and not by_admin:
         raise SlurmError(2010)
-    if action in ("requeue", "requeuehold"):
+    if action in ("suspend", "resume"):
+        (suspend if action == "suspend" else resume)(core, job, now)
+    elif action == "top":
+        top(core, job, now)
+    elif action in ("requeue", "requeuehold"):
         requeue(core, job, now, hold=action == "requeuehold", held_by=HELD_BY_ADMIN if by_admin else HELD_BY_USER)
     elif action == "release":
         release(core, job, by_admin, now)
@@ -72,6 +80,40 @@ def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
     job.priority, job.held_by, job.admin_priority = 1, "", None
     job.flags &= ~JobFlag.RESV_DEL_HOLD
     _reviewed(core, job, now)
+
+
+def top(core: Core, job: Job, now: float) -> None:
+    """Move a pending job before its user's others of the same partition, account and QOS; they give up, by their nice values, what it gains."""
+    if not job.is_pending:
+        raise SlurmError(2073)
+    if job.priority == 0:
+        raise SlurmError(HELD)
+    if len(job.partitions) > 1:
+        return
+
+    def kind(each: Job) -> tuple[object, ...]:
+        return each.user_id, each.partitions, each.spec.account, each.spec.qos
+
+    ahead = [
+        each
+        for each in core.tables.pending.values()
+        if each.priority > job.priority and each.admin_priority is None and not each.dependency and kind(each) == kind(job)
+    ]
+    if not ahead or job.admin_priority is not None:
+        return
+    gain = max(each.priority for each in ahead) - job.priority
+    given = max(gain // len(ahead), 1)
+    for each in ahead:
+        _nicer(core, each, given, now)
+    _nicer(core, job, -gain, now)
+    core.changed("change", now)
+
+
+def _nicer(core: Core, job: Job, more: int, now: float) -> None:
+    job.nice += more
+    job.priority = max(job.priority - more, 1)
+    core.last_job_update = now
+    core.journal.job(job.job_id)
 
 
 def _reviewed(core: Core, job: Job, now: float) -> None:

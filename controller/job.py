@@ -252,7 +252,10 @@ class Job:
     start_time: int | None = None
     end_time: int | None = None  # real end; while running the expected one (start + limit)
     suspend_time: int | None = None
-    pre_suspend_s: int = 0
+    pre_suspend_s: int = 0  # run time before its last suspension
+    suspended_s: int = 0  # how long it has been suspended in all
+    pushed_aside: bool = False  # suspended by a job that preempted it
+    preempt_time: int | None = None  # when it was chosen to make room for another
     expected_start: int | None = None  # the scheduler's promise while pending
     expected_nodes: int = 0  # bitmap
     time_limit_s: int | None = None  # None: unlimited
@@ -272,6 +275,7 @@ class Job:
     fits_partition: bool = True  # within the limits of at least one of its partitions, which may start jobs
     dependency: Dependency | None = None  # what is left of it
     allocation: Allocation | None = None  # what it holds or held in its last run
+    held: Allocation | None = None  # what it holds in the node table, where that is not its allocation: once it has been suspended
     node_list: str = ""  # the allocation's nodes as a host list expression
     completing_nodes: int = 0  # bitmap of nodes whose epilog has not been reported
     launch_acknowledged: bool = False  # the node daemon has it
@@ -307,6 +311,16 @@ class Job:
     @property
     def is_running(self) -> bool:
         return self.state is JobState.RUNNING
+
+    @property
+    def is_active(self) -> bool:
+        """Running or suspended."""
+        return self.state in (JobState.RUNNING, JobState.SUSPENDED)
+
+    @property
+    def holding(self) -> Allocation | None:
+        """What it holds in the node table."""
+        return self.allocation if self.held is None else self.held
 
     @property
     def is_finished(self) -> bool:

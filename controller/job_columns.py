@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.gres_columns import allocated, counts_of, share_text, tres_text
+from understudy.controller.scheduling.preempt import OFF
 from understudy.model import nodeset
 from understudy.model.records import JOBS
 from understudy.model.states import JobFlag, JobState
@@ -60,10 +61,19 @@ def end_time(_core: Core, job: Job, now: float) -> int | None:
 def run_time_s(_core: Core, job: Job, now: float) -> int:
     if job.state is JobState.PENDING or job.start_time is None:
         return 0
-    end = now if job.state is JobState.RUNNING else job.end_time
     if job.state is JobState.SUSPENDED:
         return job.pre_suspend_s
+    end = now if job.state is JobState.RUNNING else job.end_time
+    if job.suspend_time is not None:
+        return job.pre_suspend_s + max(0, int(now if end is None else end) - job.suspend_time)
     return max(0, int(now if end is None else end) - job.start_time)
+
+
+def preemptable_time(core: Core, job: Job, _now: float) -> int | None:
+    preemption = core.tables.preemption
+    if preemption is None or job.start_time is None or job.state is JobState.PENDING or preemption.mode_of(job) == OFF:
+        return None
+    return job.start_time + preemption.exempt_s(job)
 
 
 def accrue_time(_core: Core, job: Job, now: float) -> int | None:
@@ -283,6 +293,8 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "end_time": end_time,
     "expected_start": lambda _c, j, _n: j.expected_start,
     "expected_nodes": lambda c, j, _n: c.names.to_expression(j.expected_nodes),
+    "preempt_time": lambda _c, j, _n: j.preempt_time,
+    "preemptable_time": preemptable_time,
     "suspend_time": lambda _c, j, _n: j.suspend_time,
     "pre_suspend_s": lambda _c, j, _n: j.pre_suspend_s,
     "deadline": lambda _c, j, _n: None if j.spec.deadline is None else int(j.spec.deadline),

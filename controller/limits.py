@@ -125,7 +125,12 @@ def _look(core: Core) -> None:
 def _limit(core: Core, job: Job, now: float) -> None:
     if job.end_time is None or job.end_time + over_time_limit_s(core, core.tables.partitions.get(job.partition)) > now:
         return  # its limit was changed; that noted another time
-    end_job(core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit")
+    if job.preempt_time is not None:
+        from understudy.controller.preempt import end_preempted  # noqa: PLC0415 - preempting sets limits through this module
+
+        end_preempted(core, job, now)
+    else:
+        end_job(core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit")
 
 
 def _reservation(core: Core, job: Job, now: float) -> None:
@@ -153,7 +158,7 @@ def _warn(core: Core, job: Job, now: float) -> None:
 def _deadline(core: Core, job: Job, now: float) -> None:
     if job.spec.deadline is None or job.spec.deadline > now:
         return
-    if job.is_running:
+    if job.is_active:
         end_job(core, job, JobEvent.DEADLINE_PASSED, now, reason="DeadLine")
     elif job.is_pending and job.job_id in core.tables.pending:
         del core.tables.pending[job.job_id]

@@ -33,6 +33,7 @@ from understudy.controller.priority.options import read_options
 from understudy.controller.recover import recover
 from understudy.controller.scheduling import registry
 from understudy.controller.scheduling.parameters import number
+from understudy.controller.scheduling.preempt import Preemption, Rules
 from understudy.controller.scheduling.selection import ChoosingSelector
 from understudy.controller.server import Server
 from understudy.controller.start import Planning
@@ -94,6 +95,9 @@ class Controller:
         if settings.enforced.associations and cluster.accounting:
             core.job_limits = tables.limits = limits = make_limits(core, read_options(config))
             noting.listeners.append(lambda job_id: limits.note(job_id, core.time.now()))
+        rules = Rules.read(settings.preempt_type, settings.preempt_mode, settings.preempt_exempt_s)
+        if rules.kind:
+            tables.preemption = Preemption(tables, rules, parameters, accounts.qos_record)
         core.policy = registry.scheduler(config.text("SchedulerType"))(tables, core.selector, Planning(core), parameters)
         agents.on_response = lambda name, responds: heard_of(core, name, responds=responds)
         loop = asyncio.get_running_loop()

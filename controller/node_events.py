@@ -85,9 +85,7 @@ def _settle_jobs(core: Core, record: DaemonRecord, running: list[int], *, is_new
     present = set(running)
     for job_id in running:
         job = core.tables.jobs.get(job_id)
-        if job is None or not (
-            job.is_completing or (job.is_running and job.allocation is not None and record.nodes >> job.allocation.first_node & 1)
-        ):
+        if job is None or not (job.is_completing or (job.is_active and job.allocation is not None and record.nodes >> job.allocation.first_node & 1)):
             unknown.append(job_id)  # it is over, or runs elsewhere by now
     for job in list(core.completing.values()):
         part = job.completing_nodes & record.nodes

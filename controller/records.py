@@ -84,6 +84,11 @@ class JobRecord(msgspec.Struct, array_like=True):
     lifted: tuple[str, ...] = ()
     qos_flags: tuple[str, ...] = ()
     used_reservation: str = ""
+    suspend_time: int | None = None
+    pre_suspend_s: int = 0
+    suspended_s: int = 0
+    preempt_time: int | None = None
+    pushed_aside: bool = False
 
 
 class NodeRecord(msgspec.Struct, array_like=True):
@@ -114,7 +119,8 @@ _SAME: Final = (  # noqa: SIM905 - easier to read
     "job_id spec user_id group_id submit_time partitions priority admin_priority partition reason reason_detail begin_time eligible_time start_time "
     "end_time time_limit_s time_limit_is_set min_nodes max_nodes num_tasks cpus_per_task min_cpus memory_per_node_mb memory_per_cpu_mb exclusive "
     "nice node_list launch_acknowledged exit_code exit_signal derived_exit_code restarts requeue held_by admin_comment emulation kill_sent killed_by "
-    "lifted qos_flags used_reservation"
+    "lifted qos_flags used_reservation "
+    "suspend_time pre_suspend_s suspended_s preempt_time pushed_aside"
 ).split()
 
 
@@ -192,6 +198,11 @@ def encode_job(job: Job) -> bytes:
             job.lifted,
             job.qos_flags,
             job.used_reservation if job.allocation is not None else "",
+            job.suspend_time,
+            job.pre_suspend_s,
+            job.suspended_s,
+            job.preempt_time,
+            job.pushed_aside,
         )
     )
 

@@ -18,13 +18,15 @@ from understudy.controller.limits import watch_deadline, watch_limits
 from understudy.controller.prioritise import arm as arm_priorities
 from understudy.controller.purge import schedule_purge
 from understudy.controller.reservations import watch_end
-from understudy.model.states import JobFlag
+from understudy.controller.suspend import hold_what_is_free
+from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from understudy.controller.core import Core
     from understudy.controller.job import Job
+    from understudy.controller.nodes import NodeTable
 
 
 def recover(core: Core, jobs: Iterable[Job]) -> None:
@@ -42,7 +44,7 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
         if job.array is not None:
             restore(core, job, job.array)
         core.next_job_id = max(core.next_job_id, job.job_id + 1)
-        if job.is_completing or job.is_running:
+        if job.is_completing or job.is_active:
             if job.allocation is None or _has_moved(core, job):
                 _lose(core, job, now)
             else:
@@ -75,7 +77,7 @@ def _has_moved(core: Core, job: Job) -> bool:
 
 def _lose(core: Core, job: Job, now: float) -> None:
     log.error("job %d ran on %s, which slurm.conf does not have any more, or elsewhere", job.job_id, job.node_list)
-    if job.is_running:
+    if job.is_active:
         advance(job, JobEvent.NODE_FAILED, now)
         job.end_time, job.reason = int(now), "NodeDown"
     job.flags, job.completing_nodes, job.allocation = JobFlag.NONE, 0, None
@@ -91,13 +93,24 @@ def _lose(core: Core, job: Job, now: float) -> None:
     core.journal.job(job.job_id)
 
 
+def _is_free(nodes: NodeTable, allocation: Allocation) -> bool:
+    """Whether nobody holds the cores; two jobs may share some after one was suspended and resumed."""
+    if not allocation.nodes & ~nodes.idle_nodes:
+        return True
+    used = nodes.used_cores
+    return not any(used[share.node] & share.cores for share in allocation.shares)
+
+
 def _take_back(core: Core, job: Job) -> None:
     """A job that holds nodes holds them again."""
     nodes = core.tables.nodes
     allocation = job.allocation
     assert allocation is not None, job.story
-    if job.is_running:
-        nodes.allocate(allocation)
+    if job.is_active:
+        if job.state is JobState.SUSPENDED or job.held is not None or not _is_free(nodes, allocation):
+            hold_what_is_free(core, job)
+        else:
+            nodes.allocate(allocation)
         core.tables.running[job.job_id] = job
         core.tables.licenses.take(job.job_id, job.spec.licenses)
         watch_limits(core, job, core.tables.partitions.get(job.partition))

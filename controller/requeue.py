@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.complete import end_job, enqueue_again, give_back
 from understudy.controller.eligibility import watch_dependency
-from understudy.controller.job import HELD_BY_USER, JobEvent, advance
+from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER, JobEvent, advance
 from understudy.model.errors import SlurmError
-from understudy.model.states import JobFlag
+from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
@@ -38,6 +38,9 @@ def requeue(core: Core, job: Job, now: float, *, hold: bool, held_by: str = HELD
         raise SlurmError(_COMPLETING)
     if job.job_id not in core.scripts:
         raise SlurmError(2009)
+    if job.state is JobState.SUSPENDED and not hold:
+        requeue_job(core, job, now, held_by=HELD_BY_ADMIN)
+        return
     requeue_job(core, job, now, hold_reason=HELD_STATE if hold else "", held_by=held_by if hold else "")
 
 
@@ -58,6 +61,9 @@ def requeue_job(
     job.accrues = True
     job.exit_code = job.exit_signal = 0
     job.killed_by = None
+    job.suspend_time = job.preempt_time = None
+    job.pre_suspend_s = job.suspended_s = 0
+    job.pushed_aside = False
     job.launch_acknowledged = False
     job.expected_start, job.expected_nodes = None, 0
     job.partition = job.partitions[0]

@@ -40,6 +40,12 @@ class Settings:
     requeue_exit_codes: frozenset[int] = frozenset()
     requeue_exit_hold_codes: frozenset[int] = frozenset()
     reservation_over_run_s: int | None = 0  # ResvOverRun
+    preempt_type: str = "preempt/none"
+    preempt_mode: str = "OFF"
+    preempt_exempt_s: int | None = None
+    users_may_top: bool = False  # enable_user_top
+    preempt_sends_user_signal: bool = False
+    time_slice_s: int = 30  # SchedulerTimeSlice
     licenses: dict[str, int] = field(default_factory=dict)
     gres_types: tuple[str, ...] = ()  # in the order of the file
     tracked_tres: tuple[str, ...] = ()  # what AccountingStorageTRES names beside CPUs, memory and the like

@@ -20,6 +20,8 @@ from understudy.model.gres import GPU
 from understudy.protocol.messages import Failure, LaunchBatch, Message
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from understudy.controller.core import Core, DaemonRecord
     from understudy.controller.job import Allocation, Job
     from understudy.controller.partitions import Partition
@@ -91,6 +93,13 @@ class Planning:
         if core.dependents or core.singletons:
             notify_dependents(core, job, now)
         return True
+
+    def preempt(self, job: Job, victims: Sequence[Job], now: float) -> bool:
+        """Have the victims make room for the job. Whether they have done so at once, as suspended ones do."""
+        from understudy.controller.preempt import preempt  # noqa: PLC0415 - rare
+
+        at_once = [preempt(self._core, victim, job, now) for victim in victims]
+        return all(at_once)
 
     def explain(self, job: Job, reason: str, detail: str = "") -> None:
         """Record why a pending job does not start now. One that could never run is held until somebody releases it."""

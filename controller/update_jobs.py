@@ -128,8 +128,8 @@ def _time_limit(change: _Change, text: str) -> None:
             raise SlurmError(ACCESS_DENIED)
     change.lift("time")
     job.time_limit_s, job.time_limit_is_set = limit, True
-    if job.is_running and job.start_time is not None:
-        job.end_time = None if limit is None else job.start_time + limit
+    if job.is_active and job.start_time is not None:
+        job.end_time = None if limit is None else job.start_time + job.suspended_s + limit
         watch_limits(change.core, job, change.core.tables.partitions.get(job.partition))
 
 

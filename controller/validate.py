@@ -58,10 +58,12 @@ def _validate_nodes(core: Core) -> None:
     for listed in (core.tables.running, core.completing):
         for job in listed.values():
             assert job.allocation is not None
-            held = job.completing_nodes if job.is_completing else job.allocation.nodes
+            holding = job.holding
+            assert holding is not None
+            held = job.completing_nodes & holding.nodes if job.is_completing else holding.nodes
             busy |= held
             completing |= job.completing_nodes
-            for share in job.allocation.shares:
+            for share in holding.shares:
                 if held >> share.node & 1:
                     cpus[share.node] -= share.cpus
                     memory[share.node] -= share.memory_mb

@@ -87,6 +87,8 @@ JOBS: Final[dict[str, Column]] = {
     "end_time": _maybe("when it ended; while it runs the expected end; None: unknown, or no time limit"),
     "expected_start": _maybe("the scheduler's promise to a pending job; None: no promise"),
     "expected_nodes": _text("nodes that the promise is for"),
+    "preempt_time": _maybe("when it was chosen to make room for another; None: never"),
+    "preemptable_time": _maybe("from when it may be preempted; None: never"),
     "suspend_time": _maybe("when it was last suspended or resumed; None: never"),
     "pre_suspend_s": _number("run time before the last suspension"),
     "deadline": _maybe("--deadline; None: none"),

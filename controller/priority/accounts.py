@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from understudy.controller.job import Job
     from understudy.model.associations import Association, AssociationState
+    from understudy.model.qos import Qos
 
 
 class AccountsOf:
@@ -68,6 +69,11 @@ class AccountsOf:
         return None if account is None else state.find(account, user, job.partition)
 
     def qos_of(self, job: Job) -> QosFacts | None:
+        """Of the job's QOS what counts for its priority."""
+        found = self.qos_record(job)
+        return None if found is None else QosFacts(found.priority, found.usage_factor)
+
+    def qos_record(self, job: Job) -> Qos | None:
         """The job's QOS, its association's default if it names none."""
         state = self._state()
         if not state.qos:
@@ -76,8 +82,7 @@ class AccountsOf:
         if not name:
             association = self._association(job)
             name = "normal" if association is None else state.default_qos(association)
-        found = state.qos.get(name)
-        return None if found is None else QosFacts(found.priority, found.usage_factor)
+        return state.qos.get(name)
 
     def highest_qos_priority(self) -> int:
         """The largest priority of any QOS."""

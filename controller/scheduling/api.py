@@ -13,11 +13,12 @@ from understudy.controller.scheduling.licenses import LicensePool
 from understudy.controller.scheduling.reserved import ReservationTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from understudy.controller.job import Allocation, Job
     from understudy.controller.nodes import NodeTable
     from understudy.controller.partitions import Partition
+    from understudy.controller.scheduling.preempt import Preemption
 
 
 class Limits(Protocol):
@@ -88,6 +89,7 @@ class Tables:
     licenses: LicensePool = field(default_factory=LicensePool)
     limits: Limits = field(default_factory=NoLimits)
     reservations: ReservationTable = field(default_factory=ReservationTable)
+    preemption: Preemption | None = None  # None: no job may preempt another
     version: int = 0  # raised with every change that could let a job start
 
 
@@ -116,6 +118,9 @@ class Planner(Protocol):
         Of a job array's record, which stands for several tasks, one task is started: as a job of its own, the last in `Tables.running`; the record
         stays pending with the others, unless it was the last. For policies with `exact_limits` every task has its own record.
         """
+
+    def preempt(self, job: Job, victims: Sequence[Job], now: float) -> bool:
+        """Have the victims make room for the job. Whether they have done so at once, as suspended ones do."""
 
     def explain(self, job: Job, reason: str, detail: str = "") -> None:
         """Record why a pending job does not start now."""

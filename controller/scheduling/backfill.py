@@ -261,6 +261,12 @@ class BackfillPass:
                 self._is_limited = True
                 self._explain(job, reason)
                 return False
+        if allocation is None and self.tables.preemption is not None and not self._is_limited:
+            job.prefers = record.prefers
+            victims = self.tables.preemption.victims(job, record.partition, usable, self.selector, int(now))
+            job.prefers = False
+            if victims and self.planner.preempt(job, victims, now):
+                allocation = choose(self.selector, record, usable & ~completing, self.tables)
         job.last_scheduler = "Backfill"
         if allocation is None or not self.planner.start(job, record.partition, allocation, now):
             job.used_reservation = ""

@@ -9,6 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.main_pass import MainPass
+from understudy.controller.scheduling.preempt import preempting_order
 from understudy.controller.scheduling.queue import PendingQueue, slurm_order
 from understudy.controller.scheduling.triggers import MainTrigger
 
@@ -26,7 +27,8 @@ class Builtin:
 
     def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
         self.tables, self.selector, self.planner, self.parameters = tables, selector, planner, parameters
-        self.queue = PendingQueue(tables, slurm_order, prefers=True, reservations=True)
+        order = slurm_order if tables.preemption is None else preempting_order(tables.preemption, slurm_order)
+        self.queue = PendingQueue(tables, order, prefers=True, reservations=True)
         self.trigger = MainTrigger(parameters)
         self.main = MainPass(tables, selector, planner, parameters)
         self._was_idle = True
@@ -52,8 +54,9 @@ class Builtin:
 
     @property
     def _next_eligible(self) -> float | None:
-        """When a job's begin time comes, or one has waited long enough for few switches."""
-        times = [when for when in (self.queue.next_eligible, self.main.switches_due) if when is not None]
+        """When a job's begin time comes, one has waited long enough for few switches, or one that had to be spared may be preempted."""
+        spared = None if self.tables.preemption is None else self.tables.preemption.spared_until
+        times = [when for when in (self.queue.next_eligible, self.main.switches_due, spared) if when is not None]
         return min(times, default=None)
 
     def run(self, now: float) -> Iterator[None]:

@@ -5,7 +5,7 @@ Place: scheduling, pure. Selectors look at a `Free`, so that "now", "ever" and "
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from understudy.controller.scheduling.gres import untyped_names
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -70,6 +70,88 @@ class FreeState:
     def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
         """Of these nodes (indices): none."""
         return [0] * len(nodes)
+
+
+class StateWithout:
+    """The present state, but some running jobs gone; `completing`: those that are completing, too. More may be removed later."""
+
+    def __init__(self, tables: Tables, gone: Iterable[Job] = (), *, completing: bool = True) -> None:
+        table = tables.nodes
+        self.free_cpus, self.free_memory = table.free_cpus.copy(), table.free_memory.copy()
+        self.idle_nodes, self.full_nodes, self.exclusive_nodes = table.idle_nodes, table.full_nodes, table.exclusive_nodes
+        self._jobs = table.job_count.copy()
+        self._tables = tables
+        self._gone: list[Allocation] = []
+        self._cleaned = table.completing_nodes if completing else 0
+        if completing and table.completing_nodes:
+            self._without_completing(tables)
+        for job in gone:
+            self.remove(job)
+
+    def _without_completing(self, tables: Tables) -> None:
+        table = tables.nodes
+        at = nodeset.positions_array(table.completing_nodes)
+        self.free_cpus[at], self.free_memory[at], self._jobs[at] = table.cpus[at], table.memory[at], 0
+        for job in tables.running.values():
+            holding = job.holding
+            if holding is not None and holding.nodes & table.completing_nodes:
+                self._count(holding, table.completing_nodes, -1)
+        self._tidy(table.completing_nodes, at)
+
+    def remove(self, job: Job, *, suspended: bool = False) -> None:
+        """Another job is gone, too; if it is `suspended`, its memory and generic resources stay taken."""
+        held = job.holding
+        assert held is not None
+        if suspended:
+            for group in held.groups:
+                if group.memory_mb or group.gres:
+                    self._jobs[nodeset.positions_array(group.nodes)] += 1  # it is still there
+            held = replace(held, groups=tuple(replace(group, memory_mb=0, gres=()) for group in held.groups))
+        self._count(held, held.nodes, 1)
+        self._gone.append(held)
+        self._tidy(held.nodes, nodeset.positions_array(held.nodes))
+
+    def free_gres(self, key: str) -> NDArray[np.int64] | None:
+        """As in `NodeTable`."""
+        free = self._tables.nodes.free_gres(key)
+        if free is not None:
+            free = free.copy()
+            for group in (group for held in self._gone for group in held.groups):
+                if count := sum(held.amount for held in group.gres if key in (held.name, f"{held.name}:{held.type}")):
+                    free[nodeset.positions_array(group.nodes)] += count
+        return free
+
+    def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
+        """Bit masks of the cores in use on these nodes (indices)."""
+        used = self._tables.nodes.used_cores_of(nodes)
+        at = {index: place for place, index in enumerate(nodes.tolist())}
+        here = nodeset.from_array(nodes)
+        for index in nodeset.indices(self._cleaned & here):
+            used[at[index]] = 0
+        if self._cleaned & here:
+            for job in self._tables.running.values():
+                for group in job.holding.groups if job.holding is not None else ():
+                    for index in nodeset.indices(group.nodes & self._cleaned & here):
+                        used[at[index]] |= group.cores
+        for held in self._gone:
+            for group in held.groups:
+                for index in nodeset.indices(group.nodes & here):
+                    used[at[index]] &= ~group.cores
+        return used
+
+    def _count(self, held: Allocation, nodes: int, sign: int) -> None:
+        for group in held.groups:
+            if part := group.nodes & nodes:
+                at = nodeset.positions_array(part)
+                self.free_cpus[at] += sign * group.cpus
+                self.free_memory[at] += sign * group.memory_mb
+                self._jobs[at] -= sign
+
+    def _tidy(self, nodes: int, at: NDArray[np.intp]) -> None:
+        idle = nodeset.from_array(at[self._jobs[at] == 0])
+        self.idle_nodes |= idle
+        self.exclusive_nodes &= ~idle
+        self.full_nodes = self.full_nodes & ~nodes | nodeset.from_array(at[self.free_cpus[at] <= 0])
 
 
 @dataclass(slots=True, eq=False)
@@ -168,18 +250,21 @@ class Timeline:
         self._gres.clear()
         held: dict[int, _Held] = {}
         known = self._held
-        jobs = [job for job in running.values() if job.allocation is not None and job.start_time is not None]
+        jobs = [job for job in running.values() if (holding := job.holding) is not None and holding.nodes and job.start_time is not None]
         for job in jobs:
-            assert job.allocation is not None
             before = known.get(job.job_id)
-            held[job.job_id] = before if before is not None and before.allocation is job.allocation else _Held.of(job, job.allocation)
+            holding = job.holding
+            assert holding is not None
+            held[job.job_id] = before if before is not None and before.allocation is holding else _Held.of(job, holding)
         self._held = held
         forever = float("inf")
 
         def expected_end(job_id: int) -> float:
             job = running[job_id]
             assert job.start_time is not None
-            return forever if job.time_limit_s is None else float(job.start_time + job.pre_suspend_s + job.time_limit_s)
+            if job.preempt_time is not None and job.end_time is not None:
+                return float(job.end_time)  # in its grace time
+            return forever if job.time_limit_s is None else float(job.start_time + job.suspended_s + job.time_limit_s)
 
         order = sorted((expected_end(job.job_id), job.job_id) for job in jobs)
         pieces = self._pieces = [held[job_id] for _, job_id in order]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from understudy.controller.job import Allocation, Job
     from understudy.controller.partitions import Partition
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector, Tables
+    from understudy.controller.scheduling.preempt import Preemption
     from understudy.controller.scheduling.queue import Record
 
 NODES_DOWN: Final = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
@@ -85,15 +86,18 @@ class MainPass:
         self.started = 0
         self.saw_all = True
         self.switches_due: int | None = None  # when the first of the jobs seen will wait no longer for few switches
+        self._lost = 0
 
     def run(self, records: list[Record], depth: int, now: float) -> Iterator[None]:
         """Try the first `depth` + 1 records, not counting those of partitions in which a job already waits for nodes."""
         self.started, self.saw_all, self.switches_due = 0, False, None
+        if self.tables.preemption is not None:
+            self.tables.preemption.spared_until = None
         table, reservations = self.tables.nodes, self.tables.reservations
         second = int(now)
         limits = self.tables.limits
         failed: set[str] = set()
-        lost = 0  # nodes for which higher jobs wait
+        self._lost = 0  # nodes for which higher jobs wait
         tested = 0
         tested_in: dict[str, int] = {}
         failed_reservations: set[str] = set()
@@ -130,13 +134,13 @@ class MainPass:
                 continue
             if not self._has_licenses(record, now):
                 continue
-            usable = partition.nodes & table.up_nodes & ~table.completing_nodes & ~lost
+            usable = partition.nodes & table.up_nodes & ~table.completing_nodes & ~self._lost
             self._is_limited = False
             if reservations:
                 allowed = self._allowed(record, now)
                 if not allowed:
                     if job.required_nodes.bit_count() >= job.min_nodes and reservation is None:
-                        lost |= job.required_nodes
+                        self._lost |= job.required_nodes
                     yield
                     continue
                 usable &= allowed
@@ -162,10 +166,10 @@ class MainPass:
                 if not any(self.selector.could_ever_run(job, other, self.tables) for other in self._partitions_of(job)):
                     self._explain(job, BAD_CONSTRAINTS)
             elif job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
-                lost |= job.required_nodes
+                self._lost |= job.required_nodes
             elif self.reserves.holds_back(job, second) and not (limits.enforced and limits.keeps_no_nodes(job, partition, in_plan=False)):
                 failed.add(name)
-                lost |= partition.nodes
+                self._lost |= partition.nodes
             yield
         self.saw_all = True
 
@@ -250,10 +254,27 @@ class MainPass:
         job.last_scheduler = "Main"
         if allocation is not None and self.planner.start(job, record.partition, allocation, now):
             return True
+        if allocation is None and self.tables.preemption is not None and self._takes_place(self.tables.preemption, record, usable, now):
+            return True
         job.used_reservation = ""
         if record.reservation is None or job.spec.reservation:
             self._explain(job, "Resources")
         return False
+
+    def _takes_place(self, preemption: Preemption, record: Record, usable: int, now: float) -> bool:
+        """Preempt whom the job may and has to preempt. Whether it has started in their place: most of them take a while to end."""
+        job, partition = record.job, record.partition
+        ending = partition.nodes & self.tables.nodes.up_nodes & self.tables.nodes.completing_nodes & ~self._lost
+        if self.tables.reservations:
+            ending &= self._allowed(record, now)
+        job.prefers = record.prefers
+        victims = preemption.victims(job, partition, usable | ending, self.selector, int(now))
+        started = False
+        if victims and self.planner.preempt(job, victims, now):
+            allocation = self.selector.select(job, partition, usable, self.tables)
+            started = allocation is not None and self.planner.start(job, partition, allocation, now)
+        job.prefers = False
+        return started
 
     def _explain(self, job: Job, reason: str, detail: str = "") -> None:
         if job.reason != reason or job.reason_detail != detail:

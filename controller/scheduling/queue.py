@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from understudy.controller.job import Job
     from understudy.controller.partitions import Partition
     from understudy.controller.scheduling.api import Tables
+    from understudy.controller.scheduling.preempt import Rank
     from understudy.controller.scheduling.reserved import Reservation
 
     # A job's place in the queue: compared as tuples, lowest first; unique because the job id and the partition's name are part of it.
-    Key = tuple[int | str, ...]
+    Key = tuple[int | str | Rank, ...]
 
 
 class Record(NamedTuple):

@@ -65,6 +65,12 @@ class ChoosingSelector(ABC):
         choice = self._choose_any(request, usable, table, restricted(table, table, request.blocked_cores))
         return None if choice is None else self.hold(request, choice, table)
 
+    def choose_in(self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free) -> int | None:
+        """The nodes that the job would get in a state that is not the present one."""
+        request = Request.of(job, partition, tables.nodes)
+        choice = None if request is None else self._choose_any(request, usable, tables.nodes, free)
+        return None if choice is None else _nodes(choice)
+
     def could_ever_run(self, job: Job, partition: Partition, tables: Tables) -> bool:
         """Whether the partition's configured nodes could hold the job if all were up and empty."""
         table = tables.nodes
@@ -78,7 +84,10 @@ class ChoosingSelector(ABC):
         """A quick look before many thorough ones. False: there is no choice in this state, nor in any in which less is free."""
 
     def will_run(self, job: Job, partition: Partition, usable: int, tables: Tables, now: int, until: int | None = None) -> tuple[int, int] | None:
-        """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or None, also if it is after `until`."""
+        """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or None, also if it is after `until`.
+
+        A job that could run in place of others which it may preempt could run now.
+        """
         table = tables.nodes
         request = Request.of(job, partition, table)
         if request is None:
@@ -88,6 +97,10 @@ class ChoosingSelector(ABC):
             timeline = self._timeline = Timeline(
                 tables, linear_window_s=self._linear_window_s, kill_wait_s=self._overrun_s, most_in_group=self.most_in_group
             )
+        if tables.preemption is not None and tables.preemption.is_on and self._choose_any(request, usable, table, table) is None:
+            instead = tables.preemption.fits_without_them(job, partition, usable, self, now)
+            if instead is not None:
+                return now, instead
         found: tuple[int, int] | None = None
         if request.counted:
             return self._will_run_counted(request, usable, table, timeline, now, until)

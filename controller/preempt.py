@@ -1,0 +1,67 @@
+"""What becomes of a job that another one preempts: it is ended, requeued or suspended, after its grace time if it has one.
+
+Place: the controller's core; whom to preempt is decided in understudy.controller.scheduling.preempt. Follows: slurm.conf(5) PreemptMode, GraceTime,
+SchedulerParameters preempt_send_user_signal; scontrol(1) PreemptTime, PreemptEligibleTime.
+
+A grace time sets the job's end. Its steps get SIGCONT and SIGTERM at once, its script nothing; the look for time limits that follows ends it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.controller.complete import end_job, signal_job
+from understudy.controller.core import log
+from understudy.controller.job import JobEvent
+from understudy.controller.limits import watch_limits
+from understudy.controller.scheduling.preempt import CANCEL, REQUEUE, SUSPEND
+from understudy.controller.suspend import push_aside
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+
+
+def preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
+    """Make room for the job. Whether it is there at once: so for a suspended victim, while others take a while to end."""
+    preemption = core.tables.preemption
+    assert preemption is not None
+    if preemption.mode_of(victim) == SUSPEND:
+        log.info("job %d stands still for job %d", victim.job_id, job.job_id)
+        push_aside(core, victim, now)
+        return True
+    if victim.preempt_time is not None:
+        if victim.end_time is not None and victim.end_time > now:
+            return False  # in its grace time
+        end_preempted(core, victim, now)
+        return False
+    log.info("job %d makes room for job %d", victim.job_id, job.job_id)
+    victim.preempt_time = int(now)
+    core.last_job_update = now
+    grace_s = preemption.grace_s(victim)
+    if not grace_s:
+        end_preempted(core, victim, now)
+        return False
+    end = int(now) + grace_s
+    if victim.end_time is None or victim.end_time > end:
+        victim.end_time = end
+        watch_limits(core, victim, core.tables.partitions.get(victim.partition))
+    if core.settings.preempt_sends_user_signal and victim.spec.kill_signal and not victim.kill_sent:
+        victim.kill_sent = True
+        if victim.spec.kill_signal_batch:
+            signal_job(core, victim, victim.spec.kill_signal, batch_only=True)
+    core.journal.job(victim.job_id)
+    core.tables.version += 1  # it ends earlier than was planned with
+    return False
+
+
+def end_preempted(core: Core, victim: Job, now: float) -> None:
+    """Requeue or end the job for good; its grace time, if it had one, is over."""
+    from understudy.controller.requeue import requeue_job  # noqa: PLC0415 - requeue ends jobs through complete, as this module does
+
+    preemption = core.tables.preemption
+    mode = preemption.mode_of(victim) if preemption is not None else CANCEL
+    if mode == REQUEUE and victim.requeue and victim.job_id in core.scripts:
+        requeue_job(core, victim, now, event=JobEvent.PREEMPTED)
+    else:
+        end_job(core, victim, JobEvent.PREEMPTED, now, reason="None")

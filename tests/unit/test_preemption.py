@@ -1,0 +1,273 @@
+import pytest
+from scheduling_harness import make_job, table, tables_of
+from tests.controller_harness import ROOT, Harness, make_tables
+
+from understudy.controller.partitions import Partition
+from understudy.controller.scheduling.backfill import Backfill
+from understudy.controller.scheduling.builtin import Builtin
+from understudy.controller.scheduling.preempt import Preemption, Rules, preempting_order, read_mode
+from understudy.controller.scheduling.queue import PendingQueue, slurm_order
+from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.settings import Settings
+from understudy.controller.start import Planning
+from understudy.model import nodeset
+from understudy.model.qos import Qos
+from understudy.model.states import JobState
+from understudy.protocol.messages import TerminateJob
+
+EVERY = nodeset.mask(4)
+
+
+def partitions(nodes=EVERY, **low):
+    return [
+        Partition("low", nodes, is_default=True, priority_tier=1, **low),
+        Partition("mid", nodes, priority_tier=5, grace_time_s=10),
+        Partition("high", nodes, priority_tier=10, preempt_mode="OFF"),
+    ]
+
+
+def preemption(tables, mode="CANCEL", kind="partition_prio", exempt_s=0, parameters=None, qos_of=lambda _job: None):
+    made = Preemption(tables, Rules.read(f"preempt/{kind}", mode, exempt_s), parameters or {}, qos_of)
+    tables.preemption = made
+    return made
+
+
+class Busy:
+    """Tables in which jobs run: each (partition, nodes, CPUs a node, start time)."""
+
+    def __init__(self, *running, parameters=None, count=4, cpus=4, mode="CANCEL", exempt_s=0, **low):
+        self.tables = tables_of(table(count, cores=cpus), partitions(nodeset.mask(count), **low))
+        self.selector = SelectConsTres(frozenset({"CR_CORE"}))
+        self.preemption = preemption(self.tables, mode, exempt_s=exempt_s, parameters=parameters)
+        for number, (partition, nodes, each, start) in enumerate(running, 1):
+            job = make_job(number, min_nodes=len(nodes), num_tasks=len(nodes) * each, ntasks_per_node=each, partitions=(partition,))
+            usable = nodeset.from_positions(nodes)
+            job.allocation = self.selector.select(job, self.tables.partitions[partition], usable, self.tables)
+            assert job.allocation is not None
+            self.tables.nodes.allocate(job.allocation)
+            job.state, job.start_time, job.partition = JobState.RUNNING, start, partition
+            self.tables.running[number] = self.tables.jobs[number] = job
+
+    def victims(self, partition="high", now=100, **job):
+        asked = make_job(99, partitions=(partition,), **job)
+        found = self.preemption.victims(asked, self.tables.partitions[partition], nodeset.mask(len(self.tables.nodes.nodes)), self.selector, now)
+        return [each.job_id for each in found]
+
+
+def test_modes_are_read_in_any_order():
+    assert read_mode("GANG,SUSPEND") == ("SUSPEND", False, True)
+    assert read_mode("within,requeue") == ("REQUEUE", True, False)
+    assert read_mode("cluster") == ("", False, False)
+
+
+def test_the_smallest_job_of_the_lowest_tier_is_taken():
+    busy = Busy(("mid", [0], 4, 10), ("low", [1, 2], 4, 20), ("low", [3], 4, 30))
+    assert busy.victims(num_tasks=4) == [3]
+
+
+def test_of_equals_the_first_is_taken_or_the_youngest_if_asked_for():
+    running = [("low", [i], 4, 10 + i) for i in range(4)]
+    assert Busy(*running).victims(num_tasks=4) == [1]
+    assert Busy(*running, parameters={"preempt_youngest_first": ""}).victims(num_tasks=4) == [4]
+
+
+def test_one_big_job_goes_in_place_of_several_small_ones():
+    running = [("low", [0], 2, 1), ("low", [0], 2, 1), ("high", [1], 2, 1), ("low", [1], 2, 1), ("low", [2, 3], 4, 1)]
+    job = {"min_nodes": 2, "num_tasks": 8, "ntasks_per_node": 4}
+    assert Busy(*running).victims(**job) == [5]
+    small = Busy(*running[:2], ("low", [1, 2], 4, 1), parameters={"preempt_reorder_count": "0"}, count=3)
+    assert small.victims(min_nodes=3, num_tasks=12) == [1, 2, 3]
+
+
+def test_nobody_is_hit_if_it_does_not_help():
+    busy = Busy(("low", [0], 4, 1), ("high", [1], 4, 1))
+    assert busy.victims(min_nodes=5, num_tasks=5) == []
+    assert busy.victims("low", num_tasks=16) == []  # of its own tier
+
+
+def test_a_partition_without_preemption_and_young_jobs_are_spared():
+    full = [("low", [i], 4, 90) for i in range(4)]
+    assert Busy(*full, preempt_mode="OFF").victims(num_tasks=4) == []
+    assert Busy(*full, exempt_s=60).victims(num_tasks=4) == []
+    assert Busy(*full, exempt_s=60).victims(num_tasks=4, now=150) == [1]
+
+
+def test_who_waits_for_a_job_that_ends_takes_nobody_else():
+    busy = Busy(*[("low", [i], 4, 1) for i in range(4)])
+    gone = busy.tables.running.pop(1)
+    busy.tables.nodes.completing_nodes = gone.allocation.nodes
+    assert busy.victims(num_tasks=4) == []
+    assert busy.victims(min_nodes=2, num_tasks=8) == [2]
+
+
+def qos_tables():
+    tables = tables_of(table(2))
+    names = {
+        "low": Qos(1, "low", grace_time_s=7, preempt_exempt_time_s=50),
+        "mid": Qos(2, "mid", priority=5, preempt=("low",), preempt_mode="requeue"),
+        "high": Qos(3, "high", priority=9, preempt=("low", "mid"), preempt_mode="within"),
+    }
+    return tables, lambda job: names.get(job.spec.qos)
+
+
+def test_a_qos_preempts_those_in_its_list():
+    tables, qos_of = qos_tables()
+    made = preemption(tables, "CANCEL", "qos", 20, qos_of=qos_of)
+    main = tables.partitions["main"]
+    jobs = {name: make_job(i, qos=name, priority=i) for i, name in enumerate(("low", "mid", "high", ""), 1)}
+    may = {(a, b) for a in jobs for b in jobs if made.may_preempt(jobs[a], main, jobs[b])}
+    assert may == {("mid", "low"), ("high", "low"), ("high", "mid")}
+    assert [made.mode_of(jobs[name]) for name in ("low", "mid")] == ["CANCEL", "REQUEUE"]
+    assert [made.exempt_s(jobs[name]) for name in ("low", "mid")] == [50, 20]
+    assert made.grace_s(jobs["low"]) == 7
+
+
+def test_within_a_qos_the_higher_priority_may():
+    tables, qos_of = qos_tables()
+    made = preemption(tables, "CANCEL", "qos", qos_of=qos_of)
+    one, other = make_job(1, qos="high", priority=10), make_job(2, qos="high", priority=20)
+    assert made.may_preempt(other, tables.partitions["main"], one)
+    assert not made.may_preempt(one, tables.partitions["main"], other)
+
+
+def test_who_may_preempt_goes_first_in_the_queue():
+    tables, qos_of = qos_tables()
+    made = preemption(tables, "CANCEL", "qos", qos_of=qos_of)
+    queue = PendingQueue(tables, preempting_order(made, slurm_order))
+    for job in (make_job(1, qos="low", priority=50), make_job(2, qos="", priority=60), make_job(3, qos="high", priority=1)):
+        tables.pending[job.job_id] = job
+    queue.refresh(0)
+    assert [record.job.job_id for record in queue.records] == [2, 3, 1]
+    assert preempting_order(preemption(tables), slurm_order) is slurm_order
+
+
+# --- in the controller ---------------------------------------------------------------------------------------------------------
+
+
+def cluster(mode="CANCEL", policy=Builtin, exempt_s=0, **low):
+    tables = make_tables()
+    tables.partitions = {each.name: each for each in partitions(**low)}
+    harness = Harness(tables, settings=Settings(kill_wait_s=30))
+    preemption(tables, mode, exempt_s=exempt_s)
+    core = harness.core
+    core.policy = policy(tables, core.selector, Planning(core), {"bf_interval": "10"})
+    core.policy.note("start", harness.time.now())
+    return harness
+
+
+def submit(harness, partition, **spec):
+    return harness.submit(partition=partition, num_tasks=4, mem_per_node_mb=100, **spec)
+
+
+def fill(harness, partition="low", **spec):
+    jobs = [submit(harness, partition, **spec) for _ in range(4)]
+    harness.run(5)
+    harness.acknowledge()
+    assert all(job.is_running for job in jobs)
+    return jobs
+
+
+@pytest.mark.parametrize("policy", [Builtin, Backfill])
+def test_a_cancelled_job_is_preempted_and_the_other_starts_when_its_node_is_clean(policy):
+    harness = cluster(policy=policy)
+    jobs = fill(harness)
+    job = submit(harness, "high")
+    harness.run(4)
+    assert [each.state for each in jobs] == [JobState.PREEMPTED] + [JobState.RUNNING] * 3
+    assert jobs[0].preempt_time == jobs[0].end_time
+    assert job.is_pending
+    assert job.reason == "Resources"
+    assert len(harness.sent(TerminateJob)) == 1
+    harness.run(15)  # whatever is tried meanwhile, nobody else is hit
+    assert [each.state for each in jobs] == [JobState.PREEMPTED] + [JobState.RUNNING] * 3
+    harness.acknowledge()
+    harness.epilog(jobs[0])
+    harness.run(0)
+    assert job.is_running
+    assert job.node_list == jobs[0].node_list
+
+
+def test_a_requeued_job_waits_until_its_credential_is_worthless_and_runs_again():
+    harness = cluster("REQUEUE")
+    jobs = fill(harness)
+    job = submit(harness, "high")
+    harness.run(4)
+    assert jobs[0].is_pending
+    harness.acknowledge()
+    harness.epilog(jobs[0])
+    assert (jobs[0].reason, jobs[0].restarts, jobs[0].preempt_time) == ("BeginTime", 1, None)
+    assert job.is_running
+    harness.complete(job)
+    harness.run(200)
+    assert jobs[0].is_running
+
+
+def test_a_job_that_may_not_be_requeued_is_ended():
+    harness = cluster("REQUEUE")
+    jobs = fill(harness, requeue=False)
+    submit(harness, "high")
+    harness.run(4)
+    assert jobs[0].state is JobState.PREEMPTED
+
+
+def test_a_grace_time_sets_the_end_and_the_next_look_at_limits_ends_it():
+    harness = cluster()
+    jobs = fill(harness, "mid")
+    job = submit(harness, "high")
+    harness.run(4)
+    assert all(each.is_running for each in jobs)
+    assert jobs[0].end_time == jobs[0].preempt_time + 10
+    assert harness.sent(TerminateJob) == []
+    harness.run(9)
+    assert jobs[0].is_running
+    assert job.is_pending
+    harness.run(30)
+    assert [each.state for each in jobs] == [JobState.PREEMPTED] + [JobState.RUNNING] * 3
+
+
+def test_exempt_jobs_are_hit_when_their_time_is_over():
+    harness = cluster(exempt_s=100)
+    jobs = fill(harness)
+    submit(harness, "high")
+    harness.run(60)
+    assert all(each.is_running for each in jobs)
+    harness.run(120)
+    assert jobs[0].state is JobState.PREEMPTED
+
+
+def test_the_times_are_shown():
+    harness = cluster(exempt_s=2)
+    jobs = fill(harness)
+    assert harness.query("jobs", "preemptable_time", "preempt_time", job_id=[1]) == [[jobs[0].start_time + 2, None]]
+    harness.core.tables.preemption = None
+    assert harness.query("jobs", "preemptable_time", job_id=[1]) == [[None]]
+
+
+def test_a_suspended_victim_makes_room_at_once_and_goes_on_when_the_other_is_over():
+    harness = cluster("SUSPEND,GANG")
+    jobs = fill(harness, time_limit_s=600)
+    end = jobs[0].end_time
+    job = submit(harness, "high")
+    harness.run(4)
+    assert job.is_running
+    assert [each.state for each in jobs] == [JobState.SUSPENDED] + [JobState.RUNNING] * 3
+    assert job.node_list == jobs[0].node_list
+    assert jobs[0].preempt_time is None
+    started = job.start_time
+    harness.run(50)
+    harness.complete(job)
+    assert jobs[0].is_running
+    assert jobs[0].end_time == end + int(harness.time.now()) - started
+    assert harness.core.pushed_aside == {}
+
+
+def test_who_is_suspended_by_hand_does_not_go_on_by_itself():
+    harness = cluster("SUSPEND,GANG")
+    jobs = fill(harness)
+    job = submit(harness, "high")
+    harness.run(4)
+    assert harness.control("suspend", jobs[0], ROOT) == 0
+    harness.complete(job)
+    assert jobs[0].state is JobState.SUSPENDED
+    assert harness.control("resume", jobs[0], ROOT) == 0
+    assert jobs[0].is_running
