@@ -137,6 +137,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         max_array_size=config.count("MaxArraySize"),
         min_job_age_s=config.seconds("MinJobAge") or 0,
         kill_wait_s=config.seconds("KillWait") or 0,
+        complete_wait_s=config.seconds("CompleteWait") or 0,
         over_time_limit_s=config.seconds("OverTimeLimit"),
         enforce_part_limits="ALL" if enforce in ("YES", "ALL", "1") else "ANY" if enforce == "ANY" else "NO",
         default_memory_per_node_mb=config.number("DefMemPerNode") or None,

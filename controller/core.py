@@ -130,6 +130,7 @@ class Core:
         self.start_time = self.time.now()
         self.tables.licenses.totals = self.settings.licenses
         self.tables.reservations.groups_of = self.users.groups_of
+        self.tables.completing, self.tables.complete_wait_s = self.completing, self.settings.complete_wait_s
 
     def at(self, when: float, action: Callable[..., None], *args: Any) -> TimerHandle:
         """Call `action` at a time of the cluster's clock, then let the edge settle."""

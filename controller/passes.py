@@ -27,7 +27,7 @@ class Passes:
     def __init__(self, core: Core, locks: Locks, *, soon: Callable[[Callable[[], None]], object], clock: Callable[[], float]) -> None:
         self._core, self._locks, self._soon, self._clock = core, locks, soon, clock
         self._timer: tuple[float, TimerHandle] | None = None
-        self._running: Iterator[None] | None = None
+        self._running: Iterator[float | None] | None = None
         self.passes = self.slices = 0
 
     def arm(self) -> None:
@@ -50,21 +50,37 @@ class Passes:
             return
         self.passes += 1
         self._running = iter(self._core.policy.run(self._core.time.now()))
+        self._go_on()
+
+    def _go_on(self) -> None:
+        assert self._running is not None
         if self._core.time.is_virtual and self._locks.available(PASS_NEEDS):
-            for _ in self._running:
-                pass
+            for pause in self._running:
+                if pause is not None and self._pauses(pause):
+                    return
             self._ended()
         else:
             self._locks.when_available(PASS_NEEDS, self._slice)
+
+    def _pauses(self, until: float) -> bool:
+        """The pass wants to go on at that time; False if it has come."""
+        if until <= self._core.time.now():
+            return False
+        self._core.time.call_at(until, self._go_on)
+        self._core.settled()
+        return True
 
     def _slice(self) -> None:
         """One slice, with the locks held."""
         assert self._running is not None
         self.slices += 1
         until = self._clock() + SLICE_S
-        has_ended = True
+        has_ended, pauses = True, False
         try:
-            for _ in self._running:
+            for pause in self._running:
+                if pause is not None and self._pauses(pause):
+                    has_ended, pauses = False, True
+                    break
                 if self._clock() >= until:
                     has_ended = False
                     break
@@ -72,7 +88,7 @@ class Passes:
             self._locks.drop(PASS_NEEDS)
             if has_ended:
                 self._ended()
-        if not has_ended:
+        if not has_ended and not pauses:
             self._soon(lambda: self._locks.when_available(PASS_NEEDS, self._slice))
 
     def _ended(self) -> None:

@@ -23,6 +23,7 @@ class Settings:
     max_array_size: int = 1001
     min_job_age_s: int = 300
     kill_wait_s: int = 30
+    complete_wait_s: int = 0
     over_time_limit_s: int | None = 0
     enforce_part_limits: str = "NO"  # NO, ANY, ALL
     default_memory_per_node_mb: int | None = None

@@ -91,6 +91,13 @@ class Tables:
     reservations: ReservationTable = field(default_factory=ReservationTable)
     preemption: Preemption | None = None  # None: no job may preempt another
     version: int = 0  # raised with every change that could let a job start
+    completing: dict[int, Job] = field(default_factory=dict)  # jobs whose resources are not all given back
+    complete_wait_s: int = 0  # CompleteWait
+
+    def waits_for_cleaning(self, now: float) -> bool:
+        """Whether no job may start because one ended less than CompleteWait ago whose nodes are not clean."""
+        wait = self.complete_wait_s
+        return bool(wait) and any(job.end_time is not None and now - job.end_time < wait for job in self.completing.values())
 
 
 class Selector(Protocol):
@@ -153,8 +160,8 @@ class SchedulingPolicy(Protocol):
     def next_run(self) -> float | None:
         """When `run` should be called next (seconds of the cluster's clock), or None when there is nothing to do."""
 
-    def run(self, now: float) -> Iterator[None]:
-        """One pass. Yields between jobs."""
+    def run(self, now: float) -> Iterator[float | None]:
+        """One pass. Yields between jobs: None, or the time at which it wants to go on."""
 
 
 PolicyParameters: TypeAlias = "Mapping[str, str]"

@@ -6,7 +6,8 @@ Each pass walks the queue and gives every job that cannot start a promise: a tim
 limits, and nodes. Promised nodes are taken out of the plan (understudy.controller.scheduling.slots) for as long as the job may run; jobs further
 down must fit around them. The running jobs are not in the plan: the selector's `will_run` sees them.
 
-A pass costs no time of the cluster, so bf_max_time and the yields have nothing to end.
+A pass costs no time of the cluster unless understudy_cost_backfill_us says so (understudy.controller.scheduling.charge); else bf_max_time and the
+yields have nothing to end.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.scheduling.builtin import Builtin
-from understudy.controller.scheduling.main_pass import Reserves, choose, mind_switches, run_length
+from understudy.controller.scheduling.charge import Charge
+from understudy.controller.scheduling.main_pass import YEAR_S, Reserves, choose, mind_switches, run_length
 from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.reserved import blocked_cores
 from understudy.controller.scheduling.slots import Slots
@@ -51,14 +53,19 @@ class BackfillPass:
         self.stops_at_limits = "assoc_limit_stop" in parameters
         self._is_limited = False  # a limit of an association or QOS kept the last job from starting
         self.promises_once = "bf_one_resv_per_job" in parameters
+        self.plans_running = "bf_running_job_reserve" in parameters
+        self.charge = Charge.of_backfill(parameters)
         self.started = self.promised = 0
 
-    def run(self, records: list[Record], now: float) -> Iterator[None]:
+    def run(self, records: list[Record], now: float) -> Iterator[float | None]:
         """Start and promise, record by record."""
         self.started = self.promised = 0
         second = int(now)
-        tables = self.tables
+        tables, charge = self.tables, self.charge
+        charge.begin(now)
         slots = Slots(second, self.window_s, self.resolution_s, (1 << len(tables.nodes.nodes)) - 1)
+        if self.plans_running:
+            self._plan_running(slots, second)
         counts: dict[object, int] = {}
         promised: dict[int, int] = {}  # job id -> start
         tested = 0
@@ -99,9 +106,24 @@ class BackfillPass:
             if self.max_starts and self.started >= self.max_starts:
                 break
             version = tables.version
-            yield
+            if charge.cost_us:
+                charge.test()
+                if charge.is_used_up:
+                    break
+                if charge.pause():
+                    yield charge.now
+                    now, second = charge.now, int(charge.now)
+            yield None
             if tables.version != version and not self.goes_on:
                 break
+        if charge.cost_us:
+            yield charge.now
+
+    def _plan_running(self, slots: Slots, second: int) -> None:
+        """Jobs that run on whole nodes are in the plan, too, until they ought to end."""
+        for job in self.tables.running.values():
+            if job.allocation is not None and job.allocation.whole and job.start_time is not None:
+                slots.promise(second, max(job.start_time + (job.time_limit_s or YEAR_S), second + 1), job.allocation.nodes)
 
     def _meet_limit(self, record: Record, reason: str) -> None:
         """A limit of an association or QOS keeps the job from starting."""
@@ -159,7 +181,7 @@ class BackfillPass:
         table = self.tables.nodes
         if table.tree is not None:
             mind_switches(job, second, self.longest_switch_wait_s)
-        length = run_length(job, partition)
+        length = run_length(job, partition, job.spec.time_min_s)
         length = max(-(-length // 60) * 60, 60)
         window = slots.window(length, partition.nodes & table.up_nodes & ~job.excluded_nodes)
         start = second
@@ -191,7 +213,7 @@ class BackfillPass:
                 continue
             when, nodes = max(found[0], start), found[1]
             if when <= second:
-                if self._start(record, usable, now) or self._is_limited:
+                if self._start(record, usable, now, slots) or self._is_limited:
                     return None
                 when = second + 1
             if later is not None and when > later:
@@ -248,7 +270,7 @@ class BackfillPass:
             held_back = reservations.licenses_held_back(record.reservation, now, run_length(job, record.partition))
         return self.tables.licenses.are_free(job.spec.licenses, held_back)
 
-    def _start(self, record: Record, usable: int, now: float) -> bool:
+    def _start(self, record: Record, usable: int, now: float, slots: Slots) -> bool:
         """Start the job on nodes out of `usable`, unless nodes on which it would run still are completing."""
         completing = self.tables.nodes.completing_nodes
         job = record.job
@@ -268,11 +290,27 @@ class BackfillPass:
             if victims and self.planner.preempt(job, victims, now):
                 allocation = choose(self.selector, record, usable & ~completing, self.tables)
         job.last_scheduler = "Backfill"
-        if allocation is None or not self.planner.start(job, record.partition, allocation, now):
+        if allocation is None:
             job.used_reservation = ""
             return False
-        self.started += 1
-        return True
+        asked = job.time_limit_s
+        if job.spec.time_min_s:
+            job.time_limit_s = self._longest(job, slots, int(now), allocation.nodes)
+        has_started = self.planner.start(job, record.partition, allocation, now)
+        if not has_started or job.is_pending:  # of an array another record has started
+            job.time_limit_s = asked
+        if not has_started:
+            job.used_reservation = ""
+        self.started += has_started
+        return has_started
+
+    def _longest(self, job: Job, slots: Slots, second: int, nodes: int) -> int | None:
+        """The time limit of a job with --time-min: as much of what it asked for, in whole minutes, as the next promise of its nodes allows."""
+        least, most = job.spec.time_min_s or 0, job.time_limit_s
+        begin = slots.next_promise(second, nodes)
+        if begin is None or (most is not None and second + most <= begin):
+            return most
+        return max((begin - second) // 60 * 60, least)
 
 
 class Backfill(Builtin):
@@ -305,18 +343,28 @@ class Backfill(Builtin):
             return main
         return None if at == float("inf") else at
 
-    def run(self, now: float) -> Iterator[None]:
+    def run(self, now: float) -> Iterator[float | None]:
         """The main scheduler, if it is due, then a backfill pass, if one is due."""
+        began = now
         yield from super().run(now)
         if self.main.started:
             self.backfill_trigger.note(now)
         if self.backfill_trigger.next_run() <= now:
+            if self.tables.waits_for_cleaning(now):
+                self.backfill_trigger.put_off(now)
+                return
+            if self.main.charge.cost_us and self.main.charge.now > began:
+                now = self.main.charge.now
+            version, self.backfill.started = self.tables.version, 0
             if self.tables.pending:
                 self.queue.refresh(now)
                 yield from self.backfill.run(list(self.queue.records), now)
+                if self.backfill.charge.cost_us:
+                    now = self.backfill.charge.now
+            has_changed = bool(self.backfill.charge.cost_us) and self.tables.version != version
             # Where nodes are reserved the time alone decides, too, so that promises are made anew at each interval.
             promised = self.backfill.promised > 0 and bool(self.tables.reservations)
-            self.backfill_trigger.ran(now, changed=self.backfill.started > 0, promised=promised)
+            self.backfill_trigger.ran(now, changed=self.backfill.started > 0 or has_changed, promised=promised)
             if self.backfill.started:
                 self.queue.drop_departed()
             self._was_idle = not self.tables.pending

@@ -59,11 +59,13 @@ class Builtin:
         times = [when for when in (self.queue.next_eligible, self.main.switches_due, spared) if when is not None]
         return min(times, default=None)
 
-    def run(self, now: float) -> Iterator[None]:
+    def run(self, now: float) -> Iterator[float | None]:
         """One pass of the main scheduler, if it is due."""
         depth = self.trigger.take(now, self._next_eligible)
         self.main.started = 0
-        if depth and self.tables.pending:
+        if depth and self.tables.waits_for_cleaning(now):
+            self.trigger.put_off()
+        elif depth and self.tables.pending:
             self.queue.refresh(now)
             records = list(self.queue.records)
             yield from self.main.run(records, depth, now)
@@ -71,4 +73,6 @@ class Builtin:
                 self.trigger.saw_all()
             if self.main.started:
                 self.queue.drop_departed()
+            if self.main.charge.cost_us:
+                yield self.main.charge.now
         self._was_idle = not self.tables.pending

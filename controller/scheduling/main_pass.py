@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.job import BAD_CONSTRAINTS
+from understudy.controller.scheduling.charge import Charge
 from understudy.controller.scheduling.licenses import REASON as LICENSES
 from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.reserved import BUSY, MAINTENANCE, WAITS, blocked_cores
@@ -28,9 +29,9 @@ YEAR_S: Final = 365 * 24 * 3600  # the length of a job without a limit
 CLOSED: Final = {"DOWN": "PartitionDown", "INACTIVE": "PartitionInactive"}
 
 
-def run_length(job: Job, partition: Partition) -> int:
-    """For how many seconds the job may run at most, a year if there is no limit."""
-    return min(job.time_limit_s or YEAR_S, (not job.qos_flags and partition.max_time_s) or YEAR_S)
+def run_length(job: Job, partition: Partition, least_s: int | None = None) -> int:
+    """For how many seconds the job may run at most, a year if there is no limit; `least_s`: it would be content with that (--time-min)."""
+    return min(least_s or job.time_limit_s or YEAR_S, (not job.qos_flags and partition.max_time_s) or YEAR_S)
 
 
 class Reserves:
@@ -83,16 +84,19 @@ class MainPass:
         self.longest_switch_wait_s = number(parameters, "max_switch_wait", 300)
         self.stops_at_limits = "assoc_limit_stop" in parameters
         self._is_limited = False  # a limit of an association or QOS keeps the job that was just tried from starting
+        self.charge = Charge.of_main(parameters)
         self.started = 0
         self.saw_all = True
         self.switches_due: int | None = None  # when the first of the jobs seen will wait no longer for few switches
         self._lost = 0
 
-    def run(self, records: list[Record], depth: int, now: float) -> Iterator[None]:
+    def run(self, records: list[Record], depth: int, now: float) -> Iterator[float | None]:
         """Try the first `depth` + 1 records, not counting those of partitions in which a job already waits for nodes."""
         self.started, self.saw_all, self.switches_due = 0, False, None
         if self.tables.preemption is not None:
             self.tables.preemption.spared_until = None
+        charge = self.charge
+        charge.begin(now)
         table, reservations = self.tables.nodes, self.tables.reservations
         second = int(now)
         limits = self.tables.limits
@@ -124,8 +128,9 @@ class MainPass:
                 self._explain(job, CLOSED.get(partition.state, "PartitionDown"))
                 continue
             tested += 1
-            if tested > depth + 1:
+            if tested > depth + 1 or charge.is_used_up:
                 return
+            charge.test()
             if self.partition_depth:
                 tested_in[name] = tested_in.get(name, 0) + 1
                 if tested_in[name] > self.partition_depth:
@@ -141,7 +146,7 @@ class MainPass:
                 if not allowed:
                     if job.required_nodes.bit_count() >= job.min_nodes and reservation is None:
                         self._lost |= job.required_nodes
-                    yield
+                    yield None
                     continue
                 usable &= allowed
             has_started = self._start_all(record, usable, now)
@@ -151,14 +156,14 @@ class MainPass:
                     failed.add(name)
                 if self.max_starts and self.started >= self.max_starts:
                     return
-                yield
+                yield None
                 continue
             if record.prefers:  # other nodes will do: the next record
-                yield
+                yield None
                 continue
             if reservation is not None:
                 failed_reservations.add(reservation.name)
-                yield
+                yield None
                 continue
             if job.array is not None:
                 rejected.add((job.array.job_id, name))
@@ -170,7 +175,7 @@ class MainPass:
             elif self.reserves.holds_back(job, second) and not (limits.enforced and limits.keeps_no_nodes(job, partition, in_plan=False)):
                 failed.add(name)
                 self._lost |= partition.nodes
-            yield
+            yield None
         self.saw_all = True
 
     def _partitions_of(self, job: Job) -> list[Partition]:

@@ -29,21 +29,26 @@ class Slots:
         return when - when % self.resolution_s
 
     def usable(self, start: int, end: int, nodes: int) -> tuple[int, int | None]:
-        """Those of the nodes promised to nobody from start to end (included), and the end of the first slot behind which more of them are free."""
+        """Those of the nodes promised to nobody from start to end (included), and the end of the first slot behind which more of them are free.
+
+        That slot may lie behind the end.
+        """
         begins, free = self.begins, self.free
         later: int | None = None
         if start >= self.end:
             return nodes, None
         i = max(bisect_right(begins, start) - 1, 0)
         last = len(begins) - 1
-        common = nodes
-        while True:
-            common &= free[i]
-            if later is None and i < last and free[i + 1] & ~free[i] & nodes:
+        common = nodes & free[i]
+        while i < last:
+            if later is None and free[i + 1] & ~free[i] & nodes:
                 later = begins[i + 1]
             i += 1
-            if i > last or begins[i] > end:
-                return common, later
+            if begins[i] <= end:
+                common &= free[i]
+            elif later is not None:
+                break
+        return common, later
 
     def conflicts(self, start: int, end: int, nodes: int) -> bool:
         """Whether some of the nodes are promised in a slot that touches the rounded span."""
@@ -66,6 +71,13 @@ class Slots:
         for i in range(min(behind, len(self.begins) - 1) - 1, first - 1, -1):
             if self.free[i] == self.free[i + 1]:
                 del self.begins[i + 1], self.free[i + 1], self._grows[i]
+
+    def next_promise(self, now: int, nodes: int) -> int | None:
+        """When the first promise of some of the nodes begins that has not begun yet."""
+        for begin, free in zip(self.begins, self.free, strict=True):
+            if begin > now and nodes & ~free:
+                return begin
+        return None
 
     def grows(self, i: int) -> int:
         """The nodes that are free in slot i + 1 but not in slot i."""
@@ -132,13 +144,13 @@ class Window:
             self._rest = rest
         self._behind = behind
         # The suffixes are there from the last slot to the first.
-        return self._suffixes[self._middle - 1 - i] & self._rest, self._later(i, behind)
+        return self._suffixes[self._middle - 1 - i] & self._rest, self._later(i)
 
-    def _later(self, i: int, behind: int) -> int | None:
+    def _later(self, i: int) -> int | None:
         slots, nodes = self.slots, self.nodes
         growth = max(self._growth, i)
         last = len(slots.begins) - 1
-        while growth < behind and growth < last:
+        while growth < last:
             if slots.grows(growth) & nodes:
                 self._growth = growth
                 return slots.begins[growth + 1]

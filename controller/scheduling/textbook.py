@@ -62,7 +62,7 @@ class TextbookPolicy(ABC):
         at = floor(begin) + PASS_OFFSET_S + (1 if begin % 1 > PASS_OFFSET_S else 0)
         return at if self._due is None else min(at, self._due)
 
-    def run(self, now: float) -> Iterator[None]:
+    def run(self, now: float) -> Iterator[float | None]:
         """One pass: an instant, which nothing may interrupt."""
         self._due, self._last_pass = None, now
         added = self.queue.refresh(now)
@@ -72,7 +72,7 @@ class TextbookPolicy(ABC):
             for record in records:
                 if record.job.reason == "None" and record.job.is_pending:
                     self.planner.explain(record.job, "Priority")
-        yield
+        yield None
 
     @abstractmethod
     def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:

@@ -104,6 +104,10 @@ class MainTrigger:
             self._is_fresh_beyond = False
         return depth
 
+    def put_off(self) -> None:
+        """The run did not take place: what happened before it is still news to the next."""
+        self._is_fresh = self._is_fresh_beyond = True
+
     def saw_all(self) -> None:
         """The run came to the end of the queue."""
         self._is_fresh_beyond = False
@@ -193,6 +197,10 @@ class BackfillTrigger:
         due = self.next_run()
         if due < now:
             self.ran(due, changed=False, promised=False)
+
+    def put_off(self, now: float) -> None:
+        """The pass could not take place: a nap of a second, then another look."""
+        self._due = now + 1
 
     def ran(self, now: float, *, changed: bool, promised: bool) -> None:
         """A pass is over; `changed`: it started jobs; `promised`: it told jobs when they would start, and will again.

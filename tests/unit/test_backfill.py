@@ -172,7 +172,7 @@ def test_slots_say_when_more_nodes_will_be_free():
     slots = Slots(1000, 3600, 60, 0b111)
     slots.promise(1300, 1500, 0b011)
     assert slots.begins == [960, 1260, 1500]
-    assert slots.usable(1000, 1200, 0b111) == (0b111, None)
+    assert slots.usable(1000, 1200, 0b111) == (0b111, 1500), "also behind the end"
     assert slots.usable(1000, 1400, 0b111) == (0b100, 1500)
     assert slots.usable(1300, 1400, 0b100) == (0b100, None)
     assert slots.conflicts(1500, 1520, 0b001) is False
@@ -199,3 +199,51 @@ def test_a_job_does_not_wait_for_what_it_prefers():
     w.run(until=50)
     assert job.allocation.nodes == 0b0011
     assert job.start_time <= 24
+
+
+def test_a_job_with_time_min_starts_in_a_gap_and_may_run_until_the_next_promise():
+    w = blocked()
+    w.submit(at=11, cpus=1, run_s=9000, limit_s=7200, time_min_s=600)
+    w.submit(at=12, cpus=1, run_s=9000, limit_s=7200)
+    w.run(until=100)
+    assert w.starts == {1: 6, 3: 30}
+    assert w.tables.jobs[3].time_limit_s == 3540, "the promise is at 3600, and it began at 30"
+
+
+def test_a_job_with_time_min_gets_all_it_asked_for_where_nothing_is_promised():
+    w = world()
+    w.submit(at=5, cpus=4, run_s=100, limit_s=600)
+    w.submit(at=6, cpus=1, run_s=100, limit_s=7200, time_min_s=600)
+    w.run(until=300)
+    assert w.tables.jobs[2].time_limit_s == 7200
+
+
+def test_running_jobs_on_whole_nodes_are_in_the_plan_if_asked_for():
+    w = world(parameters={"bf_running_job_reserve": ""})
+    w.submit(at=5, cpus=2, run_s=3600, limit_s=3600, exclusive=True)
+    w.run(until=20)
+    slots = Slots(20, 86400, 60, 0b1111)
+    w.policy.backfill._plan_running(slots, 20)
+    assert slots.usable(20, 3000, 0b1111)[0] == 0b1100
+    assert slots.usable(3600, 4000, 0b1111)[0] == 0b1111
+
+
+def test_nobody_starts_while_a_job_is_cleaned_up_that_ended_just_now():
+    w = world()
+    w.tables.complete_wait_s = 40
+    ended = make_job(99)
+    ended.end_time = 3
+    w.tables.completing[99] = ended
+    w.submit(at=5, cpus=1, run_s=10, limit_s=60)
+    w.run(until=40)
+    assert not w.starts
+    w.run(until=70)
+    assert w.starts == {1: 43}, "when it has waited long enough backfill goes on"
+
+
+def test_many_jobs_of_the_whole_cluster_are_promised_it_one_after_the_other():
+    w = world()
+    for _ in range(7):
+        w.submit(at=1, cpus=4, run_s=60, limit_s=60)
+    w.run(until=32)
+    assert [w.tables.jobs[i].expected_start for i in range(2, 8)] == [63, 120, 180, 240, 300, 360]
