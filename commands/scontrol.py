@@ -516,6 +516,40 @@ def _not_supported(session: Session, _words: list[str]) -> int:
     return 1
 
 
+def _reboot(session: Session, words: list[str]) -> int:
+    """scontrol(1) reboot [ASAP] [nextstate=RESUME|DOWN] [reason=TEXT] ALL|NODES."""
+    asap, after, reason, nodes = False, "", "", ""
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals and key.upper() == "ASAP":
+            asap = True
+        elif equals and key.lower() == "nextstate":
+            after = value.upper()
+            if after not in {"DOWN", "RESUME"}:
+                session.complain(f"Invalid state: {value}\nValid states: DOWN, RESUME")
+                return 1
+        elif equals and key.lower() == "reason":
+            reason = value
+        else:
+            nodes = word
+    if not nodes:
+        session.complain("Missing node list. Specify ALL|<NodeList>")
+        return 1
+    try:
+        session.context.client.call("RebootNodes", nodes, asap, after, reason)
+    except RefusedError as error:
+        session.complain(f"scontrol_reboot_nodes error: {error.text}")
+        return 1
+    return 0
+
+
+def _cancel_reboot(session: Session, words: list[str]) -> int:
+    if not words:
+        session.complain("missing argument for keyword:cancel_reboot")
+        return 1
+    return scontrol_update.update([f"NodeName={words[0]}", "State=CANCEL_REBOOT"], session.context)
+
+
 def _jobs(action: str) -> "Callable[[Session, list[str]], int]":
     def act(session: Session, words: list[str]) -> int:
         return scontrol_update.control(action, words, session.context)
@@ -527,7 +561,7 @@ def _jobs(action: str) -> "Callable[[Session, list[str]], int]":
 KEYWORDS: "dict[str, Callable[[Session, list[str]], int]]" = {
     "abort": _not_supported,
     "all": _set_flag("all", value=True),
-    "cancel_reboot": _not_supported,
+    "cancel_reboot": _cancel_reboot,
     "completing": _show_nothing,
     "create": lambda session, words: scontrol_update.create(words, session.context),
     "delete": lambda session, words: scontrol_update.delete(words, session.context),
@@ -543,7 +577,7 @@ KEYWORDS: "dict[str, Callable[[Session, list[str]], int]]" = {
     "ping": _ping,
     "quiet": _set_flag("quiet", value=True),
     "quit": _set_flag("ended", value=True),
-    "reboot": _not_supported,
+    "reboot": _reboot,
     "reconfigure": _reconfigure,
     "release": _jobs("release"),
     "requeue": _jobs("requeue"),

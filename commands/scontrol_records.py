@@ -220,6 +220,8 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
             f" Weight={node['weight']} Owner={owner} MCS_label={or_na(node['mcs_label'])}"
         ),
     ]
+    if node["next_state"]:
+        lines.append(f"NextState={'DOWN' if node['next_state'] == 1 else 'RESUME'}")
     if node["partitions"]:
         lines.append(f"Partitions={','.join(node['partitions'])} ")
     lines += [

@@ -78,7 +78,7 @@ def job_state_from(text: str) -> tuple[int, int] | None:
 UNKNOWN, DOWN, IDLE, ALLOCATED, ERROR, MIXED, FUTURE = range(7)
 
 NODE_DRAIN, NODE_COMPLETING, NO_RESPOND, POWERED_DOWN, NODE_FAILING, POWERING_UP, MAINT = 0x0200, 0x0400, 0x0800, 0x1000, 0x2000, 0x4000, 0x8000
-REBOOT_REQUESTED, POWERING_DOWN, PLANNED, RESERVED = 0x10000, 0x40000, 0x80000, 0x100000
+REBOOT_REQUESTED, POWERING_DOWN, PLANNED, RESERVED, REBOOT_ISSUED = 0x10000, 0x40000, 0x80000, 0x100000, 0x800000
 
 NODE_STATES: tuple[tuple[str, str], ...] = (
     ("unknown", "unk"),
@@ -93,13 +93,14 @@ NODE_STATES: tuple[tuple[str, str], ...] = (
 # In the order in which scontrol and sinfo's StateComplete name them behind the base state.
 NODE_FLAGS: tuple[tuple[int, str], ...] = (
     (MAINT, "MAINTENANCE"),
-    (REBOOT_REQUESTED, "REBOOT_REQUESTED"),
     (RESERVED, "RESERVED"),
     (NODE_DRAIN, "DRAIN"),
     (NODE_COMPLETING, "COMPLETING"),
     (NO_RESPOND, "NOT_RESPONDING"),
     (POWERED_DOWN, "POWERED_DOWN"),
     (NODE_FAILING, "FAIL"),
+    (REBOOT_REQUESTED, "REBOOT_REQUESTED"),
+    (REBOOT_ISSUED, "REBOOT_ISSUED"),
     (POWERING_UP, "POWERING_UP"),
     (POWERING_DOWN, "POWERING_DOWN"),
     (PLANNED, "PLANNED"),
@@ -136,7 +137,9 @@ def _node_state(state: int, flags: int, form: int) -> str:
     if flags & MAINT and not flags & NODE_DRAIN and state not in {ALLOCATED, DOWN, MIXED}:
         word, flags = "maint", flags & ~MAINT
     elif flags & REBOOT_REQUESTED and state == IDLE:
-        return _STATE_WORDS["reboot"][form] + "@"
+        return _STATE_WORDS["reboot"][form]
+    elif flags & REBOOT_ISSUED:
+        return _STATE_WORDS["reboot"][form] + "^"
     elif flags & NODE_DRAIN and state not in {DOWN, FUTURE}:
         word = "draining" if in_use else "drained"
     elif flags & NODE_DRAIN and state == DOWN:
@@ -215,7 +218,7 @@ NODE_STATE_NAMES: dict[str, tuple[int | None, int]] = {
     "plnd": (None, PLANNED),
     "reboot": (None, REBOOT_REQUESTED),
     "reboot_requested": (None, REBOOT_REQUESTED),
-    "reboot_issued": (None, -1),
+    "reboot_issued": (None, REBOOT_ISSUED),
 }
 VALID_NODE_STATES = (
     "unknown,down,idle,allocated,?,mixed,future,drain,drained,draining,no_respond,reserved,perfctrs,cloud,completing,powering_down,"

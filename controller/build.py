@@ -147,6 +147,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         requeue_by_default=config.boolean("JobRequeue"),
         disable_root_jobs=config.boolean("DisableRootJobs"),
         return_to_service=config.count("ReturnToService"),
+        resume_timeout_s=config.seconds("ResumeTimeout") or 0,
         slurmd_timeout_s=config.seconds("SlurmdTimeout") or 0,
         message_timeout_s=float(config.seconds("MessageTimeout") or 10),
         tree_width=config.count("TreeWidth") if config.is_set("TreeWidth") else 32,  # 22.05 itself would take 50

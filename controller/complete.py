@@ -166,6 +166,10 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
 
         let_back(core, now)
     core.last_node_update = now
+    if core.reboots:
+        from understudy.controller.reboot import look_for_idle  # noqa: PLC0415 - rare
+
+        look_for_idle(core, now)
     if job.completing_nodes:
         core.journal.job(job.job_id)  # before others start on these nodes: after a crash they must not be taken for this job's
     else:

@@ -109,6 +109,7 @@ class Core:
     waits: list[tuple[float, int]] = field(default_factory=list)  # heap of (when, job id)
     purge_queue: deque[tuple[float, int]] = field(default_factory=deque)  # (when to forget it, job id) of finished jobs, oldest first
     purge_timer: TimerHandle | None = None
+    reboots: int = 0  # nodes (a bitmap) that are to boot when they are idle
     awaiting_empty: list[Later] = field(default_factory=list)
     breakpoints: set[int] = field(default_factory=set)  # ids of jobs at whose start virtual time stops
     start_time: float = 0.0  # when the controller started

@@ -73,8 +73,6 @@ def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
     """Let a held job be started. It gets the priority of a new one."""
     if not job.is_pending:
         raise SlurmError(2073)
-    if job.priority and job.admin_priority is None:
-        return
     if job.held_by == HELD_BY_ADMIN and not by_admin:
         raise SlurmError(2002)
     job.priority, job.held_by, job.admin_priority = 1, "", None

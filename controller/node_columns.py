@@ -172,6 +172,7 @@ NODE_COLUMNS: Final[dict[str, Callable[[NodeView, Node], Any]]] = {
     "cluster": lambda v, _n: v.core.settings.cluster_name,
     "state": state,
     "flags": flags,
+    "next_state": lambda _v, n: int(n.next_state),
     "reason": lambda _v, n: n.reason,
     "reason_user": lambda v, n: v.core.users.user_name(n.reason_user_id) if n.reason_time is not None else "",
     "reason_user_id": lambda _v, n: n.reason_user_id,

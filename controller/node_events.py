@@ -68,7 +68,11 @@ def _bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int
             node.flags &= ~NodeFlag.NO_RESPOND
         if node.state is NodeState.UNKNOWN:
             node.state = NodeState.IDLE
-        elif node.state is NodeState.DOWN and (returns == 2 or (returns == 1 and node.reason == NOT_RESPONDING)):
+        elif (
+            node.state is NodeState.DOWN
+            and not node.flags & NodeFlag.REBOOT_ISSUED
+            and (returns == 2 or (returns == 1 and node.reason == NOT_RESPONDING))
+        ):
             node.state = NodeState.IDLE
             node.reason, node.reason_time = "", None
         table.set_availability(node)

@@ -57,6 +57,8 @@ class Node:
     slurmd_start_time: int | None = None
     last_busy: int = 0
     last_response: float = 0.0
+    next_state: NodeState = NodeState.UNKNOWN  # after the reboot that is requested or issued; UNKNOWN: as before
+    boot_request_time: int = 0  # when the last reboot was issued
     daemon: str = ""  # the node daemon that stands for it
     comment: str = ""
     extra: str = ""
@@ -336,7 +338,7 @@ class NodeTable:
     def set_availability(self, node: Node) -> None:
         """Bring `up_nodes` in line with the node's state and flags."""
         bit = 1 << node.index
-        closed = NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.NO_RESPOND | NodeFlag.POWERING_DOWN | NodeFlag.REBOOT_REQUESTED
+        closed = NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.NO_RESPOND | NodeFlag.POWERING_DOWN | NodeFlag.REBOOT_ISSUED
         if node.state is NodeState.IDLE and not node.flags & closed:
             self.up_nodes |= bit
         else:

@@ -108,6 +108,8 @@ class NodeRecord(msgspec.Struct, array_like=True):
     active_features: tuple[str, ...]
     comment: str
     extra: str
+    next_state: int = 0
+    boot_request_time: int = 0
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -251,6 +253,8 @@ def encode_node(node: Node) -> bytes:
             node.active_features,
             node.comment,
             node.extra,
+            int(node.next_state),
+            node.boot_request_time,
         )
     )
 
@@ -271,6 +275,7 @@ def decode_node(octets: bytes, node: Node) -> None:
     node.boot_time, node.slurmd_start_time = record.boot_time, record.slurmd_start_time
     node.weight, node.features, node.active_features = record.weight, record.features, record.active_features
     node.comment, node.extra = record.comment, record.extra
+    node.next_state, node.boot_request_time = NodeState(record.next_state), record.boot_request_time
 
 
 def encode_partition(partition: Partition) -> bytes:

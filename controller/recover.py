@@ -17,6 +17,7 @@ from understudy.controller.job import Allocation, JobEvent, advance
 from understudy.controller.limits import watch_deadline, watch_limits
 from understudy.controller.prioritise import arm as arm_priorities
 from understudy.controller.purge import schedule_purge
+from understudy.controller.reboot import recover_reboots
 from understudy.controller.reservations import watch_end
 from understudy.controller.suspend import hold_what_is_free
 from understudy.model.states import JobFlag, JobState
@@ -63,6 +64,7 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
         watch_deadline(core, job)
     if count:
         log.info("recovered %d jobs: %d pending, %d running, %d completing", count, len(tables.pending), len(tables.running), len(core.completing))
+    recover_reboots(core, now)
     arm_priorities(core, now)
     core.changed("change", now)
 

@@ -14,6 +14,7 @@ from understudy.controller.core import Later
 from understudy.controller.hold import control_jobs
 from understudy.controller.locks import READ, WRITE, Needs
 from understudy.controller.node_events import register_nodes
+from understudy.controller.reboot import reboot_nodes
 from understudy.controller.submit import submit
 from understudy.controller.update_jobs import update_jobs
 from understudy.controller.update_nodes import update_nodes
@@ -33,6 +34,7 @@ from understudy.protocol.messages import (
     Message,
     Ok,
     Ping,
+    RebootNodes,
     Reconfigure,
     RegisterNodes,
     Script,
@@ -137,6 +139,7 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     CancelJobs: Rpc(cancel_jobs, _JOB_AND_NODE),
     UpdateJobs: Rpc(update_jobs, _JOB_AND_NODE),
     ControlJobs: Rpc(control_jobs, _JOB_AND_NODE),
+    RebootNodes: Rpc(reboot_nodes, _JOB_AND_NODE),
     UpdateNodes: Rpc(update_nodes, _JOB_AND_NODE),
     UpdatePartition: Rpc(update_partition, Needs(READ, WRITE, READ, WRITE)),
     UpdateReservation: Rpc(update_reservation, _JOB_AND_NODE),

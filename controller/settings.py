@@ -33,6 +33,7 @@ class Settings:
     requeue_by_default: bool = True  # JobRequeue
     disable_root_jobs: bool = False
     return_to_service: int = 0
+    resume_timeout_s: int = 60
     slurmd_timeout_s: int = 300
     message_timeout_s: float = 10.0
     tree_width: int = 32

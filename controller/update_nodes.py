@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core import nodeset_indices
 from understudy.controller.node_events import nodes_down
+from understudy.controller.reboot import cancel_reboot
 from understudy.controller.submit import INVALID_GRES, node_bitmap
 from understudy.model.errors import SlurmError
 from understudy.model.gres import read_configured
@@ -128,19 +129,22 @@ def _set_state(core: Core, node: Node, state: str) -> None:
         node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL)
         _clear_reason(node)
     elif state in ("RESUME", "IDLE"):
-        is_out = node.state is NodeState.DOWN or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL)
+        is_out = node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL)
         if state == "RESUME" and not is_out:
             raise SlurmError(INVALID_STATE)
         node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL)
-        if node.state is NodeState.DOWN or (state == "IDLE" and node.state is NodeState.UNKNOWN):
+        if node.state in (NodeState.DOWN, NodeState.FUTURE) or (state == "IDLE" and node.state is NodeState.UNKNOWN):
             node.state = NodeState.IDLE if is_there else NodeState.UNKNOWN
         _clear_reason(node)
+    elif state == "CANCEL_REBOOT":
+        cancel_reboot(core, node)
     elif state == "NORESP":
         node.flags |= NodeFlag.NO_RESPOND
     elif state == "FUTURE":
-        if node.state is not NodeState.DOWN:
+        if not core.tables.nodes.idle_nodes >> node.index & 1:
             raise SlurmError(INVALID_STATE)
         node.state = NodeState.FUTURE
+        _clear_reason(node)
     else:
         raise SlurmError(INVALID_STATE)
 

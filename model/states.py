@@ -89,3 +89,4 @@ class NodeFlag(IntFlag):
     POWERING_DOWN = 0x40000
     PLANNED = 0x80000
     RESERVED = 0x100000
+    REBOOT_ISSUED = 0x800000

@@ -195,6 +195,15 @@ class UpdateNodes(Message, frozen=True, tag=19):
     changes: dict[str, str]
 
 
+class RebootNodes(Message, frozen=True, tag=140):
+    """scontrol reboot; `nodes` is a host list expression or ALL, `next_state` RESUME, DOWN or nothing. Answered by `Ok` or `Failure`."""
+
+    nodes: str
+    asap: bool = False
+    next_state: str = ""
+    reason: str = ""
+
+
 class UpdatePartition(Message, frozen=True, tag=20):
     """scontrol update | create | delete partition. Answered by `Ok` or `Failure`."""
 
@@ -597,6 +606,7 @@ AnyMessage = (
     | UpdateJobs
     | ControlJobs
     | UpdateNodes
+    | RebootNodes
     | UpdatePartition
     | UpdateReservation
     | ReservationChanged

@@ -19,6 +19,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "UpdateJobs": (17, ("job_ids", "changes"), ()),
     "ControlJobs": (18, ("action", "job_ids", "where"), ({},)),
     "UpdateNodes": (19, ("nodes", "changes"), ()),
+    "RebootNodes": (140, ("nodes", "asap", "next_state", "reason"), (False, "", "")),
     "UpdatePartition": (20, ("action", "name", "changes"), ()),
     "UpdateReservation": (28, ("action", "name", "changes"), ()),
     "ReservationChanged": (29, ("name",), ()),

@@ -82,3 +82,14 @@ def test_time_stamps_follow_slurm_time_format(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("SLURM_TIME_FORMAT", "relative")
     assert texts.timestamp(2_064_700_000).endswith("2035")
     assert texts.timestamp(None, "Unknown") == "Unknown"
+
+
+def test_a_node_that_is_to_boot_and_one_that_boots() -> None:
+    requested, issued = int(NodeFlag.REBOOT_REQUESTED), int(NodeFlag.REBOOT_ISSUED)
+    drain = int(NodeFlag.DRAIN)
+    assert states.node_state_code(states.IDLE, requested | drain) == "boot"
+    assert states.node_state_code(states.ALLOCATED, requested) == "alloc@"
+    assert states.node_state(states.DOWN, issued | drain) == "reboot^"
+    assert states.node_state_complete(states.DOWN, issued | drain) == "DOWN+DRAIN+REBOOT_ISSUED"
+    assert states.node_state_complete(states.IDLE, requested | drain) == "IDLE+DRAIN+REBOOT_REQUESTED"
+    assert states.node_matches(states.DOWN, issued, "reboot_issued")

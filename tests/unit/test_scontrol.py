@@ -229,6 +229,13 @@ def test_the_configuration_ends_with_the_controllers_state(client: FakeClient) -
         ("hold 1 2,3", "ControlJobs", {"action": "hold", "job_ids": ["1", "2", "3"], "where": {}}),
         ("release name=x", "ControlJobs", {"action": "release", "job_ids": [], "where": {"name": ["x"]}}),
         ("requeueh 5", "ControlJobs", {"action": "requeuehold", "job_ids": ["5"], "where": {}}),
+        ("reboot n[1-2]", "RebootNodes", {"nodes": "n[1-2]", "asap": False, "next_state": "", "reason": ""}),
+        (
+            "reboot asap nextstate=resume reason=bios ALL",
+            "RebootNodes",
+            {"nodes": "ALL", "asap": True, "next_state": "RESUME", "reason": "bios"},
+        ),
+        ("cancel_reboot n1", "UpdateNodes", {"nodes": "n1", "changes": {"state": "CANCEL_REBOOT"}}),
         ("reconfig", "Reconfigure", {}),
         ("shutdown", "Shutdown", {}),
     ],

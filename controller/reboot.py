@@ -1,0 +1,158 @@
+"""scontrol reboot: nodes that are to boot again when nobody is on them.
+
+Place: the controller's core. Follows: scontrol(1) reboot, cancel_reboot. No machine is booted: whatever the executor, the nodes are away for a while
+and come back as if their daemon had registered.
+
+A node waits with REBOOT_REQUESTED until it is idle (and takes no new jobs meanwhile if asked for ASAP), is DOWN with REBOOT_ISSUED while it boots,
+and then returns to service, or to the state that was asked for. If it boots longer than ResumeTimeout it stays DOWN.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.core import log, nodeset_indices
+from understudy.controller.eligibility import review_all
+from understudy.controller.submit import node_bitmap
+from understudy.model.errors import SlurmError
+from understudy.model.states import NodeFlag, NodeState
+from understudy.protocol.messages import Message, Ok
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.nodes import Node
+    from understudy.controller.ports import Sender
+    from understudy.protocol.messages import RebootNodes
+
+BOOT_S: Final = 30.0  # how long an emulated node takes
+LOOK_S: Final = 1.0  # the controller's loop sees within a second that a node is idle
+INVALID_STATE: Final = 2028
+IN_PROGRESS: Final = NodeFlag.REBOOT_REQUESTED | NodeFlag.REBOOT_ISSUED
+AFTER: Final = {"": NodeState.UNKNOWN, "RESUME": NodeState.IDLE, "DOWN": NodeState.DOWN}
+
+
+def reboot_nodes(core: Core, message: RebootNodes, sender: Sender) -> Message:
+    """Have nodes boot when they are idle. Those that are about to are left alone."""
+    core.require_admin(sender)
+    table = core.tables.nodes
+    nodes = (1 << len(table.nodes)) - 1 if message.nodes.upper() == "ALL" else node_bitmap(core, message.nodes)
+    after = AFTER.get(message.next_state.upper())
+    if after is None:
+        raise SlurmError(INVALID_STATE)
+    now = core.time.now()
+    for index in nodeset_indices(nodes):
+        node = table.nodes[index]
+        if node.flags & IN_PROGRESS or node.state is NodeState.FUTURE:
+            continue
+        node.flags |= NodeFlag.REBOOT_REQUESTED
+        node.next_state = after
+        reason = message.reason
+        if message.asap:
+            node.flags |= NodeFlag.DRAIN
+            node.next_state = after or NodeState.IDLE
+            reason = reason or "Reboot ASAP"
+        if reason or not node.reason:
+            node.reason, node.reason_time, node.reason_user_id = reason or "reboot requested", int(now), sender.user_id
+        table.set_availability(node)
+        core.reboots |= 1 << index
+    core.journal.nodes(nodes)
+    core.last_node_update = now
+    look_for_idle(core, now)
+    core.changed("change", now)
+    return Ok()
+
+
+def cancel_reboot(core: Core, node: Node) -> None:
+    """Forget the request.
+
+    Raises:
+        SlurmError: there is none, or the node boots already.
+    """
+    if not node.flags & NodeFlag.REBOOT_REQUESTED:
+        raise SlurmError(INVALID_STATE)
+    node.flags &= ~NodeFlag.REBOOT_REQUESTED
+    if node.next_state is NodeState.IDLE:
+        node.flags &= ~NodeFlag.DRAIN
+    _settle(node)
+    core.reboots &= ~(1 << node.index)
+
+
+def _settle(node: Node) -> None:
+    node.next_state = NodeState.UNKNOWN
+    node.reason, node.reason_time, node.reason_user_id = "", None, 0
+
+
+def look_for_idle(core: Core, now: float) -> None:
+    """Nodes may have become idle: those of them that are to boot will."""
+    if core.reboots & core.tables.nodes.idle_nodes:
+        core.at(now + LOOK_S, _issue, core)
+
+
+def _issue(core: Core) -> None:
+    table = core.tables.nodes
+    ready = core.reboots & table.idle_nodes & ~table.completing_nodes
+    if not ready:
+        return
+    core.reboots &= ~ready
+    now = core.time.now()
+    for index in nodeset_indices(ready):
+        node = table.nodes[index]
+        node.flags = node.flags & ~NodeFlag.REBOOT_REQUESTED | NodeFlag.REBOOT_ISSUED
+        node.state, node.boot_request_time = NodeState.DOWN, int(now)
+        node.reason = f"{node.reason} : reboot issued"
+        table.set_availability(node)
+    _changed(core, ready, now)
+    watch_boots(core, now)
+
+
+def watch_boots(core: Core, now: float) -> None:
+    """Set the timer for the end of a boot that has just begun."""
+    core.at(now + min(BOOT_S, core.settings.resume_timeout_s), _look, core)
+
+
+def _look(core: Core) -> None:
+    """Nodes whose time to boot is over are back, or (ResumeTimeout) are not."""
+    table, now = core.tables.nodes, core.time.now()
+    done = 0
+    for node in table.nodes:
+        if node.flags & NodeFlag.REBOOT_ISSUED and now - node.boot_request_time >= min(BOOT_S, core.settings.resume_timeout_s):
+            done |= 1 << node.index
+            _booted(node, now, in_time=core.settings.resume_timeout_s > BOOT_S)
+            table.set_availability(node)
+    if done:
+        _changed(core, done, now)
+        review_all(core, now)
+        core.changed("change", now)
+
+
+def _booted(node: Node, now: float, *, in_time: bool) -> None:
+    node.flags &= ~NodeFlag.REBOOT_ISSUED
+    if not in_time:
+        node.reason = f"{node.reason} : reboot timed out"
+        node.next_state = NodeState.UNKNOWN
+        return
+    node.boot_time = node.slurmd_start_time = int(now)
+    if node.next_state is NodeState.DOWN:
+        node.reason = f"{node.reason} : reboot complete"
+        node.next_state = NodeState.UNKNOWN
+        return
+    node.state = NodeState.IDLE
+    if node.next_state is NodeState.IDLE:
+        node.flags &= ~NodeFlag.DRAIN
+    _settle(node)
+
+
+def _changed(core: Core, nodes: int, now: float) -> None:
+    core.journal.nodes(nodes)
+    core.last_node_update = now
+    log.info("nodes %s: %s", core.names.to_expression(nodes), core.tables.nodes.nodes[(nodes & -nodes).bit_length() - 1].reason or "booted")
+
+
+def recover_reboots(core: Core, now: float) -> None:
+    """The controller was away: go on with the boots that were asked for or had begun."""
+    for node in core.tables.nodes.nodes:
+        if node.flags & NodeFlag.REBOOT_REQUESTED:
+            core.reboots |= 1 << node.index
+        elif node.flags & NodeFlag.REBOOT_ISSUED:
+            watch_boots(core, max(float(node.boot_request_time), now - BOOT_S))
+    look_for_idle(core, now)

@@ -1,0 +1,106 @@
+"""scontrol reboot: from the request to the node's return."""
+
+from __future__ import annotations
+
+import pytest
+from tests.controller_harness import ROOT, USER, Harness
+
+from understudy.controller.reboot import recover_reboots
+from understudy.controller.records import decode_node, encode_node
+from understudy.controller.settings import Settings
+from understudy.model.states import NodeFlag, NodeState
+from understudy.protocol.messages import Failure, Ok, RebootNodes
+
+
+@pytest.fixture
+def h() -> Harness:
+    return Harness()
+
+
+def node(h: Harness, index: int = 0) -> tuple[NodeState, NodeFlag, str]:
+    found = h.core.tables.nodes.nodes[index]
+    return found.state, found.flags, found.reason
+
+
+def test_an_idle_node_boots_within_a_second_and_comes_back(h: Harness) -> None:
+    assert h.ask(RebootNodes("n1"), ROOT) == Ok()
+    assert node(h) == (NodeState.IDLE, NodeFlag.REBOOT_REQUESTED, "reboot requested")
+    h.run(1)
+    assert node(h) == (NodeState.DOWN, NodeFlag.REBOOT_ISSUED, "reboot requested : reboot issued")
+    assert not h.core.tables.nodes.up_nodes & 1
+    h.run(31)
+    assert node(h) == (NodeState.IDLE, NodeFlag.NONE, "")
+    assert h.core.tables.nodes.up_nodes & 1
+
+
+def test_a_busy_node_boots_when_its_job_has_left_and_takes_others_until_then(h: Harness) -> None:
+    job = h.submit(required_nodes="n1")
+    h.acknowledge()
+    h.ask(RebootNodes("n1"), ROOT)
+    h.run(60)
+    assert node(h)[1] == NodeFlag.REBOOT_REQUESTED
+    assert h.core.tables.nodes.up_nodes & 1
+    h.complete(job)
+    h.run(2)
+    assert node(h)[1] == NodeFlag.REBOOT_ISSUED
+
+
+def test_asap_keeps_new_jobs_away(h: Harness) -> None:
+    job = h.submit(required_nodes="n1")
+    h.acknowledge()
+    h.ask(RebootNodes("n1", asap=True), ROOT)
+    assert node(h) == (NodeState.IDLE, NodeFlag.DRAIN | NodeFlag.REBOOT_REQUESTED, "Reboot ASAP")
+    assert h.query("nodes", "next_state", name=["n1"]) == [[int(NodeState.IDLE)]]
+    assert h.submit(required_nodes="n1").is_pending
+    h.cancel(job)
+    h.acknowledge()
+    h.epilog(job)
+    h.run(40)
+    assert node(h)[1:] == (NodeFlag.NONE, "")
+    assert h.query("nodes", "next_state", name=["n1"]) == [[0]]
+
+
+def test_the_state_after_the_boot_may_be_down(h: Harness) -> None:
+    h.ask(RebootNodes("n1", next_state="DOWN", reason="bios"), ROOT)
+    h.run(40)
+    assert node(h) == (NodeState.DOWN, NodeFlag.NONE, "bios : reboot issued : reboot complete")
+
+
+def test_a_node_that_is_not_back_in_time_stays_down() -> None:
+    h = Harness(settings=Settings(resume_timeout_s=20))
+    h.ask(RebootNodes("n1"), ROOT)
+    h.run(22)
+    assert node(h) == (NodeState.DOWN, NodeFlag.NONE, "reboot requested : reboot issued : reboot timed out")
+
+
+def test_a_request_can_be_cancelled_until_the_node_boots(h: Harness) -> None:
+    h.ask(RebootNodes("n1", asap=True), ROOT)
+    assert h.update_nodes("n1", state="cancel_reboot") == Ok()
+    assert node(h) == (NodeState.IDLE, NodeFlag.NONE, "")
+    assert h.update_nodes("n1", state="cancel_reboot").code == 2028
+    h.run(5)
+    assert node(h)[0] is NodeState.IDLE
+
+
+def test_only_administrators_reboot_nodes_that_exist(h: Harness) -> None:
+    assert isinstance(h.ask(RebootNodes("n1"), USER), Failure)
+    assert h.ask(RebootNodes("n9"), ROOT).code == 2018
+    assert h.ask(RebootNodes("n1", next_state="UP"), ROOT).code == 2028
+
+
+def test_all_means_every_node(h: Harness) -> None:
+    h.ask(RebootNodes("all"), ROOT)
+    h.run(2)
+    assert {node(h, index)[1] for index in range(4)} == {NodeFlag.REBOOT_ISSUED}
+
+
+def test_a_boot_goes_on_when_the_controller_was_away(h: Harness) -> None:
+    h.ask(RebootNodes("n[1-2]", next_state="DOWN"), ROOT)
+    h.submit(required_nodes="n2")
+    h.run(1)
+    later = Harness()
+    for before, after in zip(h.core.tables.nodes.nodes, later.core.tables.nodes.nodes, strict=True):
+        decode_node(encode_node(before), after)
+    recover_reboots(later.core, later.time.now())
+    later.run(40)
+    assert [node(later, index)[:2] for index in (0, 1)] == [(NodeState.DOWN, NodeFlag.NONE)] * 2
