@@ -10,7 +10,7 @@ from understudy.commands.batch_script import ScriptError, directives, pbs_option
 from understudy.commands.client import VERSION, Context, RefusedError, UsageError, pack_named, run
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.options import Option, OptionError
-from understudy.commands.sbatch_options import OPTIONS, USAGE_LINE, BadOptionError, Job
+from understudy.commands.sbatch_options import OPTIONS, USAGE_LINE, BadOptionError, Job, check_plane
 from understudy.commands.states import COMPLETED, COMPLETING
 from understudy.model.times import parse_time
 
@@ -78,6 +78,7 @@ def _submit(arguments: list[str], context: Context) -> int:
         job.apply(option, value)
     for option, value in given:
         job.apply(option, value)
+    check_plane(job)
     if "gres_help" in job.flags:
         types = dict(context.client.query("config", ["name", "value"], {"name": ["GresTypes"]}).rows).get("GresTypes", "")
         context.print("\n".join(["Valid gres options are:", *(f"{name}[[:type]:count]" for name in types.split(",") if name and name != "(null)")]))

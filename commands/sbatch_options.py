@@ -341,6 +341,21 @@ def _distribution(job: Job, option: Option, value: str) -> None:
     job.spec["distribution"] = value
 
 
+def check_plane(job: "Job") -> None:
+    """Refuse planes that are too few for the nodes.
+
+    Raises:
+        BadOptionError: they are.
+    """
+    distribution = job.spec.get("distribution", "")
+    if distribution.startswith("plane="):
+        size = int(distribution[6:].partition(":")[0].partition(",")[0] or 1)
+        nodes = job.spec.get("min_nodes", 1)
+        tasks = job.spec.get("num_tasks", nodes)
+        if size and -(-tasks // size) < nodes:
+            raise BadOptionError("Too few processes for the requested {plane,node} distribution", 1)
+
+
 def _gres(job: Job, _option: Option, value: str) -> None:
     if value == "help":
         job.flags.add("gres_help")

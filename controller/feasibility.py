@@ -41,6 +41,7 @@ def could_ever_run(core: Core, job: Job, partition: Partition) -> bool:
         spec.excluded_nodes,
         spec.contiguous,
         spec.overcommit,
+        *(spec.extra.get(name) for name in ("hint", "sockets_per_node", "cores_per_socket", "spread_job", "use_min_nodes")),
         spec.gres,
         spec.tres_per_job,
         spec.tres_per_socket,

@@ -5,7 +5,7 @@ Place: the controller's core, no I/O. Follows: squeue(1) on states, `../docs/arc
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -59,6 +59,8 @@ class Allocation:
     cpus: int
     groups: tuple[ShareGroup, ...]
     whole: bool = False
+    shared_in: str = ""  # the partition whose other jobs may have the same cores
+    owned: bool = False  # only jobs of the same user may use the nodes meanwhile
 
     @classmethod
     def of_shares(cls, shares: Iterable[NodeShare], *, whole: bool = False) -> Allocation:
@@ -132,13 +134,14 @@ class Allocation:
 
     def pack(self) -> list[Any]:
         """A form of lists, ints and bytes, for the saved state."""
-        return [self.whole, self.cpus, [_pack(g) for g in self.groups]]
+        return [self.whole, self.cpus, [_pack(g) for g in self.groups], self.shared_in, self.owned]
 
     @classmethod
     def unpack(cls, packed: list[Any]) -> Allocation:
         """The reverse of `pack`."""
-        whole, cpus, groups = packed
-        return cls.of_groups(tuple(_unpack(*group) for group in groups), whole=whole, cpus=cpus)
+        whole, cpus, groups, shared_in, owned = packed
+        made = cls.of_groups(tuple(_unpack(*group) for group in groups), whole=whole, cpus=cpus)
+        return replace(made, shared_in=shared_in, owned=owned) if shared_in or owned else made
 
 
 def _pack(group: ShareGroup) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.gres_columns import allocated, counts_of, share_text, tres_text
 from understudy.controller.scheduling.preempt import OFF
+from understudy.controller.scheduling.request import sharing_rows
 from understudy.model import nodeset
 from understudy.model.records import JOBS
 from understudy.model.states import JobFlag, JobState
@@ -170,8 +171,25 @@ def min_cpus_node(_core: Core, job: Job, _now: float) -> int:
     return max(per_node, job.spec.min_cpus_node or 1)
 
 
-def oversubscribe(_core: Core, job: Job, _now: float) -> str:
-    return "NO" if job.exclusive else "YES" if job.spec.oversubscribe else "OK"
+def num_tasks(_core: Core, job: Job, _now: float) -> int:
+    """Once it has nodes: so many on each as were asked for, and no node without one."""
+    if job.allocation is None:
+        return job.num_tasks
+    if job.spec.ntasks_per_node:
+        return job.spec.ntasks_per_node * job.allocation.node_count
+    return max(job.num_tasks, job.allocation.node_count)
+
+
+def oversubscribe(core: Core, job: Job, _now: float) -> str:
+    partition = core.tables.partitions.get(job.partition)
+    owns = job.spec.extra.get("exclusive") == "user"
+    if partition is not None:
+        if sharing_rows(partition, agrees=False) > 1:
+            return "YES"
+        if partition.oversubscribe.upper() == "EXCLUSIVE":
+            return "NO"
+        owns = owns or partition.exclusive_user
+    return "NO" if job.exclusive else "USER" if owns else "YES" if job.spec.oversubscribe else "OK"
 
 
 def command(_core: Core, job: Job, _now: float) -> str:
@@ -319,7 +337,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "min_nodes": lambda _c, j, _n: j.min_nodes,
     "max_nodes": lambda _c, j, _n: j.max_nodes or 0,
     "min_cpus": lambda _c, j, _n: j.min_cpus,
-    "num_tasks": lambda _c, j, _n: j.num_tasks,
+    "num_tasks": num_tasks,
     "cpus_per_task": lambda _c, j, _n: j.cpus_per_task,
     "cpus_per_task_is_set": lambda _c, j, _n: j.spec.cpus_per_task is not None,
     "ntasks_per_node": lambda _c, j, _n: j.spec.ntasks_per_node or 0,

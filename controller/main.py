@@ -91,7 +91,11 @@ class Controller:
         parameters = registry.policy_parameters(config.text("SchedulerParameters"))
         if isinstance(core.selector, ChoosingSelector):
             overrun_s = settings.kill_wait_s + (settings.over_time_limit_s or 0)
-            core.selector.expect(overrun_s=overrun_s, linear_window_s=number(parameters, "bf_window_linear", 0))
+            core.selector.expect(
+                overrun_s=overrun_s,
+                linear_window_s=number(parameters, "bf_window_linear", 0),
+                packs_serial="pack_serial_at_end" in parameters,
+            )
         if settings.enforced.associations and cluster.accounting:
             core.job_limits = tables.limits = limits = make_limits(core, read_options(config))
             noting.listeners.append(lambda job_id: limits.note(job_id, core.time.now()))

@@ -159,6 +159,16 @@ def last_busy(view: NodeView, node: Node) -> int | None:
     return view.last_busy[node.index] or node.slurmd_start_time
 
 
+def owner(view: NodeView, node: Node) -> str | None:
+    """Whose jobs alone may run there, as `ann(1000)`."""
+    if not view.core.tables.nodes.owned_nodes >> node.index & 1:
+        return None
+    for job in view.core.tables.running.values():
+        if job.allocation is not None and job.allocation.owned and job.allocation.nodes >> node.index & 1:
+            return f"{view.core.users.user_name(job.user_id)}({job.user_id})"
+    return None
+
+
 def _constant(value: Any) -> Callable[[NodeView, Node], Any]:
     return lambda _view, _node: value
 
@@ -183,7 +193,7 @@ NODE_COLUMNS: Final[dict[str, Callable[[NodeView, Node], Any]]] = {
     "version": lambda v, n: "" if n.boot_time is None else v.core.settings.version,
     "os": lambda _v, n: "" if n.boot_time is None else "Linux",
     "arch": lambda _v, n: "" if n.boot_time is None else "x86_64",
-    "owner": _constant(None),
+    "owner": owner,
     "cpus": lambda _v, n: n.cpus,
     "effective_cpus": lambda _v, n: n.cpus,
     "boards": lambda _v, n: n.boards,

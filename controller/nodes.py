@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from understudy.controller.sharing import SharedCores
 from understudy.model import nodeset
 from understudy.model.states import NodeFlag, NodeState
 
@@ -104,6 +105,8 @@ class NodeTable:
     completing_nodes: int = 0  # jobs are being cleaned up there; NodeFlag.COMPLETING is shown for them
     exclusive_nodes: int = 0  # held whole by one job
     full_nodes: int = 0  # no free CPU
+    owned_nodes: int = 0  # where only jobs of one user may run
+    sharing: SharedCores = field(default_factory=SharedCores)  # of jobs that share cores
     generation: int = 0  # raised with every allocation and release
     _free_cpus: NDArray[np.int64] = field(init=False)
     _free_memory: NDArray[np.int64] = field(init=False)
@@ -199,7 +202,11 @@ class NodeTable:
     def allocate(self, allocation: Allocation, *, whole: bool = False) -> None:
         """Take the shares. `whole` (also the allocation's own): no other job may use the nodes meanwhile."""
         nodes = allocation.nodes
-        if nodes & ~self.idle_nodes or not self._take_later(allocation):
+        if allocation.owned:
+            self.owned_nodes |= nodes
+        if allocation.shared_in:
+            self._take_shared(allocation)
+        elif nodes & ~self.idle_nodes or not self._take_later(allocation):
             if self._late:
                 self._catch_up()
             self._take(allocation)
@@ -249,6 +256,46 @@ class NodeTable:
             if not lowest:
                 self.full_nodes |= nodes if not left.any() else nodes & ~self._with_free_cpus(nodes)
 
+    def _take_shared(self, allocation: Allocation) -> None:
+        if self._late:
+            self._catch_up()
+        new = self.sharing.add(allocation)
+        for group in allocation.groups:
+            for node in nodeset.indices(group.nodes):
+                cores = new[node]
+                used = int(self._used_cores[node])
+                assert not used & cores, f"cores of {self.nodes[node].name} given twice"
+                self._used_cores[node] = used | cores
+                self._free_cpus[node] -= cores.bit_count() * self.cpus_of_core(node)
+                self._free_memory[node] -= group.memory_mb
+                self._job_count[node] += 1
+                if not self._free_cpus[node]:
+                    self.full_nodes |= 1 << node
+            if group.gres and self.gres is not None:
+                self.gres.take(nodeset.indices(group.nodes), group.gres)
+
+    def _give_back_shared(self, allocation: Allocation, nodes: int) -> tuple[int, int]:
+        freed = idle = 0
+        gone = self.sharing.remove(allocation, nodes)
+        for group in allocation.groups:
+            for node in nodeset.indices(group.nodes & nodes):
+                self._used_cores[node] &= ~gone[node]
+                self._free_cpus[node] += gone[node].bit_count() * self.cpus_of_core(node)
+                self._free_memory[node] += group.memory_mb
+                self._job_count[node] -= 1
+                if gone[node]:
+                    freed |= 1 << node
+                if not self._job_count[node]:
+                    idle |= 1 << node
+            if group.gres and self.gres is not None:
+                self.gres.give_back(nodeset.indices(group.nodes & nodes), group.gres)
+        return freed, idle
+
+    def cpus_of_core(self, node: int) -> int:
+        """CPUs of a core of the node with this index."""
+        each = self.nodes[node]
+        return max(each.cpus // (each.sockets * each.cores_per_socket), 1)
+
     def _first_with(self, nodes: int, cores: int) -> str:
         return next(self.nodes[i].name for i in nodeset.indices(nodes) if self._used_cores[i] & cores)
 
@@ -260,10 +307,11 @@ class NodeTable:
         else:
             if self._late:
                 self._catch_up()
-            freed, idle = self._give_back(allocation, nodes)
+            freed, idle = (self._give_back_shared if allocation.shared_in else self._give_back)(allocation, nodes)
         self.full_nodes &= ~freed
         self.idle_nodes |= idle
         self.exclusive_nodes &= ~idle
+        self.owned_nodes &= ~idle
         self.generation += 1
 
     def _give_back(self, allocation: Allocation, nodes: int) -> tuple[int, int]:

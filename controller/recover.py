@@ -123,6 +123,12 @@ def _take_back(core: Core, job: Job) -> None:
             job.array.running += 1
         return
     held = job.completing_nodes  # others may be on what it has given back
+    if allocation.shared_in:
+        nodes.allocate(allocation)
+        nodes.release(allocation, allocation.nodes & ~held)
+        core.completing[job.job_id] = job
+        nodes.completing_nodes |= held
+        return
     groups = tuple(replace(group, nodes=group.nodes & held) for group in allocation.groups if group.nodes & held)
     nodes.allocate(Allocation.of_groups(groups, whole=allocation.whole))
     core.completing[job.job_id] = job

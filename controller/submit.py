@@ -26,6 +26,7 @@ from understudy.controller.prioritise import prioritise
 from understudy.controller.reservations import catch_up, check_access, earliest_start, first_reason
 from understudy.controller.scheduling.licenses import read_licenses
 from understudy.controller.scheduling.reserved import WAITS
+from understudy.model import nodeset
 from understudy.model.errors import SlurmError
 from understudy.model.gres import gpus_in, mixes_types, read_request
 from understudy.protocol.messages import Submitted
@@ -330,6 +331,8 @@ def _named_nodes(core: Core, job: Job) -> None:
     spec = job.spec
     if spec.required_nodes:
         job.required_nodes = node_bitmap(core, spec.required_nodes)
+        if spec.num_tasks is not None:  # no node may be without a task
+            job.required_nodes = nodeset.lowest(job.required_nodes, spec.num_tasks)
         count = job.required_nodes.bit_count()
         if job.max_nodes is not None and count > job.max_nodes:
             raise SlurmError(2006)

@@ -54,6 +54,7 @@ def _validate_nodes(core: Core) -> None:
     nodes = core.tables.nodes
     cpus, memory, count = nodes.cpus.copy(), nodes.memory.copy(), [0] * len(nodes.nodes)
     used = [0] * len(nodes.nodes)
+    shared = [0] * len(nodes.nodes)
     busy = completing = 0
     for listed in (core.tables.running, core.completing):
         for job in listed.values():
@@ -65,11 +66,20 @@ def _validate_nodes(core: Core) -> None:
             completing |= job.completing_nodes
             for share in holding.shares:
                 if held >> share.node & 1:
-                    cpus[share.node] -= share.cpus
+                    cpus[share.node] -= share.cpus if not job.allocation.shared_in else 0
                     memory[share.node] -= share.memory_mb
                     count[share.node] += 1
                     assert not used[share.node] & share.cores, f"cores given twice: {job.story}"
-                    used[share.node] |= share.cores
+                    if job.allocation.shared_in:
+                        shared[share.node] |= share.cores
+                    else:
+                        assert not shared[share.node] & share.cores, f"cores given to a job that does not share: {job.story}"
+                        used[share.node] |= share.cores
+    for node, cores in enumerate(shared):
+        if cores:
+            assert not used[node] & cores, f"cores of {nodes.nodes[node].name} shared by a job that does not share"
+            used[node] |= cores
+            cpus[node] -= cores.bit_count() * nodes.cpus_of_core(node)
     assert (cpus == nodes.free_cpus).all(), "free CPUs are not what jobs leave"
     assert (cpus >= 0).all(), "more CPUs given than there are"
     assert (memory == nodes.free_memory).all(), "free memory is not what jobs leave"

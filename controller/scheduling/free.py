@@ -268,6 +268,8 @@ class Timeline:
 
         order = sorted((expected_end(job.job_id), job.job_id) for job in jobs)
         pieces = self._pieces = [held[job_id] for _, job_id in order]
+        self._jobs = [running[job_id] for _, job_id in order]
+        self._shares = any(piece.allocation.shared_in for piece in pieces)
         self._ends = np.array([end for end, _ in order if end < forever], dtype=np.float64)  # of those that will end, first in `order`
         self._next_ends = np.append(self._ends[1:], forever) if len(self._ends) else self._ends
         self._bounds = np.zeros(len(pieces) + 1, dtype=np.intp)
@@ -371,8 +373,21 @@ class Timeline:
         part = slice(self._bounds[base + 1], self._bounds[rank + 1])
         np.add.at(cpus, self._at[part], self._cpus[part])
         np.add.at(memory, self._at[part], self._memory[part])
+        if self._shares:
+            self._count_shared(cpus, rank)
         self._resources[rank] = (cpus, memory)
         return cpus, memory
+
+    def _count_shared(self, cpus: NDArray[np.int64], rank: int) -> None:
+        """Where jobs share cores, a core is free when the last of them has left it."""
+        table = self.tables.nodes
+        shared = 0
+        for piece in self._pieces:
+            if piece.allocation.shared_in:
+                shared |= piece.allocation.nodes
+        at = nodeset.positions_array(shared & ~self._completing)
+        for node, used in zip(at.tolist(), self.used_cores(rank, at), strict=True):
+            cpus[node] = table.cpus[node] - used.bit_count() * table.cpus_of_core(node)
 
     def gres(self, rank: int, key: str) -> NDArray[np.int64] | None:
         """Free devices of a name, or name and type, after the job at that place in the order has ended, all before it and those that complete.
@@ -398,6 +413,10 @@ class Timeline:
                         found[nodeset.positions_array(group.nodes)] -= count
             self._gres[rank, key] = found
         return found
+
+    def jobs_after(self, rank: int) -> list[Job]:
+        """The jobs that have not ended by then, in the order of their ends."""
+        return self._jobs[rank + 1 :]
 
     def used_cores(self, rank: int, nodes: NDArray[np.intp]) -> list[int]:
         """Bit masks of the cores that later jobs hold on these nodes (indices)."""
@@ -431,6 +450,10 @@ class StateAfter:
     def free_gres(self, key: str) -> NDArray[np.int64] | None:
         """As in `NodeTable`."""
         return self.timeline.gres(self.rank, key)
+
+    @property
+    def jobs(self) -> list[Job]:
+        return self.timeline.jobs_after(self.rank)
 
     def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
         """Bit masks of the cores in use on these nodes (indices)."""

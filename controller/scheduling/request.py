@@ -13,10 +13,15 @@ from understudy.controller.scheduling.gres import GresNeeds
 from understudy.model.errors import SlurmError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from understudy.controller.job import Job
     from understudy.controller.nodes import NodeTable
     from understudy.controller.partitions import Partition
+    from understudy.controller.scheduling.free import Free
 
+DEFAULT_ROWS = 4  # of FORCE and YES without a number
 ALL_MEMORY = 0  # of --mem=0: all memory of a node on which none is in use
 
 
@@ -41,12 +46,23 @@ class Request:
     least_loaded: bool
     required: int  # bitmap
     choices: tuple[int, ...]  # bitmaps of allowed nodes, features considered; tried in order
+    rows: int = 1  # jobs of the partition that may share a core
+    partition: str = ""
+    shared_in: str = ""  # the partition, if it may share cores there
+    user_id: int = 0
+    owns: bool = False  # no job of another user may be on its nodes
+    view: Free | None = None  # what is free for it, where that is not what is free for all
+    socket_rule: bool | None = None  # whether the partition gives whole sockets; None: as the cluster
+    max_cpus_per_node: int | None = None  # of all jobs of the partition
+    cpus_left: NDArray[np.int64] | None = None  # of that, on each node
+    is_serial: bool = False  # one CPU is all that it needs
     tasks_on_node: int = 0  # that each node of the job gets, where that is said
+    uses_threads: bool = False  # --hint=multithread, whatever the site's rule
     tasks_per_socket: int = 0
     min_sockets: int = 0  # with at least min_cores_per_socket free cores
     min_cores_per_socket: int = 0
     spreads: bool = False  # over many nodes, in index order
-    fills_sockets: bool = False  # one socket after the other, in place of a core from each in turn
+    fills_sockets: bool | None = None  # one socket after the other, in place of a core from each in turn; None: as the site says
     memory_cpus: int = 0  # CPUs that it holds at least on each node, for its memory (MaxMemPerCPU)
     gres: GresNeeds | None = None
     tasks_are_known: bool = False  # how many run on each node that it gets: `tasks_per_node`, or all of one node, or one on each
@@ -107,6 +123,7 @@ class Request:
                     choices = feature_sets(features, table.with_feature, allowed)
             except SlurmError:
                 return None
+        rows = sharing_rows(partition, agrees=spec.oversubscribe and not job.exclusive)
         return cls(
             tasks=max(tasks, min_nodes),
             cpus_per_task=cpus_per_task,
@@ -115,8 +132,17 @@ class Request:
             max_nodes=max_nodes,
             tasks_per_node=tasks_per_node,
             min_cpus_per_node=max(spec.min_cpus_node or 0, memory_cpus),
+            rows=rows,
+            partition=partition.name,
+            shared_in=partition.name if rows > 1 else "",
+            user_id=job.user_id,
+            owns=partition.exclusive_user or spec.extra.get("exclusive") == "user",
+            socket_rule=_socket_rule(partition.select_type_parameters),
+            max_cpus_per_node=partition.max_cpus_per_node,
+            is_serial=job.min_cpus == 1 and max(tasks, wanted) == 1 and not spreads and not job.required_nodes,
             tasks_on_node=1 if spec.overcommit or spec.num_tasks == 1 else tasks_per_node,
             spreads=spreads,
+            uses_threads=spec.extra.get("hint") == "multithread",
             tasks_per_socket=spec.ntasks_per_socket or 0,
             min_sockets=int(spec.extra.get("sockets_per_node", 0)),
             min_cores_per_socket=int(spec.extra.get("cores_per_socket", 0)),
@@ -146,9 +172,23 @@ class Request:
         )
 
 
-def _fills_sockets(distribution: str) -> bool:
-    """Whether tasks go to the cores of one socket after the other (-m plane=N, *:block)."""
-    if not distribution:
-        return False
+def sharing_rows(partition: Partition, *, agrees: bool) -> int:
+    """How many jobs may share a core in the partition: FORCE:n for all, YES:n for those who `agree`."""
+    word, _, count = partition.oversubscribe.upper().partition(":")
+    if word == "FORCE" or (word == "YES" and agrees):
+        return int(count or DEFAULT_ROWS)
+    return 1
+
+
+def _socket_rule(parameters: str) -> bool | None:
+    """What a partition's SelectTypeParameters say of sockets."""
+    words = parameters.upper().split(",")
+    return True if "CR_SOCKET" in words else False if "CR_CORE" in words else None
+
+
+def _fills_sockets(distribution: str) -> bool | None:
+    """Whether tasks go to the cores of one socket after the other (-m plane=N, *:block); None if nothing is said."""
     first, *others = distribution.partition(",")[0].lower().split(":")
-    return first.startswith("plane") or others[:1] == ["block"]
+    if first.startswith("plane"):
+        return True
+    return others[0] == "block" if others else None

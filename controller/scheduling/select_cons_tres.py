@@ -73,16 +73,20 @@ class SelectConsTres(ChoosingSelector):
             usable = least(usable, per_core * request.cpus_per_task)
         return usable
 
+    def _gives_sockets(self, request: Request) -> bool:
+        return self.by_socket if request.socket_rule is None else request.socket_rule
+
     def _tasks_per_core(self, request: Request) -> int:
-        return request.tasks_per_core or (1 if self.one_task_per_core else 0)
+        return request.tasks_per_core or (1 if self.one_task_per_core and not (request.uses_threads or request.threads_per_core) else 0)
 
     def _rules(self, request: Request, of_core: int) -> SocketRules | None:
         """What the job or the site says of sockets, None if nothing."""
         each = request.tasks_per_socket
-        if not (each or request.min_cores_per_socket or request.min_sockets or self.by_socket):
+        whole = self._gives_sockets(request)
+        if not (each or request.min_cores_per_socket or request.min_sockets or whole):
             return None
         filled = each * -(-request.cpus_per_task // of_core) if self._tasks_per_core(request) else -(-each * request.cpus_per_task // of_core)
-        return SocketRules(each, filled, request.min_cores_per_socket, request.min_sockets, self.by_socket)
+        return SocketRules(each, filled, request.min_cores_per_socket, request.min_sockets, whole)
 
     def _free_cores(self, request: Request, at: NDArray[np.intp], table: NodeTable, free: Free, kind: NodeKind | None) -> Any:
         """Cores on each node that the job could use."""
@@ -120,6 +124,8 @@ class SelectConsTres(ChoosingSelector):
                 usable = np.minimum(usable, have // per_cpu // counted * of_core)
         least = request.min_cpus_per_node
         if request.cpus_per_task > 1:
+            if self._tasks_per_core(request):  # a core is not shared by two tasks
+                usable = usable // of_core // -(-request.cpus_per_task // of_core) * request.cpus_per_task
             if per_cpu:
                 usable = usable // request.cpus_per_task * request.cpus_per_task
             least = max(least, request.cpus_per_task)
@@ -132,7 +138,8 @@ class SelectConsTres(ChoosingSelector):
         if request.tasks_per_core > 1:
             usable = usable * (cpus >= request.tasks_per_core * request.cpus_per_task)
         if request.tasks_per_socket:
-            usable = usable * (cpus // sockets >= request.tasks_per_socket)
+            most = request.tasks_per_socket
+            usable = usable * ((cpus // sockets >= most) & (usable >= most * request.cpus_per_task) & (sockets * most >= request.tasks_per_node))
         if per_node:
             usable = usable * (have >= per_node)
         elif self._takes_all_memory(request):
@@ -150,6 +157,9 @@ class SelectConsTres(ChoosingSelector):
     def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:
         if request.exclusive:
             usable &= free.idle_nodes
+            if request.max_cpus_per_node is not None:
+                at = nodeset.positions_array(usable)
+                usable = nodeset.from_array(at[table.cpus[at] <= request.max_cpus_per_node])
             if request.required & ~usable or usable.bit_count() < request.min_nodes:
                 return None
         by_load = self.least_loaded or request.least_loaded
@@ -157,12 +167,8 @@ class SelectConsTres(ChoosingSelector):
             return self._choose_with_gres(request, usable, table, free, by_load=by_load)
         kind = table.kind_of(usable)
         is_simple = asks_only or table.tree_for(request.switches) is None
-        if (
-            kind is not None
-            and is_simple
-            and not usable & ~free.idle_nodes
-            and not (request.required or request.contiguous or request.spreads or by_load)
-        ):
+        is_special = request.required or request.contiguous or request.spreads or by_load or (request.is_serial and self.packs_serial)
+        if kind is not None and is_simple and not usable & ~free.idle_nodes and not is_special and request.cpus_left is None:
             return self._choose_alike(request, usable, table, free, kind, asks_only=asks_only)
         return self._choose_any_kind(request, usable, table, free, kind, by_load=by_load)
 
@@ -174,7 +180,7 @@ class SelectConsTres(ChoosingSelector):
         if request.gres is not None:
             return self._might_with_gres(request, nodes, table, free)
         kind = table.kind_of(nodes)
-        if kind is not None and not nodes & ~free.idle_nodes and not request.required and not request.contiguous:
+        if kind is not None and not nodes & ~free.idle_nodes and not request.required and not request.contiguous and request.cpus_left is None:
             return self._choose_alike(request, nodes, table, free, kind, asks_only=True) is not None
         cpus = self._could_give(request, nodes, table, free, kind)[1]
         return int(np.count_nonzero(cpus)) >= request.min_nodes and int(cpus.sum()) >= request.cpus
@@ -194,6 +200,8 @@ class SelectConsTres(ChoosingSelector):
         if asks_only:
             return [(usable, 1)]
         on_each = request.tasks_on_node or (1 if count >= request.tasks else 0)
+        if not on_each and request.tasks % count == 0 and request.cpus == each * count:  # all that the nodes have
+            on_each = request.tasks // count
         if (not on_each and count > 1) or count > max(for_cpus, request.min_nodes):
             return self._choose_any_kind(request, usable, table, free, kind, by_load=False)
         return [(alike(usable, count), on_each or request.tasks)]
@@ -218,6 +226,9 @@ class SelectConsTres(ChoosingSelector):
         if request.exclusive or request.tasks_per_core > 1 or request.tasks_per_socket:
             cpus, sockets = table.cpus[at], table.sockets[at]
         capacity = self._capacity(request, cores, threads, cpus, sockets, free_memory, memory, tmp_disk)
+        if request.cpus_left is not None:
+            capacity = np.minimum(capacity, request.cpus_left[at])
+            capacity *= capacity >= request.cpus_per_task
         return at, capacity, self._of_core(request, threads)
 
     def _choose_any_kind(
@@ -251,6 +262,8 @@ class SelectConsTres(ChoosingSelector):
             weight = None if kind is not None else table.weight[at]
         if request.gres is not None and request.gres.per_job:
             chosen = choose_for_job(request.gres, at, cpus, weight, required, demand, free)
+        elif request.is_serial and self.packs_serial:
+            chosen = np.array([len(at) - 1])
         elif request.spreads:
             chosen = Candidates(at, cpus, None, required).choose_in_order(np.arange(len(at)), demand)
         elif by_load:
@@ -267,13 +280,13 @@ class SelectConsTres(ChoosingSelector):
             return [(1 << int(at[chosen[0]]), request.tasks)]
         serves = cpus[chosen]
         if not request.exclusive:
-            serves = shares_of_nodes(serves, demand.cpus, request.min_nodes, core, max(request.min_cpus_per_node, 1))
+            each = core if kind is not None else of_core[chosen]
+            if self._gives_sockets(request):
+                each = each * (table.cores[at[chosen]] // table.sockets[at[chosen]])
+            serves = shares_of_nodes(serves, demand.cpus, request.min_nodes, each, max(request.min_cpus_per_node, 1))
         in_order = np.argsort(chosen)
         chosen, serves = chosen[in_order], serves[in_order]
         room = serves // request.cpus_per_task
-        if self._tasks_per_core(request) and request.cpus_per_task > 1:
-            cores_of_task = -(-request.cpus_per_task // of_core)
-            room = serves // of_core // cores_of_task
         if most is not None:
             room = np.minimum(room, most[chosen])
         if request.cpus_per_task > 1:
@@ -317,7 +330,7 @@ class SelectConsTres(ChoosingSelector):
                         break
             if busy := nodes & ~open_nodes:
                 at = nodeset.positions_array(busy)
-                on_each = zip(at.tolist(), table.used_cores_of(at), table.free_memory[at].tolist(), strict=True)
+                on_each = zip(at.tolist(), (request.view or table).used_cores_of(at), table.free_memory[at].tolist(), strict=True)
                 shares += [self._share_on(request, table.nodes[i], table, used | blocked.get(i, 0), memory, tasks) for i, used, memory in on_each]
         if shares:
             groups += Allocation.of_shares(shares).groups
@@ -331,7 +344,7 @@ class SelectConsTres(ChoosingSelector):
         shares = []
         for index, tasks, wants in wanted_on(request, choice, table, gres):
             node = table.nodes[index]
-            used = table.used_cores_of(np.array([index]))[0] | (request.blocked_cores or {}).get(index, 0)
+            used = (request.view or table).used_cores_of(np.array([index]))[0] | (request.blocked_cores or {}).get(index, 0)
             kind = table.kind_of(1 << index)
             assert kind is not None
             own = request
@@ -382,11 +395,14 @@ class SelectConsTres(ChoosingSelector):
             count = max(count, -(-least // of_core))
         free = ~used & ((1 << kind.cores) - 1)
         rules = self._rules(request, of_core)
+        block = self.fills_sockets if request.fills_sockets is None else request.fills_sockets
         if rules is not None:
-            free = rules.usable(free, kind.sockets, kind.cores, tasks)
+            most = rules.usable(free, kind.sockets, kind.cores)
+            few = most if block else rules.usable(free, kind.sockets, kind.cores, tasks)
+            free = few if few.bit_count() >= count else most
         each = kind.cores // kind.sockets
-        cores = place(free, count, kind.sockets, each, request.cpus_per_task, of_core, block=request.fills_sockets or self.fills_sockets)
-        if self.by_socket:
+        cores = place(free, count, kind.sockets, each, request.cpus_per_task, of_core, block=block)
+        if self._gives_sockets(request):
             cores = whole_sockets(cores, kind.sockets, kind.cores)
         return cores.bit_count() * kind.threads_of_core, cores
 

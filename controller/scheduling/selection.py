@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.free import JOBS_IN_A_GROUP, KILL_WAIT_S, FreeState, Timeline, restricted
 from understudy.controller.scheduling.request import Request
+from understudy.controller.scheduling.rows import cpus_left, nodes_of_others, views
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -36,12 +37,17 @@ class ChoosingSelector(ABC):
     def __init__(self, parameters: frozenset[str] = frozenset()) -> None:
         self.parameters = parameters
         self.consumes_memory = any(word == "CR_MEMORY" or word.endswith("_MEMORY") for word in parameters)
+        self.packs_serial = False
         self._timeline: Timeline | None = None
         self._overrun_s = KILL_WAIT_S
         self._linear_window_s = 0
 
-    def expect(self, *, overrun_s: int, linear_window_s: int = 0) -> None:
-        """Of `will_run`: how long jobs past their limit may still take, and by how much windows grow (bf_window_linear; 0: they double)."""
+    def expect(self, *, overrun_s: int, linear_window_s: int = 0, packs_serial: bool = False) -> None:
+        """Of `will_run`: how long jobs past their limit may still take, and by how much windows grow (bf_window_linear; 0: they double).
+
+        `packs_serial`: jobs of one CPU go to the last nodes (pack_serial_at_end).
+        """
+        self.packs_serial = packs_serial
         self._overrun_s, self._linear_window_s = overrun_s, linear_window_s
         self._timeline = None
 
@@ -62,8 +68,13 @@ class ChoosingSelector(ABC):
         request = Request.of(job, partition, table)
         if request is None:
             return None
-        choice = self._choose_any(request, usable, table, restricted(table, table, request.blocked_cores))
-        return None if choice is None else self.hold(request, choice, table)
+        choice = self._choose_in(request, usable, tables, table)
+        if choice is None:
+            return None
+        allocation = self.hold(request, choice, table)
+        if request.shared_in or request.owns:
+            allocation = replace(allocation, shared_in=request.shared_in, owned=request.owns, whole=allocation.whole and not request.shared_in)
+        return allocation
 
     def choose_in(self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free) -> int | None:
         """The nodes that the job would get in a state that is not the present one."""
@@ -75,9 +86,13 @@ class ChoosingSelector(ABC):
         """Whether the partition's configured nodes could hold the job if all were up and empty."""
         table = tables.nodes
         request = Request.of(job, partition, table)
-        if request is not None:
-            request.switches = 0  # it waits for few of them, and then takes more
-        return request is not None and self._choose_any(request, partition.nodes, table, FreeState.empty(table), asks_only=True) is not None
+        if request is None:
+            return False
+        request.switches = 0  # it waits for few of them, and then takes more
+        empty = FreeState.empty(table)
+        if request.max_cpus_per_node is not None:
+            request.cpus_left = cpus_left(request, tables, empty)
+        return self._choose_any(request, partition.nodes, table, empty, asks_only=True) is not None
 
     @abstractmethod
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
@@ -130,14 +145,30 @@ class ChoosingSelector(ABC):
         self, request: Request, usable: int, table: NodeTable, timeline: Timeline, now: int, until: int | None
     ) -> tuple[int, int] | None:
         is_checked = False
-        for start, state in timeline.states(usable, now, until, request.cpus):
-            if not is_checked:
+        shares = request.rows > 1
+        for start, state in timeline.states(usable, now, until, 0 if shares else request.cpus):
+            if not is_checked and not shares:
                 is_checked, last = True, restricted(timeline.by(until), table, request.blocked_cores)
                 if not any(self.might(request, nodes, table, last) for nodes in _offered(request, usable, last)):
                     return None
-            choice = self._choose_any(request, usable, table, restricted(state, table, request.blocked_cores))
+            choice = self._choose_in(request, usable, timeline.tables, state)
             if choice is not None:
                 return start, _nodes(choice)
+        return None
+
+    def _choose_in(self, request: Request, usable: int, tables: Tables, free: Free) -> Choice | None:
+        """As `_choose_any`, of nodes that are not another user's and of cores that may be shared."""
+        table = tables.nodes
+        usable &= ~nodes_of_others(request, tables, free)
+        if request.max_cpus_per_node is not None:
+            request.cpus_left = cpus_left(request, tables, free)
+        if request.rows == 1:
+            return self._choose_any(request, usable, table, restricted(free, table, request.blocked_cores))
+        for view in views(request, table, free):
+            choice = self._choose_any(request, usable, table, restricted(view, table, request.blocked_cores))
+            if choice is not None:
+                request.view = view
+                return choice
         return None
 
     def _choose_any(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:

@@ -177,6 +177,7 @@ def test_bad_directives_are_refused_in_slurms_words(script: Path, line: str, cod
         (["-B", "x"], 1, 'Invalid numeric value "x" for first arg of -B.'),
         (["--uid=nosuchuser"], 255, "Invalid --uid specification"),
         (["--kill-on-invalid-dep=x"], 255, "Invalid --kill-on-invalid-dep specification"),
+        (["-N3", "-mplane=2"], 1, "Too few processes for the requested {plane,node} distribution"),
     ],
 )
 def test_bad_values_are_refused_in_slurms_words(arguments: list[str], code: int, error: str) -> None:

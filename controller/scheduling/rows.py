@@ -1,0 +1,127 @@
+"""What is free for a job that may share cores, row by row, and which nodes belong to one user.
+
+Place: scheduling, pure. A job that may share first looks for cores that are idle, then in each row of its partition for cores that nobody has in that
+row, and at last in a row of its own. Cores of jobs that do not share, and of other partitions, are never shared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from understudy.controller.scheduling.free import StateAfter
+from understudy.controller.sharing import cores_of, laid_out
+from understudy.model import nodeset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from understudy.controller.job import Job
+    from understudy.controller.nodes import NodeTable
+    from understudy.controller.scheduling.api import Tables
+    from understudy.controller.scheduling.free import Free
+    from understudy.controller.scheduling.request import Request
+    from understudy.controller.sharing import Cores
+
+
+@dataclass(slots=True, eq=False)
+class RowView:
+    """A `Free` in which only some of the sharing jobs are seen."""
+
+    table: NodeTable
+    base: Free
+    used: Cores  # cores in use, on the nodes on which jobs share
+    free_cpus: NDArray[np.int64] = field(init=False)
+    idle_nodes: int = field(init=False)
+    full_nodes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        table, base = self.table, self.base
+        self.free_cpus = base.free_cpus.copy()
+        idle = full = 0
+        for node, cores in self.used.items():
+            free = int(table.cpus[node]) - cores.bit_count() * table.cpus_of_core(node)
+            self.free_cpus[node] = free
+            idle |= 0 if cores else 1 << node
+            full |= 0 if free else 1 << node
+        seen = nodeset.from_positions(self.used)
+        self.idle_nodes = base.idle_nodes & ~seen | idle
+        self.full_nodes = base.full_nodes & ~seen | full
+
+    @property
+    def free_memory(self) -> NDArray[np.int64]:
+        return self.base.free_memory
+
+    @property
+    def exclusive_nodes(self) -> int:
+        return self.base.exclusive_nodes
+
+    def free_gres(self, key: str) -> NDArray[np.int64] | None:
+        """As in `NodeTable`."""
+        return self.base.free_gres(key)
+
+    def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
+        """Bit masks of the cores in use on these nodes (indices)."""
+        return [self.used.get(node, used) for node, used in zip(nodes.tolist(), self.base.used_cores_of(nodes), strict=True)]
+
+
+def views(request: Request, table: NodeTable, free: Free) -> Iterator[Free]:
+    """What is free for a job that may share: without sharing, then row by row."""
+    yield free
+    rows = _rows(request.shared_in, table, free)
+    if not rows:
+        return
+    shared: Cores = {}
+    for row in rows:
+        for node, cores in row.items():
+            shared[node] = shared.get(node, 0) | cores
+    where = nodeset.positions_array(nodeset.from_positions(shared))
+    others = {node: used & ~shared[node] for node, used in zip(where.tolist(), free.used_cores_of(where), strict=True)}
+    seen = rows[: request.rows]
+    if len(rows) < request.rows:
+        seen = [*rows, {}]
+    for row in seen:
+        yield RowView(table, free, {node: used | row.get(node, 0) for node, used in others.items()})
+
+
+def _rows(partition: str, table: NodeTable, free: Free) -> list[Cores]:
+    """The rows in that state, the fullest first."""
+    if free is table:
+        rows = table.sharing.rows.get(partition, [])
+    elif isinstance(free, StateAfter):
+        rows = laid_out([cores_of(job.allocation) for job in free.jobs if job.allocation is not None and job.allocation.shared_in == partition])
+    else:
+        rows = []
+    return sorted(rows, key=lambda row: -sum(cores.bit_count() for cores in row.values()))
+
+
+def nodes_of_others(request: Request, tables: Tables, free: Free) -> int:
+    """Nodes that the job may not use since they are another user's, or since there are jobs of others on nodes that are to be its user's."""
+    if not request.owns and not tables.nodes.owned_nodes:
+        return 0
+    nodes = 0
+    for job in _jobs_in(free, tables):
+        if job.user_id != request.user_id and job.allocation is not None and (request.owns or job.allocation.owned):
+            nodes |= job.allocation.nodes
+    return nodes
+
+
+def cpus_left(request: Request, tables: Tables, free: Free) -> NDArray[np.int64]:
+    """CPUs that jobs of the partition may still take on each node (MaxCPUsPerNode)."""
+    left = np.full(len(tables.nodes.nodes), request.max_cpus_per_node, dtype=np.int64)
+    for job in _jobs_in(free, tables):
+        if job.partition == request.partition and job.allocation is not None:
+            for group in job.allocation.groups:
+                left[nodeset.positions_array(group.nodes)] -= group.cpus
+    return np.maximum(left, 0)
+
+
+def _jobs_in(free: Free, tables: Tables) -> Iterable[Job]:
+    """The jobs that run in that state."""
+    if free is tables.nodes:
+        return tables.running.values()
+    return free.jobs if isinstance(free, StateAfter) else ()

@@ -1,0 +1,147 @@
+from scheduling_harness import make_job, node, table_of, tables_of
+
+from understudy.controller.job import Allocation, ShareGroup
+from understudy.controller.partitions import Partition
+from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.sharing import SharedCores
+from understudy.model.states import JobState
+
+
+class Cluster:
+    """Three nodes of four CPUs, and partitions over all of them."""
+
+    def __init__(self):
+        made = table_of([node(i, cores=4) for i in range(3)])
+        shares = {"main": "NO", "force": "FORCE:2", "yes": "YES:2"}
+        self.tables = tables_of(made, [Partition(name, nodes=0b111, oversubscribe=how) for name, how in shares.items()])
+        self.tables.partitions["users"] = Partition("users", nodes=0b111, exclusive_user=True)
+        self.selector = SelectConsTres(frozenset({"CR_CORE"}))
+        self.jobs = {}
+
+    def start(self, partition, tasks, user=1000, **fields):
+        """The CPUs on each node, "" if it has to wait."""
+        job = make_job(len(self.jobs) + 1, num_tasks=tasks, **fields)
+        job.user_id = user
+        allocation = self.selector.select(job, self.tables.partitions[partition], 0b111, self.tables)
+        if allocation is None:
+            return ""
+        self.tables.nodes.allocate(allocation)
+        job.allocation, job.start_time, job.state = allocation, 0, JobState.RUNNING
+        self.jobs[job.job_id] = self.tables.running[job.job_id] = job
+        return " ".join(f"{share.node}:{share.cores:04b}" for share in allocation.shares)
+
+    def end(self, job_id):
+        job = self.tables.running.pop(job_id)
+        self.tables.nodes.release(job.allocation, job.allocation.nodes)
+
+
+def test_idle_cores_come_before_shared_ones_and_as_many_share_as_may():
+    cluster = Cluster()
+    assert [cluster.start("force", 4) for _ in range(3)] == ["0:1111", "1:1111", "2:1111"]
+    assert [cluster.start("force", 4) for _ in range(3)] == ["0:1111", "1:1111", "2:1111"]
+    assert cluster.start("force", 1) == ""
+    assert cluster.tables.nodes.free_cpus.tolist() == [0, 0, 0]
+
+
+def test_within_a_row_no_core_is_given_twice():
+    cluster = Cluster()
+    for expected, tasks in (("0:0011", 2), ("0:1100", 2), ("1:1111 2:1111", 8), ("0:0111", 3), ("1:0111", 3), ("", 9), ("2:0011", 2)):
+        assert cluster.start("force", tasks) == expected
+
+
+def test_cores_of_other_partitions_are_not_shared():
+    cluster = Cluster()
+    cluster.start("main", 6)
+    assert cluster.start("force", 8) == ""
+    assert cluster.start("force", 4) == "2:1111"
+    assert cluster.start("main", 3) == ""
+
+
+def test_yes_shares_with_those_who_agree():
+    cluster = Cluster()
+    assert cluster.start("yes", 8) == "0:1111 1:1111"
+    assert cluster.start("yes", 4, oversubscribe=True) == "2:1111"
+    assert cluster.start("yes", 8, oversubscribe=True) == ""
+    assert cluster.start("yes", 4, oversubscribe=True) == "2:1111"
+    assert cluster.start("yes", 1) == ""
+
+
+def test_cores_are_free_again_when_the_last_job_has_left_them():
+    cluster = Cluster()
+    cluster.start("force", 12)
+    cluster.start("force", 4)
+    cluster.end(1)
+    assert cluster.tables.nodes.free_cpus.tolist() == [0, 4, 4]
+    assert cluster.tables.nodes.idle_nodes == 0b110
+    cluster.end(2)
+    assert cluster.tables.nodes.free_cpus.tolist() == [4, 4, 4]
+    assert cluster.start("main", 12) == "0:1111 1:1111 2:1111"
+
+
+def test_a_shared_core_is_expected_to_be_free_after_the_last_of_its_jobs():
+    cluster = Cluster()
+    cluster.start("force", 12, limit_s=600)
+    cluster.start("force", 12, limit_s=1200)
+    main, force = cluster.tables.partitions["main"], cluster.tables.partitions["force"]
+    assert cluster.selector.will_run(make_job(9, num_tasks=4), main, 0b111, cluster.tables, 0) == (1200, 0b1)
+    assert cluster.selector.will_run(make_job(9, num_tasks=4), force, 0b111, cluster.tables, 0) == (600, 0b1)
+
+
+def test_an_exclusive_job_of_a_forced_partition_has_all_cores_and_shares_them():
+    cluster = Cluster()
+    assert cluster.start("force", 1, exclusive=True) == "0:1111"
+    assert [cluster.start("force", 4) for _ in range(3)] == ["1:1111", "2:1111", "0:1111"]
+
+
+def test_nodes_of_one_user_are_no_others():
+    cluster = Cluster()
+    assert cluster.start("main", 1, user=1, extra={"exclusive": "user"}) == "0:0001"
+    assert cluster.start("main", 1, user=2) == "1:0001"
+    assert cluster.start("main", 1, user=1) == "0:0010"
+    assert cluster.start("users", 1, user=2) == "1:0010"
+    assert cluster.start("users", 1, user=3) == "2:0001"
+    assert cluster.start("users", 1, user=4) == ""
+    assert cluster.start("main", 1, user=4) == ""
+
+
+def test_the_others_are_laid_out_anew_when_a_job_leaves():
+    def held(cores):
+        return Allocation(1, 4, (ShareGroup(1, cores.bit_count(), cores, 0),), shared_in="p")
+
+    shared, first, second, third = SharedCores(), held(0b0011), held(0b1100), held(0b0110)
+    for each in (first, second, third):
+        shared.add(each)
+    assert shared.rows["p"] == [{0: 0b1111}, {0: 0b0110}]
+    assert shared.remove(first, 1) == {0: 0b0001}
+    assert shared.rows["p"] == [{0: 0b0110}, {0: 0b1100}]
+
+
+def test_sharing_survives_the_saved_state():
+    made = Allocation(1, 4, (ShareGroup(1, 4, 0b1111, 0),), shared_in="p", owned=True)
+    assert Allocation.unpack(made.pack()) == made
+
+
+def test_jobs_of_a_partition_have_no_more_cpus_of_a_node_than_it_allows():
+    cluster = Cluster()
+    cluster.tables.partitions["few"] = Partition("few", nodes=0b111, max_cpus_per_node=3)
+    assert cluster.start("few", 4) == "0:0111 1:0001"
+    assert cluster.start("main", 1) == "0:1000"
+    cluster.tables.running[1].partition = "few"
+    assert cluster.start("few", 6) == ""
+    assert cluster.start("few", 3) == "2:0111"
+
+
+def test_jobs_of_one_cpu_go_to_the_last_nodes_where_the_site_says_so():
+    cluster = Cluster()
+    cluster.selector.expect(overrun_s=30, packs_serial=True)
+    assert cluster.start("main", 1) == "2:0001"
+    assert cluster.start("main", 2) == "2:0110"
+    assert cluster.start("main", 1) == "2:1000"
+    assert cluster.start("main", 1) == "1:0001"
+
+
+def test_a_partition_may_give_whole_sockets_where_the_cluster_gives_cores():
+    made = table_of([node(0, sockets=2, cores=2)])
+    tables = tables_of(made, [Partition("main", nodes=1, select_type_parameters="CR_SOCKET")])
+    allocation = SelectConsTres(frozenset({"CR_CORE"})).select(make_job(num_tasks=1), tables.partitions["main"], 1, tables)
+    assert (allocation.cpus, allocation.shares[0].cores) == (2, 0b0011)
