@@ -32,6 +32,7 @@ from understudy.controller.priority.accounts import AccountsOf
 from understudy.controller.priority.options import read_options
 from understudy.controller.recover import recover
 from understudy.controller.scheduling import registry
+from understudy.controller.scheduling.backfill import Backfill
 from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.preempt import Preemption, Rules
 from understudy.controller.scheduling.selection import ChoosingSelector
@@ -103,6 +104,8 @@ class Controller:
         if rules.kind:
             tables.preemption = Preemption(tables, rules, parameters, accounts.qos_record)
         core.policy = registry.scheduler(config.text("SchedulerType"))(tables, core.selector, Planning(core), parameters)
+        if daemon.time.is_virtual and isinstance(core.policy, Backfill):
+            core.policy.plan_when_asked()
         agents.on_response = lambda name, responds: heard_of(core, name, responds=responds)
         loop = asyncio.get_running_loop()
         self.locks = Locks()

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from understudy.controller.job import Job
     from understudy.protocol.messages import Query
 
+_NONE: Final[frozenset[str]] = frozenset()
+_SHOW_PLANS: Final = {"jobs": frozenset(("start_time", "end_time", "expected_start", "expected_nodes")), "nodes": frozenset(("flags",))}
 SLICE: Final = 1000  # values computed between two yields: about a millisecond
 INVALID_QUERY: Final = -1
 
@@ -42,6 +44,8 @@ def run_query(core: Core, query: Query) -> Generator[None, None, Rows]:
     for column in (*query.columns, *query.where):
         if column not in known:
             raise SlurmError(INVALID_QUERY, f"no such column of {query.table}: {column}")
+    if not _SHOW_PLANS.get(query.table, _NONE).isdisjoint((*query.columns, *query.where)):
+        core.policy.complete_plan(core.time.now())
     return _QUERIES[query.table](core, query)
 
 

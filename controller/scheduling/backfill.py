@@ -22,11 +22,13 @@ from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.reserved import blocked_cores
 from understudy.controller.scheduling.slots import Slots
 from understudy.controller.scheduling.triggers import BackfillTrigger
+from understudy.model import nodeset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from understudy.controller.job import Job
+    from understudy.controller.job import Allocation, Job
+    from understudy.controller.partitions import Partition
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector, Tables
     from understudy.controller.scheduling.queue import Record
     from understudy.controller.scheduling.reserved import Look
@@ -56,10 +58,34 @@ class BackfillPass:
         self.plans_running = "bf_running_job_reserve" in parameters
         self.charge = Charge.of_backfill(parameters)
         self.started = self.promised = 0
+        self.plans_ahead = True  # False: promises that can decide nothing now are made when somebody asks for them
+        self.is_complete = True  # none has been left out of the last pass
+
+    def _last_that_could_start(self, records: list[Record]) -> int:
+        """The place of the last record whose job the nodes and CPUs that are free now could hold at all, -1 if there is none."""
+        tables = self.tables
+        table = tables.nodes
+        if tables.limits.enforced or tables.preemption is not None or self.charge.cost_us or not getattr(self.selector, "needs_free_cpus", False):
+            return len(records)
+        free: dict[str, tuple[int, int]] = {}  # by partition: nodes with free CPUs, and these
+        for place in range(len(records) - 1, -1, -1):
+            record = records[place]
+            job, partition = record.job, record.partition
+            if partition.oversubscribe.startswith(("FORCE", "YES")):
+                return place
+            if partition.name not in free:
+                nodes = partition.nodes & table.up_nodes & ~table.full_nodes
+                free[partition.name] = nodes.bit_count(), int(table.free_cpus @ nodeset.to_flags(nodes, len(table.nodes)))
+            nodes_free, cpus_free = free[partition.name]
+            if job.min_nodes <= nodes_free and (job.min_cpus <= cpus_free or job.spec.overcommit):
+                return place
+        return -1
 
     def run(self, records: list[Record], now: float) -> Iterator[float | None]:
         """Start and promise, record by record."""
         self.started = self.promised = 0
+        self.is_complete = True
+        last_useful = len(records) if self.plans_ahead else self._last_that_could_start(records)
         second = int(now)
         tables, charge = self.tables, self.charge
         charge.begin(now)
@@ -72,7 +98,10 @@ class BackfillPass:
         last = ""
         stopped: set[str] = set()  # partitions in which a job has met a limit, and nobody may pass it (assoc_limit_stop)
         self._is_limited = False
-        for record in records:
+        for place, record in enumerate(records):
+            if place > last_useful and self.promised:  # that it made promises decides when the next pass is
+                self.is_complete = False
+                return
             if self.stops_at_limits and self._is_limited:
                 stopped.add(last)
             self._is_limited, last = False, record.partition.name
@@ -313,6 +342,20 @@ class BackfillPass:
         return max((begin - second) // 60 * 60, least)
 
 
+class _PlansOnly:
+    """A planner that starts nothing and explains nothing."""
+
+    def __init__(self, planner: Planner) -> None:
+        self.promise = planner.promise
+
+    def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
+        del job, partition, allocation, now
+        return False
+
+    def explain(self, job: Job, reason: str, detail: str = "") -> None:
+        pass
+
+
 class Backfill(Builtin):
     """The main scheduler and backfill passes, each run when Slurm would run it."""
 
@@ -342,6 +385,19 @@ class Backfill(Builtin):
         if main is not None and main < at:
             return main
         return None if at == float("inf") else at
+
+    def plan_when_asked(self) -> None:
+        """Promises that decide nothing need not be made before `complete_plan`."""
+        self.backfill.plans_ahead = False
+
+    def complete_plan(self, now: float) -> None:
+        """Make the promises that the last pass left out, as of now. Starts nothing."""
+        if self.backfill.is_complete:
+            return
+        planning = BackfillPass(self.tables, self.selector, _PlansOnly(self.backfill.planner), self.parameters)
+        for _ in planning.run(list(self.queue.records), now):
+            pass
+        self.backfill.is_complete = True
 
     def run(self, now: float) -> Iterator[float | None]:
         """The main scheduler, if it is due, then a backfill pass, if one is due."""

@@ -154,7 +154,7 @@ class SelectConsTres(ChoosingSelector):
 
     # --- which nodes -----------------------------------------------------------------------------------------------------------
 
-    def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:
+    def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, nodes_only: bool = False) -> Choice | None:
         if request.exclusive:
             usable &= free.idle_nodes
             if request.max_cpus_per_node is not None:
@@ -166,11 +166,11 @@ class SelectConsTres(ChoosingSelector):
         if request.gres is not None:
             return self._choose_with_gres(request, usable, table, free, by_load=by_load)
         kind = table.kind_of(usable)
-        is_simple = asks_only or table.tree_for(request.switches) is None
+        is_simple = table.tree_for(request.switches) is None
         is_special = request.required or request.contiguous or request.spreads or by_load or (request.is_serial and self.packs_serial)
         if kind is not None and is_simple and not usable & ~free.idle_nodes and not is_special and request.cpus_left is None:
-            return self._choose_alike(request, usable, table, free, kind, asks_only=asks_only)
-        return self._choose_any_kind(request, usable, table, free, kind, by_load=by_load)
+            return self._choose_alike(request, usable, table, free, kind, nodes_only=nodes_only)
+        return self._choose_any_kind(request, usable, table, free, kind, by_load=by_load, nodes_only=nodes_only)
 
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
         if request.exclusive:
@@ -181,11 +181,11 @@ class SelectConsTres(ChoosingSelector):
             return self._might_with_gres(request, nodes, table, free)
         kind = table.kind_of(nodes)
         if kind is not None and not nodes & ~free.idle_nodes and not request.required and not request.contiguous and request.cpus_left is None:
-            return self._choose_alike(request, nodes, table, free, kind, asks_only=True) is not None
+            return self._choose_alike(request, nodes, table, free, kind, nodes_only=True) is not None
         cpus = self._could_give(request, nodes, table, free, kind)[1]
         return int(np.count_nonzero(cpus)) >= request.min_nodes and int(cpus.sum()) >= request.cpus
 
-    def _choose_alike(self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind, *, asks_only: bool) -> Choice | None:
+    def _choose_alike(self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind, *, nodes_only: bool) -> Choice | None:
         threads = kind.threads_of_core
         rules = self._rules(request, self._of_core(request, threads))
         cores = kind.cores if rules is None else rules.usable((1 << kind.cores) - 1, kind.sockets, kind.cores).bit_count()
@@ -197,13 +197,11 @@ class SelectConsTres(ChoosingSelector):
         count = max(for_cpus, min(request.wanted_nodes, have))
         if count > have or count > request.max_nodes or count < request.min_nodes:
             return None
-        if asks_only:
-            return [(usable, 1)]
-        on_each = request.tasks_on_node or (1 if count >= request.tasks else 0)
+        on_each = request.tasks_on_node or (1 if count >= request.tasks or nodes_only else 0)
         if not on_each and request.tasks % count == 0 and request.cpus == each * count:  # all that the nodes have
             on_each = request.tasks // count
         if (not on_each and count > 1) or count > max(for_cpus, request.min_nodes):
-            return self._choose_any_kind(request, usable, table, free, kind, by_load=False)
+            return self._choose_any_kind(request, usable, table, free, kind, by_load=False, nodes_only=nodes_only)
         return [(alike(usable, count), on_each or request.tasks)]
 
     def _could_give(
@@ -232,7 +230,7 @@ class SelectConsTres(ChoosingSelector):
         return at, capacity, self._of_core(request, threads)
 
     def _choose_any_kind(
-        self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind | None, *, by_load: bool, near: bool = False
+        self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind | None, *, by_load: bool, near: bool = False, nodes_only: bool = False
     ) -> Choice | None:
         at, cpus, of_core = self._could_give(request, usable, table, free, kind)
         most = None
@@ -274,6 +272,8 @@ class SelectConsTres(ChoosingSelector):
             chosen = candidates.choose(demand, contiguous=request.contiguous)
         if chosen is None:
             return None
+        if nodes_only:
+            return [(nodeset.from_array(at[chosen]), 1)]
         if request.tasks_on_node:
             return [(nodeset.from_array(at[chosen]), request.tasks_on_node)]
         if len(chosen) == 1:

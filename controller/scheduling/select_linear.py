@@ -33,7 +33,7 @@ class SelectLinear(ChoosingSelector):
 
     most_in_group = 1
 
-    def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:
+    def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, nodes_only: bool = False) -> Choice | None:
         usable &= free.idle_nodes
         if request.required & ~usable or usable.bit_count() < request.min_nodes:
             return None
@@ -42,9 +42,9 @@ class SelectLinear(ChoosingSelector):
             if request.required & ~usable or usable.bit_count() < request.min_nodes:
                 return None
         fitting = [(kind, part) for kind in table.kinds if (part := usable & kind.nodes) and _room(request, kind)]
-        is_simple = asks_only or table.tree_for(request.switches) is None
+        is_simple = table.tree_for(request.switches) is None
         if len(fitting) == 1 and is_simple and not request.required and not request.contiguous:
-            return self._choose_alike(request, fitting[0][1], fitting[0][0], asks_only=asks_only)
+            return self._choose_alike(request, fitting[0][1], fitting[0][0], nodes_only=nodes_only)
         by_weight: dict[int, int] = {}
         for kind, part in fitting:
             by_weight[kind.weight] = by_weight.get(kind.weight, 0) | part
@@ -63,14 +63,14 @@ class SelectLinear(ChoosingSelector):
         rooms = [(part.bit_count(), _room(request, kind)) for kind in table.kinds if (part := nodes & kind.nodes)]
         return sum(count for count, room in rooms if room) >= request.min_nodes and sum(count * room for count, room in rooms) >= request.tasks
 
-    def _choose_alike(self, request: Request, usable: int, kind: NodeKind, *, asks_only: bool) -> Choice | None:
+    def _choose_alike(self, request: Request, usable: int, kind: NodeKind, *, nodes_only: bool) -> Choice | None:
         room = _room(request, kind)
         have = usable.bit_count()
         count = max(-(-request.tasks // room), min(request.wanted_nodes, have))
         if count > have or count > request.max_nodes or count < request.min_nodes:
             return None
-        if asks_only:
-            return [(usable, 1)]
+        if nodes_only:
+            return [(alike(usable, count), 1)]
         return spread(alike(usable, count), max(request.tasks, count))
 
     def _choose_mixed(self, request: Request, nodes: int, kinds: list[tuple[NodeKind, int]], table: NodeTable) -> Choice | None:

@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 
 
 class ChoosingSelector(ABC):
-    """A `Selector` on top of `choose` and `hold`."""
+    """A `Selector` on top of `choose` and `hold`.
+
+    `needs_free_cpus`: a job can start only where as many CPUs are free as it needs, and on no node that is full.
+    """
+
+    needs_free_cpus = True
 
     counts_gpus = True  # also for each task, each socket and the whole job; False: --gres alone
 
@@ -52,10 +57,10 @@ class ChoosingSelector(ABC):
         self._timeline = None
 
     @abstractmethod
-    def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:
+    def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, nodes_only: bool = False) -> Choice | None:
         """Nodes out of the bitmap `usable` (the request's allowed ones), with what is free in the state `free`.
 
-        `asks_only`: whether there is a choice is all that matters.
+        `nodes_only`: how many tasks go to each does not matter.
         """
 
     @abstractmethod
@@ -92,7 +97,7 @@ class ChoosingSelector(ABC):
         empty = FreeState.empty(table)
         if request.max_cpus_per_node is not None:
             request.cpus_left = cpus_left(request, tables, empty)
-        return self._choose_any(request, partition.nodes, table, empty, asks_only=True) is not None
+        return self._choose_any(request, partition.nodes, table, empty, nodes_only=True) is not None
 
     @abstractmethod
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
@@ -112,7 +117,7 @@ class ChoosingSelector(ABC):
             timeline = self._timeline = Timeline(
                 tables, linear_window_s=self._linear_window_s, kill_wait_s=self._overrun_s, most_in_group=self.most_in_group
             )
-        if tables.preemption is not None and tables.preemption.is_on and self._choose_any(request, usable, table, table) is None:
+        if tables.preemption is not None and tables.preemption.is_on and self._choose_any(request, usable, table, table, nodes_only=True) is None:
             instead = tables.preemption.fits_without_them(job, partition, usable, self, now)
             if instead is not None:
                 return now, instead
@@ -151,32 +156,32 @@ class ChoosingSelector(ABC):
                 is_checked, last = True, restricted(timeline.by(until), table, request.blocked_cores)
                 if not any(self.might(request, nodes, table, last) for nodes in _offered(request, usable, last)):
                     return None
-            choice = self._choose_in(request, usable, timeline.tables, state)
+            choice = self._choose_in(request, usable, timeline.tables, state, nodes_only=True)
             if choice is not None:
                 return start, _nodes(choice)
         return None
 
-    def _choose_in(self, request: Request, usable: int, tables: Tables, free: Free) -> Choice | None:
+    def _choose_in(self, request: Request, usable: int, tables: Tables, free: Free, *, nodes_only: bool = False) -> Choice | None:
         """As `_choose_any`, of nodes that are not another user's and of cores that may be shared."""
         table = tables.nodes
         usable &= ~nodes_of_others(request, tables, free)
         if request.max_cpus_per_node is not None:
             request.cpus_left = cpus_left(request, tables, free)
         if request.rows == 1:
-            return self._choose_any(request, usable, table, restricted(free, table, request.blocked_cores))
+            return self._choose_any(request, usable, table, restricted(free, table, request.blocked_cores), nodes_only=nodes_only)
         for view in views(request, table, free):
-            choice = self._choose_any(request, usable, table, restricted(view, table, request.blocked_cores))
+            choice = self._choose_any(request, usable, table, restricted(view, table, request.blocked_cores), nodes_only=nodes_only)
             if choice is not None:
                 request.view = view
                 return choice
         return None
 
-    def _choose_any(self, request: Request, usable: int, table: NodeTable, free: Free, *, asks_only: bool = False) -> Choice | None:
+    def _choose_any(self, request: Request, usable: int, table: NodeTable, free: Free, *, nodes_only: bool = False) -> Choice | None:
         for nodes in _offered(request, usable, free):
             if request.counted:
                 choice = self._choose_counted(request, nodes, table, free)
             else:
-                choice = self.choose(request, nodes, table, free, asks_only=asks_only)
+                choice = self.choose(request, nodes, table, free, nodes_only=nodes_only)
             if choice is not None:
                 return choice
         return None
