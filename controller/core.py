@@ -119,6 +119,7 @@ class Core:
     last_reservation_update: float = 0.0
     reservation_timer: tuple[float, TimerHandle] | None = None  # for the next begin or end of a reservation
     settled: Callable[[], None] = field(default=lambda: None)  # the edge's: something has been handled
+    complete_plan: Callable[[float], None] = field(default=lambda _now: None)  # make the promises of which nobody has asked so far
     shut_down: Callable[[], None] = field(default=lambda: None)  # the edge's: end the daemon
     show_configuration: Callable[[], list[tuple[str, str]]] = field(default=list)  # for `scontrol show config`
     read_configuration: Callable[[], None] = field(default=lambda: None)  # the edge's: for Reconfigure

@@ -106,6 +106,7 @@ class Controller:
         core.policy = registry.scheduler(config.text("SchedulerType"))(tables, core.selector, Planning(core), parameters)
         if daemon.time.is_virtual and isinstance(core.policy, Backfill):
             core.policy.plan_when_asked()
+            core.complete_plan = core.policy.complete_plan
         agents.on_response = lambda name, responds: heard_of(core, name, responds=responds)
         loop = asyncio.get_running_loop()
         self.locks = Locks()

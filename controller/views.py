@@ -45,7 +45,7 @@ def run_query(core: Core, query: Query) -> Generator[None, None, Rows]:
         if column not in known:
             raise SlurmError(INVALID_QUERY, f"no such column of {query.table}: {column}")
     if not _SHOW_PLANS.get(query.table, _NONE).isdisjoint((*query.columns, *query.where)):
-        core.policy.complete_plan(core.time.now())
+        core.complete_plan(core.time.now())
     return _QUERIES[query.table](core, query)
 
 

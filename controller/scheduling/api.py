@@ -163,8 +163,5 @@ class SchedulingPolicy(Protocol):
     def run(self, now: float) -> Iterator[float | None]:
         """One pass. Yields between jobs: None, or the time at which it wants to go on."""
 
-    def complete_plan(self, now: float) -> None:
-        """Somebody asks when jobs will start: promises that have been left out, as they decided nothing, are made now."""
-
 
 PolicyParameters: TypeAlias = "Mapping[str, str]"

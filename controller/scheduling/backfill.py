@@ -25,7 +25,7 @@ from understudy.controller.scheduling.triggers import BackfillTrigger
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from understudy.controller.job import Allocation, Job
     from understudy.controller.partitions import Partition
@@ -350,6 +350,10 @@ class _PlansOnly:
 
     def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
         del job, partition, allocation, now
+        return False
+
+    def preempt(self, job: Job, victims: Sequence[Job], now: float) -> bool:
+        del job, victims, now
         return False
 
     def explain(self, job: Job, reason: str, detail: str = "") -> None:

@@ -41,9 +41,6 @@ class Builtin:
         self.queue.note(what)
         self.trigger.note(what, now)
 
-    def complete_plan(self, now: float) -> None:
-        """As in `SchedulingPolicy`."""
-
     def catch_up(self, now: float) -> None:
         """Bring the triggers forward over a time without pending jobs."""
         self.trigger.catch_up(now)

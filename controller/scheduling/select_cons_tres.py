@@ -230,7 +230,16 @@ class SelectConsTres(ChoosingSelector):
         return at, capacity, self._of_core(request, threads)
 
     def _choose_any_kind(
-        self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind | None, *, by_load: bool, near: bool = False, nodes_only: bool = False
+        self,
+        request: Request,
+        usable: int,
+        table: NodeTable,
+        free: Free,
+        kind: NodeKind | None,
+        *,
+        by_load: bool,
+        near: bool = False,
+        nodes_only: bool = False,
     ) -> Choice | None:
         at, cpus, of_core = self._could_give(request, usable, table, free, kind)
         most = None

@@ -54,10 +54,6 @@ class TextbookPolicy(ABC):
         if self._due is None or due < self._due:
             self._due = due
 
-    def complete_plan(self, now: float) -> None:
-        """As in `SchedulingPolicy`: promises are made at once."""
-        del now
-
     def next_run(self) -> float | None:
         """The middle of the second in which something happened, or in which a job's begin time comes."""
         begin = self.queue.next_eligible

@@ -142,6 +142,22 @@ def test_no_job_lower_in_the_queue_delays_what_backfill_promises_its_head(drawn)
                 assert started[job_id] <= start + 3  # the next looks of the schedulers
 
 
+class PlansWhenAsked(Backfill):
+    """Promises that decide nothing are left out."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.plan_when_asked()
+
+
+@settings(max_examples=40)
+@given(jobs, st.sampled_from([{}, {"bf_interval": "7"}, {"bf_max_job_test": "3"}, {"bf_max_job_user": "2"}, {"bf_max_job_start": "1"}]))
+def test_promises_that_nobody_asks_for_decide_nothing(drawn, parameters):
+    rows = [(submit, size, run * 60, limit * 60) for submit, size, run, limit in workload(drawn)]
+    machine = {"made": table(3, cores=2), "parameters": parameters}
+    assert scheduled(PlansWhenAsked, rows, **machine).start_log == scheduled(Backfill, rows, **{**machine, "made": table(3, cores=2)}).start_log
+
+
 @given(st.integers(1, 2**40 - 1), st.data())
 def test_nodes_that_are_alike_are_taken_as_their_number_says(bits, data):
     count = data.draw(st.integers(1, bits.bit_count()))

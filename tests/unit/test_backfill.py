@@ -31,6 +31,18 @@ def test_a_job_that_delays_no_promise_is_started_by_the_next_backfill_pass():
     assert w.tables.jobs[2].expected_nodes == 0b1111
 
 
+def test_promises_are_made_when_somebody_asks():
+    w = blocked()
+    w.policy.plan_when_asked()
+    w.submit(at=11, cpus=4, run_s=600, limit_s=600)
+    w.run(until=100)
+    assert w.tables.jobs[2].expected_start == 3606  # the head's tells that there is something to wait for
+    assert w.tables.jobs[3].expected_start is None
+    w.policy.complete_plan(100.0)
+    assert w.tables.jobs[3].expected_start == 4200
+    assert w.starts == {1: 6}
+
+
 def test_a_job_longer_than_the_gap_before_a_promise_waits_for_it():
     w = blocked()
     w.submit(at=11, cpus=1, run_s=3600, limit_s=3600)
