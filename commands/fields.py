@@ -50,51 +50,71 @@ class FieldTable:
         self.by_letter = {field.letter: field for field in fields if field.letter}
         self.by_name = {name: field for field in fields for name in field.names}
 
+    def all_cells(self) -> list[Cell]:
+        """What `%all` stands for: the small letters, then the capitals."""
+        cells = [Cell(self.by_letter[letter], suffix="|") for letter in sorted(self.by_letter, key=str.swapcase)]
+        cells[-1].suffix = ""
+        return cells
+
     def parse_short(self, text: str, complain: "Callable[[str], None]") -> list[Cell]:
         """The cells of a `-o` format. `complain` is called with the letter of each unknown field, which is then printed as it stands."""
+        if text == "%all":
+            return self.all_cells()
         head, *specifications = text.split("%")
         cells = [Cell(None, suffix=head)] if head else []
         for specification in specifications:
+            if not specification:
+                continue
             right = specification.startswith(".")
             start = end = 1 if right else 0
             while end < len(specification) and specification[end].isdigit():
                 end += 1
             width = int(specification[start:end] or 0)
             kind, suffix = specification[end : end + 1], specification[end + 1 :]
-            if specification[end : end + 3] == "all":
-                cells += [Cell(field, suffix="|") for field in self.fields if field.letter]
-                cells[-1].suffix = specification[end + 3 :]
-                continue
             field = self.by_letter.get(kind)
             if field is None:
-                if kind:
-                    complain(kind)
+                complain(kind)
                 cells.append(Cell(None, suffix="%" + specification))
             else:
                 cells.append(Cell(field, width, right=right, suffix=suffix))
         return cells
 
-    def parse_long(self, text: str, complain: "Callable[[str], None]") -> list[Cell]:
-        """The cells of a `-O` format. `complain` is called with each unknown name, which is then left out."""
+    def parse_long(self, text: str, complain: "Callable[[str], None]", *, negative_suffix: str | None = None, knows_all: bool = False) -> list[Cell]:
+        """The cells of a `-O` format. `complain` is called with each unknown name, which is then left out.
+
+        `negative_suffix`: what follows the text of a field of negative width; None leaves such a field out. `knows_all`: whether `all` is a name.
+        """
         cells = []
         for part in text.split(","):
             if not part:
                 continue
-            name, _, size = part.partition(":")
-            if name.lower() == "all":
-                cells += [Cell(field, suffix="|") for field in self.fields if field.letter]
+            name, colon, size = part.partition(":")
+            if knows_all and name.lower() == "all":
+                cells += self.all_cells()
                 continue
             field = self.by_name.get(name.lower())
             if field is None:
                 complain(name)
-                continue
-            right = size.startswith(".")
-            start = end = 1 if right else 0
-            while end < len(size) and size[end].isdigit():
-                end += 1
-            width = int(size[start:end]) if end > start else LONG_FORMAT_WIDTH
-            cells.append(Cell(field, width, right=right, suffix=size[end:]))
+            elif not colon:
+                cells.append(Cell(field, LONG_FORMAT_WIDTH))
+            else:
+                right = size.startswith(".")
+                width, suffix = _leading_number(size[1:] if right else size)
+                if width >= 0:
+                    cells.append(Cell(field, width, right=right, suffix=suffix))
+                elif negative_suffix is not None:
+                    cells.append(Cell(field, suffix=negative_suffix))
         return cells
+
+
+def _leading_number(text: str) -> tuple[int, str]:
+    """The number that a text begins with, as strtol reads it, and what is left; 0 and all of it where there is none."""
+    start = len(text) - len(text.lstrip(" "))
+    end = start + (text[start : start + 1] in {"+", "-"} and text[start : start + 1] != "")
+    digits = end
+    while end < len(text) and text[end].isdigit():
+        end += 1
+    return (int(text[start:end]), text[end:]) if end > digits else (0, text)
 
 
 def needed_columns(cells: "Iterable[Cell]", also: "Iterable[str]" = ()) -> list[str]:

@@ -15,6 +15,7 @@ from understudy.commands.sinfo_fields import FIELDS
 from understudy.commands.states import (
     ALLOCATED,
     DOWN,
+    FUTURE,
     MIXED,
     NO_RESPOND,
     NODE_DRAIN,
@@ -46,7 +47,7 @@ OPTIONS = OptionTable(
         Option("help", "", NONE, "print this text"),
         Option("hide", "", NONE, "leave out hidden partitions (the default)"),
         Option("iterate", "i", REQUIRED, "SECONDS: repeat at this interval"),
-        Option("json", "", NONE, ""),
+        Option("json", "", NONE, "all nodes as JSON"),
         Option("local", "", NONE, "accepted; only this cluster is shown", env="SINFO_LOCAL"),
         Option("long", "l", NONE, "more about each partition"),
         Option("list-reasons", "R", NONE, "why nodes are down, drained or failing"),
@@ -65,7 +66,7 @@ OPTIONS = OptionTable(
         Option("usage", "", NONE, "print a short summary of the options"),
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),
-        Option("yaml", "", NONE, ""),
+        Option("yaml", "", NONE, "all nodes as YAML"),
     ]
 )
 
@@ -177,6 +178,10 @@ def sinfo(arguments: list[str], context: Context) -> int:
     texts.convert_units(convert="noconvert" not in options)
     try:
         interval = _interval(options.get("iterate"), context)
+        kind = "json" if "json" in options else "yaml" if "yaml" in options else ""
+        if kind:
+            _write_document(kind, context)
+            return 0
         states = _states(options.get("states"), context)
         if "reservation" in options:
             _show_reservations(options, context)
@@ -193,6 +198,15 @@ def sinfo(arguments: list[str], context: Context) -> int:
         return 1
     except _RefusedLineError:
         return 1
+
+
+def _write_document(kind: str, context: Context) -> None:
+    """All nodes as JSON or YAML."""
+    from understudy.commands.documents import write_document
+    from understudy.commands.sinfo_json import COLUMNS, node_record
+
+    nodes = [node for node in context.client.query("nodes", COLUMNS).dicts() if node["state"] != FUTURE]
+    write_document(kind, "nodes", map(node_record, nodes), context.stdout.write)
 
 
 def _show_reservations(options: "dict[str, str | None]", context: Context) -> None:
@@ -263,13 +277,14 @@ def _show(options: "dict[str, str | None]", states: list[list[str]] | None, cont
 
     widths: dict[str, int] = {}
     if options.get("long_format") is not None and "format" not in options:
-        cells = FIELDS.parse_long(options["long_format"] or "", unknown_name)
+        cells = FIELDS.parse_long(options["long_format"] or "", unknown_name, knows_all=True)
     else:
-        template = options.get("format")
-        if template is None:
+        template = plain = options.get("format")
+        if template is None or plain is None:
             template = default_format(options)
+            plain = template.replace("#", "0")
             widths = {"P": _LEAST_NAME_WIDTH, "N": _LEAST_NAME_WIDTH} if "#" in template else {}
-        cells = FIELDS.parse_short(template.replace("#", "0"), unknown_letter)
+        cells = FIELDS.parse_short(plain, unknown_letter)
     keys = _sort_keys(options, context)
     groups, now = _load(options, states, cells, keys, context)
     for key, descending in reversed(keys):
@@ -281,7 +296,16 @@ def _show(options: "dict[str, str | None]", states: list[list[str]] | None, cont
             context.print(date_line(now))
         context.print(header_line(cells))
     for group in groups:
-        context.print("".join([fitted(group.text(cell.field), cell) if cell.field is not None else cell.suffix for cell in cells]))
+        context.print("".join([_cell_text(group, cell) for cell in cells]))
+
+
+def _cell_text(group: Group, cell: Cell) -> str:
+    if cell.field is None:
+        return cell.suffix
+    text = group.text(cell.field)
+    if cell.field.letter == "P" and 0 < cell.width < len(text) and text.endswith("*"):
+        text = text[: cell.width - 1] + "*"
+    return fitted(text, cell)
 
 
 def _widen(cells: list[Cell], groups: list[Group], options: "dict[str, str | None]") -> None:

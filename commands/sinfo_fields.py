@@ -9,7 +9,7 @@ A field's `merge` says how nodes come together in one line:
 The columns of `group` fields are attributes of understudy.commands.sinfo.Group.
 """
 
-from understudy.commands.fields import Field, FieldTable
+from understudy.commands.fields import Cell, Field, FieldTable
 from understudy.commands.states import node_state, node_state_code, node_state_complete
 from understudy.commands.texts import limit, or_null, timestamp
 
@@ -65,7 +65,20 @@ def _load(value: float) -> str:
     return f"{value:.2f}"
 
 
-FIELDS = FieldTable(
+class _SinfoFields(FieldTable):
+    """`%all` has a blank behind the fields of capital letters."""
+
+    __slots__ = ()
+
+    def all_cells(self) -> list[Cell]:
+        cells = super().all_cells()
+        for cell in cells:
+            if cell.field is not None and cell.field.letter.isupper():
+                cell.suffix = " " + cell.suffix
+        return cells
+
+
+FIELDS = _SinfoFields(
     [
         Field("a", "available", "AVAIL", "state", lambda state: _AVAILABILITY.get(state, state.lower()), merge="partition"),
         Field("A", "nodeai", "NODES(A/I)", "allocated idle", lambda held, idle: f"{held}/{idle}", merge="group"),

@@ -5,23 +5,21 @@ import time
 
 from understudy.commands import texts
 from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
-from understudy.commands.fields import Cell, Field, header_line, lines, needed_columns
+from understudy.commands.fields import Cell, header_line, lines, needed_columns
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable, last_values
 from understudy.commands.squeue_fields import FIELDS, job_id_text
+from understudy.commands.squeue_sort import COLUMNS, DEFAULT_SORT, START_SORT, BadSortError, SortKey, as_kept, read_sort, sort_jobs
 from understudy.commands.states import COMPLETED, COMPLETING, JOB_FLAGS, JOB_STATES, job_state_from
 from understudy.commands.texts import date_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 DEFAULT_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 LONG_FORMAT = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 START_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 STEP_FORMAT_HEADER = "         STEPID     NAME PARTITION     USER      TIME NODELIST"
-DEFAULT_SORT = "P,t,-p"
-START_SORT = "S"
 
 OPTIONS = OptionTable(
     [
@@ -36,7 +34,7 @@ OPTIONS = OptionTable(
         Option("hide", "", NONE, "leave out jobs in hidden partitions (the default)"),
         Option("iterate", "i", REQUIRED, "SECONDS: repeat at this interval"),
         Option("jobs", "j", OPTIONAL, "LIST: only these jobs"),
-        Option("json", "", NONE, ""),
+        Option("json", "", NONE, "all jobs as JSON"),
         Option("local", "", NONE, "accepted; only this cluster is shown", env="SQUEUE_LOCAL"),
         Option("long", "l", NONE, "more about each job"),
         Option("licenses", "L", REQUIRED, "LIST: only jobs that use these licences", env="SQUEUE_LICENSES"),
@@ -64,7 +62,7 @@ OPTIONS = OptionTable(
         Option("users", "", REQUIRED, "", dest="user"),
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),
-        Option("yaml", "", NONE, ""),
+        Option("yaml", "", NONE, "all jobs as YAML"),
     ]
 )
 
@@ -191,6 +189,9 @@ def squeue(arguments: list[str], context: Context) -> int:
         keys = _read_sort(options, context)
     except _RefusedError:
         return 1
+    kind = "json" if "json" in options else "yaml" if "yaml" in options else ""
+    if kind:
+        return _write_document(kind, context)
     if "steps" in options:
         if "noheader" not in options:
             context.print(STEP_FORMAT_HEADER)
@@ -210,13 +211,29 @@ def squeue(arguments: list[str], context: Context) -> int:
         context.print("")
 
 
-def _show(options: "dict[str, str | None]", wanted: _Filter, cells: list[Cell], keys: "list[_SortKey]", context: Context) -> None:
+def _write_document(kind: str, context: Context) -> int:
+    """All jobs as JSON or YAML."""
+    from understudy.commands.documents import write_document
+    from understudy.commands.squeue_json import COLUMNS as WHOLE
+    from understudy.commands.squeue_json import job_record
+
+    try:
+        cores_of: dict[str, int] = dict(context.client.query("nodes", ["name", "cores_per_socket"]).rows)
+        jobs = as_kept(context.client.query("jobs", WHOLE).dicts())
+    except RefusedError as error:
+        context.complain(f"slurm_load_jobs error: {error.text}")
+        return 1
+    write_document(kind, "jobs", (job_record(job, cores_of) for job in jobs), context.stdout.write)
+    return 0
+
+
+def _show(options: "dict[str, str | None]", wanted: _Filter, cells: list[Cell], keys: list[SortKey], context: Context) -> None:
     """One listing."""
     if options.get("nodelist"):
         _check_nodes(wanted, context)
     one_line_a_task = "array" in options and "array_unique" not in options
     names_tasks = wanted.jobs is not None and any(task is not None for _, task in wanted.jobs)
-    also = [*wanted.columns(), "priority", *(column for key in keys for column in key.columns)]
+    also = [*wanted.columns(), *COLUMNS, *(column for key in keys for column in key.columns)]
     if one_line_a_task or names_tasks:
         also.append("array_max_tasks")
     names = needed_columns(cells, also)
@@ -225,12 +242,14 @@ def _show(options: "dict[str, str | None]", wanted: _Filter, cells: list[Cell], 
     jobs = [job for job in jobs if wanted.keeps(job)]
     if "start" in options and "states" not in options:
         jobs = [job for job in jobs if job["state"] == 0]
-    jobs.reverse()
+    jobs = as_kept(jobs)
+    if "priority" in options:
+        jobs = [{**job, "partition": name} for job in jobs for name in (job["partition"].split(",") if job["state"] == 0 else [job["partition"]])]
+    sort_jobs(jobs, keys)
     if one_line_a_task:
         jobs = [task for job in jobs for task in _split(job, wanted)]
     elif names_tasks:
         jobs = [task for job in jobs for task in (_split(job, wanted) if wanted.names_tasks_of(job) else [job])]
-    _sort(jobs, keys)
     columns = [*names, "@now"]
     if "noheader" not in options:
         if "long" in options or "iterate" in options:
@@ -387,70 +406,18 @@ def _read_format(options: "dict[str, str | None]", context: Context) -> list[Cel
 
     long_format = options.get("long_format")
     if long_format is not None and "format" not in options:
-        return FIELDS.parse_long(long_format, unknown_name)
+        return FIELDS.parse_long(long_format, unknown_name, negative_suffix=" ")
     default = START_FORMAT if "start" in options else LONG_FORMAT if "long" in options else DEFAULT_FORMAT
-    return FIELDS.parse_short(options.get("format") or default, unknown_letter)
+    given = options.get("format")
+    return FIELDS.parse_short(default if given is None else given, unknown_letter)
 
 
-# --- order ---------------------------------------------------------------------------------------------------------------------
-
-
-class _SortKey:
-    """One key: what to compare, and whether the greater comes first."""
-
-    __slots__ = ("columns", "descending", "value")
-
-    def __init__(self, field: Field, *, descending: bool) -> None:
-        self.columns = [column for column in field.columns if not column.startswith("@")]
-        self.descending = descending
-        self.value: Callable[[dict[str, Any]], Any] = _sort_value(field)
-
-
-def _task_place(job: "dict[str, Any]") -> int:
-    """The tasks of an array come by number, then those that are not split off."""
-    task: int | None = job.get("array_task_id")
-    if task is not None:
-        return task
-    return 1 << 32 if job.get("array_job_id") else -1
-
-
-def _sort_value(field: Field) -> "Callable[[dict[str, Any]], Any]":
-    """Jobs compare by raw values where a text would compare badly ("10:00" before "5:00")."""
-    if field.letter in {"i", "A", "F"}:
-        return lambda job: (job.get("array_job_id") or job["job_id"], _task_place(job), job["job_id"])
-    if field.letter in {"t", "T"}:
-        return lambda job: job["state"] | job["flags"]
-    if len(field.columns) > 1 and field.letter not in {"l", "L", "S"}:
-        columns, make = field.columns, field.make
-        return lambda job: make(*[job[column] for column in columns])
-    column = "expected_start" if field.letter == "S" else field.columns[0] if field.columns else "job_id"
-
-    def value(job: "dict[str, Any]") -> "Any":
-        found = job[column]
-        if field.letter == "S":
-            found = job["start_time"] if job["start_time"] is not None else found
-        return (found is None, found if found is not None else 0)
-
-    return value
-
-
-def _read_sort(options: "dict[str, str | None]", context: Context) -> list[_SortKey]:
-    text = options.get("sort") or (START_SORT if "start" in options else DEFAULT_SORT)
-    keys = []
-    for word in text.split(","):
-        letter = word.lstrip("+-")[:1]
-        if not word or (letter and letter not in FIELDS.by_letter) or not letter:
-            context.error(f"Invalid sort specification: {word}")
-            raise _RefusedError
-        keys.append(_SortKey(FIELDS.by_letter[letter], descending=word.startswith("-")))
-    return keys
-
-
-def _sort(jobs: "list[dict[str, Any]]", keys: list[_SortKey]) -> None:
-    """By the keys; jobs that they do not tell apart come by priority, those of equal priority as they are."""
-    jobs.sort(key=lambda job: -job["priority"])
-    for key in reversed(keys):
-        jobs.sort(key=key.value, reverse=key.descending)
+def _read_sort(options: "dict[str, str | None]", context: Context) -> list[SortKey]:
+    try:
+        return read_sort(options.get("sort") or (START_SORT if "start" in options else DEFAULT_SORT))
+    except BadSortError as error:
+        context.error(f"Invalid sort specification: {error}")
+        raise _RefusedError from None
 
 
 def main() -> int:

@@ -91,6 +91,10 @@ def _start(state: int, start: int | None, expected: int | None) -> str:
     return timestamp(expected if start is None and state == PENDING else start)
 
 
+def _end(end: int | None, limit_s: int | None, start: int | None, expected: int | None) -> str:
+    return timestamp(end, "NONE" if limit_s is None and (start or expected) else "N/A")
+
+
 def _pending_time(submitted: int, state: int, start: int | None, now: float) -> str:
     return str(max(int((now if state == PENDING or start is None else start) - submitted), 0))
 
@@ -112,7 +116,7 @@ FIELDS = FieldTable(
         Field("C", "numcpus", "CPUS", "cpus", thousands),
         Field("d", "mintmpdisk", "MIN_TMP_DISK", "min_tmp_disk_mb", megabytes),
         Field("D", "numnodes", "NODES", "node_count", thousands),
-        Field("e", "endtime", "END_TIME", "end_time", timestamp),
+        Field("e", "endtime", "END_TIME", "end_time time_limit_s start_time expected_start", _end),
         Field("E", "dependency", "DEPENDENCY", "dependency", or_null),
         Field("f", "feature", "FEATURES", "features", or_null),
         Field("F", "arrayjobid", "ARRAY_JOB_ID", "job_id array_job_id", lambda job, array: str(array or job)),

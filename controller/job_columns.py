@@ -253,6 +253,26 @@ def std_in(core: Core, job: Job, _now: float) -> str:
     return _file(core, job, job.spec.std_in, "/dev/null")
 
 
+def record_flags(_core: Core, job: Job, _now: float) -> list[str]:
+    """What was said about the job, and what has become of it, in the order of Slurm's bits."""
+    spec, extra = job.spec, job.spec.extra
+    kill = extra.get("kill_on_invalid_dep")
+    ran = job.allocation is not None
+    signs = (
+        ("KILL_INV_DEP", kill == "yes"),
+        ("NO_KILL_INV_DEP", kill == "no"),
+        ("GRES_ENFORCE_BIND", "enforce-binding" in spec.gres_flags),
+        ("SPREAD_JOB", "spread_job" in extra),
+        ("USE_MIN_NODES", "use_min_nodes" in extra),
+        ("TRES_STR_CALC", ran and job.state > JobState.SUSPENDED),
+        ("JOB_CPUS_SET", spec.cpus_per_task is not None),
+        ("JOB_WAS_RUNNING", ran and job.state is JobState.RUNNING),
+        ("GRES_DISABLE_BIND", "disable-binding" in spec.gres_flags),
+        ("JOB_MEM_SET", spec.mem_per_node_mb is not None or spec.mem_per_cpu_mb is not None),
+    )
+    return [name for name, is_set in signs if is_set]
+
+
 def _extra(key: str) -> Callable[[Core, Job, float], str]:
     return lambda _core, job, _now: job.spec.extra.get(key, "")
 
@@ -372,6 +392,10 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "std_in": std_in,
     "std_out": std_out,
     "std_err": std_err,
+    "raw_std_in": lambda _c, j, _n: j.spec.std_in or "/dev/null",
+    "raw_std_out": lambda _c, j, _n: j.spec.std_out,
+    "raw_std_err": lambda _c, j, _n: j.spec.std_err,
+    "record_flags": record_flags,
     "comment": lambda _c, j, _n: j.spec.comment,
     "admin_comment": lambda _c, j, _n: j.admin_comment,
     "mail_type": lambda _c, j, _n: j.spec.mail_type,
