@@ -18,7 +18,7 @@ from understudy.protocol.wire_table import WIRE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TextIO
 
 VERSION = "22.05.8"  # the Slurm whose behaviour the commands follow, as `--version` says
@@ -86,6 +86,17 @@ class Client:
             raise RefusedError(answer[0], answer[1])
         return answer
 
+    def _answers(self, message: str, *fields: "Any") -> "Iterator[list[Any]]":
+        """Ask; the parts of the answer."""
+        name, answer = self.exchange(message, *fields)
+        while True:
+            if name == "Failure":
+                raise RefusedError(answer[0], answer[1])
+            yield answer
+            if not answer[3]:
+                return
+            name, answer = self._receive()
+
     def exchange(self, message: str, *fields: "Any") -> "tuple[str, list[Any]]":
         """Ask; the answer's name and fields, a Failure too."""
         self._number += 1
@@ -97,6 +108,19 @@ class Client:
             assert channel is not None
             assert sock is not None
             sock.sendall(channel.seal(body), _socket.MSG_NOSIGNAL)
+        except TimeoutError:
+            raise RefusedError(TIMED_OUT, _TIMED_OUT_TEXT) from None
+        except OSError:
+            raise RefusedError(CONNECT_FAILED, CONNECT_FAILED_TEXT) from None
+        except AuthError:
+            raise RefusedError(AUTHENTICATION_FAILED, _AUTHENTICATION_FAILED_TEXT) from None
+        return self._receive()
+
+    def _receive(self) -> "tuple[str, list[Any]]":
+        """The next answer, or part of one."""
+        channel = self._channel
+        assert channel is not None
+        try:
             envelope = msgpack.unpackb(channel.open(self._read_frame(_MAX_ANSWER)), strict_map_key=False)
         except TimeoutError:
             raise RefusedError(TIMED_OUT, _TIMED_OUT_TEXT) from None
@@ -113,7 +137,11 @@ class Client:
         Raises:
             RefusedError: as `call`.
         """
-        rows, now, *_ = self.call("Query", table, list(columns), dict(where or {}), all_partitions)
+        rows: list[list[Any]] = []
+        now = 0.0
+        for part in self._answers("Query", table, list(columns), dict(where or {}), all_partitions, True):
+            rows += part[0]
+            now = part[1]
         return Rows(columns, rows, now)
 
     def addresses(self, location: Location) -> list[str]:

@@ -8,7 +8,7 @@ import os
 import time
 
 from understudy.commands import texts
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
+from understudy.commands.client import VERSION, Context, RefusedError, Rows, UsageError, run
 from understudy.commands.fields import Cell, Field, fitted, header_line
 from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
 from understudy.commands.sinfo_fields import FIELDS
@@ -204,9 +204,19 @@ def _write_document(kind: str, context: Context) -> None:
     """All nodes as JSON or YAML."""
     from understudy.commands.documents import write_document
     from understudy.commands.sinfo_json import COLUMNS, node_record
+    from understudy.model.hostlist import sort_key
 
-    nodes = [node for node in context.client.query("nodes", COLUMNS).dicts() if node["state"] != FUTURE]
+    nodes = [node for node in _query_nodes(COLUMNS, context).dicts() if node["state"] != FUTURE]
+    nodes.sort(key=lambda node: sort_key(node["name"]))
     write_document(kind, "nodes", map(node_record, nodes), context.stdout.write)
+
+
+def _query_nodes(columns: list[str], context: Context) -> Rows:
+    try:
+        return context.client.query("nodes", columns)
+    except RefusedError as error:
+        context.complain(f"slurm_load_node: {error.text}")
+        raise _RefusedLineError from None
 
 
 def _show_reservations(options: "dict[str, str | None]", context: Context) -> None:
@@ -335,7 +345,7 @@ def _load(
         node_columns["reason"] = None
     all_partitions = "all" in options or bool(options.get("partition")) or os.geteuid() == 0
     partitions = context.client.query("partitions", list(partition_columns), all_partitions=all_partitions)
-    nodes = context.client.query("nodes", list(node_columns))
+    nodes = _query_nodes(list(node_columns), context)
     node_records = nodes.dicts()
     by_index = {node["index"]: node for node in node_records}
     keeps = _node_filter(options, states, context)

@@ -131,6 +131,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         cluster_name=config.cluster_name or cluster.name,
         controller_host=config.controllers[0][0] if config.controllers else "localhost",
         admin_ids=frozenset({cluster.user_id} | ({slurm_user} if slurm_user is not None else set())),
+        private_data=frozenset(word.lower() for word in config.words("PrivateData")),
         first_job_id=config.count("FirstJobId"),
         max_job_id=config.count("MaxJobId"),
         max_job_count=config.count("MaxJobCount"),

@@ -101,30 +101,32 @@ class Server:
     def _query(self, message: Query, request: Request) -> Message | None:
         """Rows at once if that takes a slice or no virtual time; else slice by slice, with the tables locked for reading."""
         try:
-            rows = run_query(self._core, message)
+            rows = run_query(self._core, message, request.sender)
         except SlurmError as error:
             return Failure(error.code, error.text)
         if self._locks.available(QUERY_NEEDS):
-            answer = self._advance(rows)
+            answer = self._advance(rows, request)
             if answer is not None:
                 return answer
         self._locks.when_available(QUERY_NEEDS, partial(self._continue, rows, request))
         return None
 
-    def _continue(self, rows: Generator[None, None, Rows], request: Request) -> None:
-        answer = self._advance(rows)
+    def _continue(self, rows: Generator[Rows | None, None, Rows], request: Request) -> None:
+        answer = self._advance(rows, request)
         if answer is None:
             self._soon(partial(self._continue, rows, request))
             return
         self._locks.drop(QUERY_NEEDS)
         request.reply(answer)
 
-    def _advance(self, rows: Generator[None, None, Rows]) -> Message | None:
+    def _advance(self, rows: Generator[Rows | None, None, Rows], request: Request) -> Message | None:
         until = self._clock() + SLICE_S
         is_virtual = self._core.time.is_virtual
         try:
             while True:
-                next(rows)
+                part = next(rows)
+                if part is not None:
+                    request.reply_part(part)
                 if not is_virtual and self._clock() >= until:
                     return None
         except StopIteration as stop:

@@ -17,6 +17,7 @@ class Settings:
     cluster_name: str = "cluster"
     controller_host: str = "localhost"
     admin_ids: frozenset[int] = frozenset()  # SlurmUser and the cluster's owner; root is one anyway
+    private_data: frozenset[str] = frozenset()  # what users see only of their own, words of PrivateData
     first_job_id: int = 1
     max_job_id: int = 67_043_328
     max_job_count: int = 10_000

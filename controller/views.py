@@ -14,6 +14,7 @@ from understudy.controller.partition_columns import PARTITION_COLUMNS
 from understudy.controller.priority_views import priority_rows, share_rows
 from understudy.controller.reservation_columns import RESERVATION_COLUMNS
 from understudy.controller.reservations import catch_up
+from understudy.controller.visibility import Viewer
 from understudy.model import hostlist
 from understudy.model.errors import SlurmError
 from understudy.model.records import TABLES
@@ -24,19 +25,21 @@ if TYPE_CHECKING:
 
     from understudy.controller.core import Core
     from understudy.controller.job import Job
+    from understudy.controller.ports import Sender
     from understudy.protocol.messages import Query
 
 _NONE: Final[frozenset[str]] = frozenset()
 _SHOW_PLANS: Final = {"jobs": frozenset(("start_time", "end_time", "expected_start", "expected_nodes")), "nodes": frozenset(("flags",))}
+PART: Final = 4096  # rows in a message, where the answer may come in parts
 SLICE: Final = 1000  # values computed between two yields: about a millisecond
 INVALID_QUERY: Final = -1
 
 
-def run_query(core: Core, query: Query) -> Generator[None, None, Rows]:
-    """The rows of a table.
+def run_query(core: Core, query: Query, sender: Sender | None = None) -> Generator[Rows | None, None, Rows]:
+    """The rows of a table, as far as the sender may see them. Where parts were asked for, a part is yielded when there are many rows.
 
     Raises:
-        SlurmError: unknown table or column.
+        SlurmError: unknown table or column, or one that the sender may not see.
     """
     known = TABLES.get(query.table)
     if known is None:
@@ -46,7 +49,9 @@ def run_query(core: Core, query: Query) -> Generator[None, None, Rows]:
             raise SlurmError(INVALID_QUERY, f"no such column of {query.table}: {column}")
     if not _SHOW_PLANS.get(query.table, _NONE).isdisjoint((*query.columns, *query.where)):
         core.complete_plan(core.time.now())
-    return _QUERIES[query.table](core, query)
+    viewer = Viewer(core, sender)
+    viewer.require(query.table)
+    return _QUERIES[query.table](core, query, viewer)
 
 
 def select_jobs(core: Core, where: dict[str, list[Any]]) -> list[Job]:
@@ -67,11 +72,11 @@ def select_jobs(core: Core, where: dict[str, list[Any]]) -> list[Job]:
     return jobs
 
 
-def _jobs(core: Core, query: Query) -> Generator[None, None, Rows]:
+def _jobs(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     now = core.time.now()
-    jobs = select_jobs(core, query.where)
+    jobs = viewer.jobs(select_jobs(core, query.where))
     if not query.all_partitions:
-        hidden = {partition.name for partition in core.tables.partitions.values() if partition.hidden}
+        hidden = viewer.hidden_partitions()
         if hidden:
             jobs = [job for job in jobs if not hidden.issuperset(job.partitions)]
     getters = [JOB_COLUMNS[column] for column in query.columns]
@@ -79,11 +84,15 @@ def _jobs(core: Core, query: Query) -> Generator[None, None, Rows]:
     step = max(1, SLICE // max(1, len(getters)))
     for at in range(0, len(jobs), step):
         rows += [[getter(core, job, now) for getter in getters] for job in jobs[at : at + step]]
-        yield
+        if query.in_parts and len(rows) >= PART:
+            yield Rows(rows, now, core.last_job_update, more=True)
+            rows = []
+        else:
+            yield None
     return Rows(rows, now, core.last_job_update)
 
 
-def _nodes(core: Core, query: Query) -> Generator[None, None, Rows]:
+def _nodes(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     view = NodeView(core)
     nodes = core.tables.nodes.nodes
     where = dict(query.where)
@@ -98,34 +107,41 @@ def _nodes(core: Core, query: Query) -> Generator[None, None, Rows]:
     step = max(1, SLICE // max(1, len(getters)))
     for at in range(0, len(nodes), step):
         rows += [[getter(view, node) for getter in getters] for node in nodes[at : at + step]]
-        yield
+        if query.in_parts and len(rows) >= PART:
+            yield Rows(rows, core.time.now(), core.last_node_update, more=True)
+            rows = []
+        else:
+            yield None
     return Rows(rows, core.time.now(), core.last_node_update)
 
 
-def _partitions(core: Core, query: Query) -> Generator[None, None, Rows]:
-    partitions = [partition for partition in core.tables.partitions.values() if query.all_partitions or not partition.hidden]
+def _partitions(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | None, None, Rows]:
+    hidden = set() if query.all_partitions else viewer.hidden_partitions()
+    partitions = [partition for partition in core.tables.partitions.values() if partition.name not in hidden]
     rows = _filtered(partitions, query, lambda column: lambda partition: PARTITION_COLUMNS[column](core, partition))
-    yield
+    yield None
     return Rows(rows, core.time.now(), core.last_partition_update)
 
 
-def _licenses(core: Core, query: Query) -> Generator[None, None, Rows]:
+def _licenses(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     pool = core.tables.licenses
     reserved = core.tables.reservations.reserved_licenses(core.time.now())
     shown = [{"name": name, "total": total, "used": pool.used.get(name, 0), "reserved": reserved.get(name, 0)} for name, total in pool.totals.items()]
-    yield
+    yield None
     return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.last_job_update)
 
 
-def _reservations(core: Core, query: Query) -> Generator[None, None, Rows]:
+def _reservations(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     now = core.time.now()
     catch_up(core, now)
-    rows = _filtered(list(core.tables.reservations), query, lambda column: lambda each: RESERVATION_COLUMNS[column](core, each, now))
-    yield
+    rows = _filtered(
+        viewer.reservations(list(core.tables.reservations)), query, lambda column: lambda each: RESERVATION_COLUMNS[column](core, each, now)
+    )
+    yield None
     return Rows(rows, now, core.last_reservation_update)
 
 
-def _topology(core: Core, query: Query) -> Generator[None, None, Rows]:
+def _topology(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     tree = core.tables.nodes.tree
     shown = [
         {
@@ -137,37 +153,37 @@ def _topology(core: Core, query: Query) -> Generator[None, None, Rows]:
         }
         for switch in (() if tree is None else tree.switches)
     ]
-    yield
+    yield None
     return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.start_time)
 
 
-def _config(core: Core, query: Query) -> Generator[None, None, Rows]:
+def _config(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     shown = [{"name": name, "value": value} for name, value in core.show_configuration()]
-    yield
+    yield None
     return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.start_time)
 
 
-def _ping(core: Core, query: Query) -> Generator[None, None, Rows]:
+def _ping(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     shown = [{"host": core.settings.controller_host, "role": "primary", "responding": True}]
-    yield
+    yield None
     return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.start_time)
 
 
-def _priorities(core: Core, query: Query) -> Generator[None, None, Rows]:
+def _priorities(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     now = core.time.now()
-    yield
+    yield None
     return Rows(_filtered(priority_rows(core, now), query, lambda column: lambda row: row[column]), now, core.last_job_update)
 
 
-def _priority_weights(core: Core, query: Query) -> Generator[None, None, Rows]:
+def _priority_weights(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     shown = [{"name": name, "weight": float(weight)} for name, weight in core.priorities.weights().items()]
-    yield
+    yield None
     return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.start_time)
 
 
-def _shares(core: Core, query: Query) -> Generator[None, None, Rows]:
+def _shares(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     now = core.time.now()
-    yield
+    yield None
     return Rows(_filtered(share_rows(core, now), query, lambda column: lambda row: row[column]), now, core.last_job_update)
 
 
@@ -179,7 +195,7 @@ def _filtered(records: Sequence[Any], query: Query, getter_of: Callable[[str], C
     return [[getter(record) for getter in getters] for record in records]
 
 
-_QUERIES: Final[dict[str, Callable[[Core, Query], Generator[None, None, Rows]]]] = {
+_QUERIES: Final[dict[str, Callable[[Core, Query, Viewer], Generator[Rows | None, None, Rows]]]] = {
     "jobs": _jobs,
     "nodes": _nodes,
     "partitions": _partitions,

@@ -214,7 +214,7 @@ _GLOBAL: Final = (
     Key("PriorityWeightPartition", LONG, "0", emulated=True),
     Key("PriorityWeightQOS", LONG, "0", emulated=True),
     Key("PriorityWeightTRES", TEXT, emulated=True),
-    Key("PrivateData", TEXT, "none"),
+    Key("PrivateData", TEXT, "none", emulated=True),
     Key("ProctrackType", TEXT, "proctrack/cgroup"),
     Key("Prolog", TEXT),
     Key("PrologEpilogTimeout", SHORT, "65534"),

@@ -43,6 +43,7 @@ class Rows(Message, frozen=True, tag=3):
     rows: list[list[Any]]
     now: float
     last_update: float = 0.0
+    more: bool = False  # another message with rows follows
 
 
 # --- commands to the controller ------------------------------------------------------------------------------------------------
@@ -154,6 +155,7 @@ class Query(Message, frozen=True, tag=14):
     columns: list[str]
     where: dict[str, list[Any]] = {}
     all_partitions: bool = True  # hidden ones, too
+    in_parts: bool = False  # many rows may come in several messages
 
 
 class CancelJobs(Message, frozen=True, tag=15):

@@ -106,6 +106,11 @@ class Request:
         self.message, self.sender, self._number = message, sender, number
         self._answer: Callable[[int, Message], None] | None = answer
 
+    def reply_part(self, part: Message) -> None:
+        """A part of the answer; the last one is for `reply`. Only commands take answers in parts."""
+        assert self._answer is not None
+        self._answer(self._number, part)
+
     def reply(self, answer: Message) -> None:
         """Answer, once."""
         send = self._answer

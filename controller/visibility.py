@@ -1,0 +1,68 @@
+"""Who may see what: PrivateData of slurm.conf, and partitions that are hidden or for the members of some groups.
+
+Root, SlurmUser, and accounting's operators and administrators see everything; coordinators see the jobs of their accounts.
+
+Place: the controller's core, asked by understudy.controller.views. Follows: slurm.conf(5) "PrivateData", "Hidden" and "AllowGroups".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.model.errors import SlurmError
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+    from understudy.controller.partitions import Partition
+    from understudy.controller.ports import Sender
+    from understudy.controller.scheduling.reserved import Reservation
+
+ACCESS_DENIED: Final = 2002
+# The word of PrivateData that closes a table to users.
+_CLOSED_BY: Final = {"nodes": "nodes", "partitions": "partitions", "shares": "usage"}
+
+
+class Viewer:
+    """What the sender of a query may see; without one, everything."""
+
+    def __init__(self, core: Core, sender: Sender | None) -> None:
+        self._core = core
+        self._user_id = -1 if sender is None else sender.user_id
+        self._sees_all = sender is None or sender.is_daemon or core.is_admin(sender.user_id)
+        self._name = ""
+        if not self._sees_all:
+            self._name = core.users.user_name(self._user_id)
+            self._sees_all = core.associations.is_admin(self._name)
+
+    def require(self, table: str) -> None:
+        """Refuse a table that is closed to the viewer.
+
+        Raises:
+            SlurmError: Access/permission denied.
+        """
+        if not self._sees_all and _CLOSED_BY.get(table) in self._core.settings.private_data:
+            raise SlurmError(ACCESS_DENIED)
+
+    def jobs(self, jobs: list[Job]) -> list[Job]:
+        """Those that the viewer may see: their own, and those of accounts that they coordinate."""
+        if self._sees_all or "jobs" not in self._core.settings.private_data:
+            return jobs
+        coordinates = self._core.associations.coordinates
+        return [job for job in jobs if job.user_id == self._user_id or (job.spec.account and coordinates(self._name, job.spec.account))]
+
+    def hidden_partitions(self) -> set[str]:
+        """The partitions that only `--all` shows to the viewer."""
+        partitions = self._core.tables.partitions.values()
+        return {partition.name for partition in partitions if partition.hidden or not self._is_member(partition)}
+
+    def _is_member(self, partition: Partition) -> bool:
+        if self._sees_all or partition.allow_groups is None:
+            return True
+        return not self._core.users.groups_of(self._user_id).isdisjoint(partition.allow_groups)
+
+    def reservations(self, reservations: list[Reservation]) -> list[Reservation]:
+        """Those that the viewer may use."""
+        if self._sees_all or "reservations" not in self._core.settings.private_data:
+            return reservations
+        return [each for each in reservations if each.admits(self._user_id, "", self._core.users.groups_of)]
