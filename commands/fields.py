@@ -29,7 +29,7 @@ class Field:
 
 
 class Cell:
-    """One place in an output line: a field (None: nothing but the text behind), its width (0: as wide as the text), and the text behind it."""
+    """One place in an output line: a field (None: nothing but the text behind), its width (0: that of the text, -1: it is left out), the text behind it."""
 
     __slots__ = ("field", "right", "suffix", "width")
 
@@ -82,7 +82,7 @@ class FieldTable:
     def parse_long(self, text: str, complain: "Callable[[str], None]", *, negative_suffix: str | None = None, knows_all: bool = False) -> list[Cell]:
         """The cells of a `-O` format. `complain` is called with each unknown name, which is then left out.
 
-        `negative_suffix`: what follows the text of a field of negative width; None leaves such a field out. `knows_all`: whether `all` is a name.
+        `negative_suffix`: what follows the text of a field of negative width; None: it is not printed. `knows_all`: whether `all` is a name.
         """
         cells = []
         for part in text.split(","):
@@ -104,6 +104,8 @@ class FieldTable:
                     cells.append(Cell(field, width, right=right, suffix=suffix))
                 elif negative_suffix is not None:
                     cells.append(Cell(field, suffix=negative_suffix))
+                else:
+                    cells.append(Cell(field, -1))
         return cells
 
 
@@ -131,8 +133,8 @@ def needed_columns(cells: "Iterable[Cell]", also: "Iterable[str]" = ()) -> list[
 def fitted(text: str, cell: Cell) -> str:
     """The text in the cell's width, cut if need be, and what follows it."""
     width = cell.width
-    if not width:
-        return text + cell.suffix
+    if width <= 0:
+        return text + cell.suffix if not width else ""
     if len(text) > width:
         return text[:width] + cell.suffix
     return (text.rjust(width) if cell.right else text.ljust(width)) + cell.suffix

@@ -23,6 +23,7 @@ from understudy.commands.states import (
     VALID_NODE_STATES,
     node_matches,
     node_sort_value,
+    node_state_named,
 )
 from understudy.commands.texts import date_line
 
@@ -250,12 +251,11 @@ def _states(text: str | None, context: Context) -> list[list[str]] | None:
     if text is None:
         return None
     wanted = []
-    for part in text.lower().split(","):
-        names = [name for name in part.split("&") if name]
-        for name in names:
+    for part in text.split(","):
+        names = []
+        for name in filter(None, part.split("&")):
             try:
-                if name != "all":
-                    node_matches(0, 0, name)
+                names.append("all" if name.lower() == "all" else node_state_named(name))
             except KeyError:
                 context.error(f'Bad state string: "{name}"')
                 context.error(f"valid states: {VALID_NODE_STATES}")
@@ -411,7 +411,8 @@ def _node_filter(options: "dict[str, str | None]", states: list[list[str]] | Non
         if "responding" in options and node["flags"] & NO_RESPOND:
             return False
         if states is not None:
-            return any(all(name == "all" or node_matches(node["state"], node["flags"], name) for name in part) for part in states)
+            state, flags = node["state"], node["flags"]
+            return any(all(name == "all" or node_matches(state, flags, name, bare=len(part) > 1) for name in part) for part in states)
         if "list_reasons" in options:
             return bool(node["reason"]) and (node["state"] == DOWN or bool(node["flags"] & (NODE_DRAIN | NODE_FAILING)))
         return True

@@ -186,39 +186,42 @@ def node_sort_value(state: int, flags: int) -> int:
     return flags | state
 
 
-# What `sinfo -t` knows: a base state, or a flag, or both; "drained" and "draining" differ by whether the node is in use.
+# What `sinfo -t` knows: a base state or a flag. Names may be cut short; the first that fits is meant. "drained" and "draining" differ by whether the
+# node is in use.
+_DRAINED, _DRAINING, _NEVER = -1, -2, -3
 NODE_STATE_NAMES: dict[str, tuple[int | None, int]] = {
     "unknown": (UNKNOWN, 0),
-    "unk": (UNKNOWN, 0),
     "down": (DOWN, 0),
     "idle": (IDLE, 0),
     "allocated": (ALLOCATED, 0),
-    "alloc": (ALLOCATED, 0),
     "mixed": (MIXED, 0),
-    "mix": (MIXED, 0),
     "future": (FUTURE, 0),
-    "futr": (FUTURE, 0),
     "drain": (None, NODE_DRAIN),
+    "drained": (None, _DRAINED),
+    "draining": (None, _DRAINING),
+    "drng": (None, _DRAINING),
     "no_respond": (None, NO_RESPOND),
     "reserved": (None, RESERVED),
     "resv": (None, RESERVED),
-    "perfctrs": (None, -1),
-    "npc": (None, -1),
-    "cloud": (None, -1),
+    "perfctrs": (None, _NEVER),
+    "npc": (None, _NEVER),
+    "cloud": (None, _NEVER),
     "completing": (None, NODE_COMPLETING),
-    "comp": (None, NODE_COMPLETING),
     "powering_down": (None, POWERING_DOWN),
     "powered_down": (None, POWERED_DOWN),
     "power_down": (None, POWERED_DOWN),
     "powering_up": (None, POWERING_UP),
-    "power_up": (None, POWERING_UP),
     "fail": (None, NODE_FAILING),
     "maint": (None, MAINT),
     "planned": (None, PLANNED),
     "plnd": (None, PLANNED),
     "reboot": (None, REBOOT_REQUESTED),
-    "reboot_requested": (None, REBOOT_REQUESTED),
-    "reboot_issued": (None, REBOOT_ISSUED),
+    "reboot^": (None, REBOOT_ISSUED),
+    "unk": (UNKNOWN, 0),
+    "alloc": (ALLOCATED, 0),
+    "mix": (MIXED, 0),
+    "futr": (FUTURE, 0),
+    "comp": (None, NODE_COMPLETING),
 }
 VALID_NODE_STATES = (
     "unknown,down,idle,allocated,?,mixed,future,drain,drained,draining,no_respond,reserved,perfctrs,cloud,completing,powering_down,"
@@ -226,22 +229,33 @@ VALID_NODE_STATES = (
 )
 
 
-def node_matches(state: int, flags: int, wanted: str) -> bool:
-    """Whether a node is in the state that a user named (in lower case).
+def node_state_named(text: str) -> str:
+    """The state that a user names, maybe cut short, in any case.
 
     Raises:
         KeyError: there is no such state.
     """
+    wanted = text.lower()
+    if wanted in NODE_STATE_NAMES:
+        return wanted
+    for name in NODE_STATE_NAMES:
+        if wanted and name.startswith(wanted):
+            return name
+    raise KeyError(text)
+
+
+def node_matches(state: int, flags: int, wanted: str, *, bare: bool = False) -> bool:
+    """Whether a node is in a state of NODE_STATE_NAMES. `bare`: a base state counts whatever flags there are."""
     in_use = state in {ALLOCATED, MIXED} or bool(flags & NODE_COMPLETING)
-    if wanted in {"draining", "drng"}:
-        return bool(flags & NODE_DRAIN) and in_use
-    if wanted == "drained":
-        return bool(flags & NODE_DRAIN) and not in_use
     base, bit = NODE_STATE_NAMES[wanted]
-    if bit == -1:
+    if bit == _DRAINING:
+        return bool(flags & NODE_DRAIN) and in_use
+    if bit == _DRAINED:
+        return bool(flags & NODE_DRAIN) and not in_use
+    if bit == _NEVER:
         return False  # states that no node of this controller has
     if base is None:
         return bool(flags & bit)
-    if base == IDLE and flags & (NODE_DRAIN | MAINT | RESERVED | NODE_FAILING | NODE_COMPLETING):
+    if base == IDLE and not bare and (flags & (NODE_DRAIN | NODE_FAILING | NODE_COMPLETING) or (flags & RESERVED and not flags & MAINT)):
         return False
     return state == base

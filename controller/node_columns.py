@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.nodes import Node
 
-_CLOSED: Final = int(NodeFlag.DRAIN | NodeFlag.FAIL)
+_CLOSED: Final = int(NodeFlag.DRAIN)
 _COMPLETING: Final = int(NodeFlag.COMPLETING)
 _PLANNED: Final = int(NodeFlag.PLANNED)
 _MAINT: Final = int(NodeFlag.MAINT)
@@ -107,7 +107,7 @@ def flags(view: NodeView, node: Node) -> int:
     if view.core.tables.reservations:
         maintained, reserved = view.reserved
         if maintained[node.index]:
-            bits |= _MAINT
+            bits |= _MAINT | _RESERVED
         if reserved[node.index]:
             bits |= _RESERVED
     return bits

@@ -92,4 +92,24 @@ def test_a_node_that_is_to_boot_and_one_that_boots() -> None:
     assert states.node_state(states.DOWN, issued | drain) == "reboot^"
     assert states.node_state_complete(states.DOWN, issued | drain) == "DOWN+DRAIN+REBOOT_ISSUED"
     assert states.node_state_complete(states.IDLE, requested | drain) == "IDLE+DRAIN+REBOOT_REQUESTED"
-    assert states.node_matches(states.DOWN, issued, "reboot_issued")
+    assert states.node_matches(states.DOWN, issued, "reboot^")
+
+
+@pytest.mark.parametrize(("text", "name"), [("d", "down"), ("dr", "drain"), ("DRAI", "drain"), ("id", "idle"), ("resv", "resv"), ("reb", "reboot")])
+def test_node_states_may_be_cut_short(text: str, name: str) -> None:
+    assert states.node_state_named(text) == name
+
+
+@pytest.mark.parametrize("text", ["", "bogus", "idle+", "failing", "power_up", "reboot_issued"])
+def test_what_is_no_node_state_is_refused(text: str) -> None:
+    with pytest.raises(KeyError):
+        states.node_state_named(text)
+
+
+def test_idle_is_what_is_free_for_jobs_or_under_maintenance_unless_flags_are_asked_for_beside_it() -> None:
+    reserved, maint, drain = int(NodeFlag.RESERVED), int(NodeFlag.MAINT), int(NodeFlag.DRAIN)
+    assert states.node_matches(states.IDLE, 0, "idle")
+    assert states.node_matches(states.IDLE, reserved | maint, "idle")
+    assert not states.node_matches(states.IDLE, reserved, "idle")
+    assert not states.node_matches(states.IDLE, drain, "idle")
+    assert states.node_matches(states.IDLE, drain, "idle", bare=True)

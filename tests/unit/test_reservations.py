@@ -250,7 +250,7 @@ def test_nodes_are_shown_as_reserved_or_under_maintenance(h: Harness) -> None:
     create(h, "b", nodes="n2", flags="maint")
     h.run(10)
     flags = [row[0] for row in h.query("nodes", "flags")]
-    assert flags == [0x100000, 0x8000, 0, 0]
+    assert flags == [0x100000, 0x108000, 0, 0]
     h.run(3610)
     assert [row[0] for row in h.query("nodes", "flags")] == [0, 0, 0, 0]
 

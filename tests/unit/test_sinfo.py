@@ -74,7 +74,7 @@ def test_the_default_listing_orders_states_as_slurm_does() -> None:
         "debug*       up   infinite      1   resv n8",
         "debug*       up   infinite      1    mix n1",
         "debug*       up   infinite      1  alloc n2",
-        "debug*       up   infinite      2   idle n[7,10]",
+        "debug*       up   infinite      2   idle n[7,9-10]",
         "debug*       up   infinite      1   down n5",
     ]
 
@@ -116,7 +116,7 @@ def test_complete_states_name_all_flags() -> None:
 @pytest.mark.parametrize(
     ("arguments", "nodes"),
     [
-        (["-t", "idle"], "n[7,10]"),
+        (["-t", "idle"], "n[7,9-10]"),
         (["-t", "drained"], "n4"),
         (["-t", "draining"], "n3"),
         (["-t", "drain"], "n[3-4]"),
