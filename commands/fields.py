@@ -29,7 +29,7 @@ class Field:
 
 
 class Cell:
-    """One place in an output line: a field (None: nothing but the text behind), its width (0: that of the text, -1: it is left out), the text behind it."""
+    """One place in an output line: a field (None: nothing but the text behind), its width (0: that of the text, -1: left out), the text behind it."""
 
     __slots__ = ("field", "right", "suffix", "width")
 

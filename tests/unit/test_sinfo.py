@@ -74,7 +74,7 @@ def test_the_default_listing_orders_states_as_slurm_does() -> None:
         "debug*       up   infinite      1   resv n8",
         "debug*       up   infinite      1    mix n1",
         "debug*       up   infinite      1  alloc n2",
-        "debug*       up   infinite      2   idle n[7,9-10]",
+        "debug*       up   infinite      2   idle n[7,10]",
         "debug*       up   infinite      1   down n5",
     ]
 
