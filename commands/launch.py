@@ -133,7 +133,7 @@ def prepare(
         raise LaunchError(f"{noded} node daemons cannot share {len(site.nodes)} nodes: each needs at least one")
     run_dir = run_dir.resolve()
     for folder in ("logs", "state", "spool"):
-        (run_dir / folder).mkdir(parents=True, exist_ok=True, mode=0o755 if folder == "logs" else 0o700)
+        (run_dir / folder).mkdir(parents=True, exist_ok=True, mode=0o700 if folder == "state" else 0o755)
     names = [f"noded{number}" for number in range(noded)]
     address = f"tcp:127.0.0.1:{free_port(site.port if port is None else port, conf, asked=port is not None)}"
     sockets = make_socket_folder(run_dir)
