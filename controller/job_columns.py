@@ -281,6 +281,11 @@ def _constant(value: Any) -> Callable[[Core, Job, float], Any]:
     return lambda _core, _job, _now: value
 
 
+def delay_boot_s(_core: Core, job: Job, _now: float) -> int:
+    minutes = job.spec.extra.get("delay_boot", "")
+    return int(minutes) * 60 if minutes.isdecimal() else 0
+
+
 def _list(value: list[Any]) -> Callable[[Core, Job, float], Any]:
     return lambda _core, _job, _now: list(value)
 
@@ -392,6 +397,9 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "std_in": std_in,
     "std_out": std_out,
     "std_err": std_err,
+    "delay_boot_s": delay_boot_s,
+    "burst_buffer": _extra("bb"),
+    "cluster_features": _extra("cluster_constraint"),
     "raw_std_in": lambda _c, j, _n: j.spec.std_in or "/dev/null",
     "raw_std_out": lambda _c, j, _n: j.spec.std_out,
     "raw_std_err": lambda _c, j, _n: j.spec.std_err,

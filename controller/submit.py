@@ -102,7 +102,7 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
         job.priority = 0
         advance(job, JobEvent.CANNOT_RUN, now)
         job.start_time = job.end_time = int(now)
-        job.exit_code = 1
+        job.exit_signal = 1  # so Slurm shows it: 0:1
         note_end(core, job, now)
         core.journal.job(job_id)
         raise SlurmError(2014)
