@@ -172,6 +172,13 @@ class SelectConsTres(ChoosingSelector):
             return self._choose_alike(request, usable, table, free, kind, nodes_only=nodes_only)
         return self._choose_any_kind(request, usable, table, free, kind, by_load=by_load, nodes_only=nodes_only)
 
+    def is_plain(self, request: Request) -> bool:
+        rules = request.exclusive or request.gres is not None or request.tmp_disk_mb or request.cpus_left is not None or request.max_cpus_per_node
+        memory = self.consumes_memory or request.memory_per_cpu_mb or request.memory_per_node_mb
+        return (
+            request.tasks == request.cpus and request.min_nodes == 1 and not (rules or memory or request.tasks_per_node or request.threads_per_core)
+        )
+
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
         if request.exclusive:
             nodes &= free.idle_nodes

@@ -44,6 +44,8 @@ class ChoosingSelector(ABC):
         self.consumes_memory = any(word == "CR_MEMORY" or word.endswith("_MEMORY") for word in parameters)
         self.packs_serial = False
         self._timeline: Timeline | None = None
+        self._asked: tuple[object, ...] = ()
+        self._last_request: Request | None = None
         self._overrun_s = KILL_WAIT_S
         self._linear_window_s = 0
 
@@ -109,7 +111,7 @@ class ChoosingSelector(ABC):
         A job that could run in place of others which it may preempt could run now.
         """
         table = tables.nodes
-        request = Request.of(job, partition, table)
+        request = self._request(job, partition, tables)
         if request is None:
             return None
         timeline = self._timeline
@@ -134,6 +136,21 @@ class ChoosingSelector(ABC):
                 break
         return found
 
+    def _request(self, job: Job, partition: Partition, tables: Tables) -> Request | None:
+        """The job's request; a backfill pass asks several times in a row for the same."""
+        table = tables.nodes
+        if tables.reservations:  # each time with other cores blocked
+            return Request.of(job, partition, table)
+        asked = (job, partition, job.prefers, table.generation, tables.version)
+        if asked != self._asked:
+            self._asked, self._last_request = asked, Request.of(job, partition, table)
+        return self._last_request
+
+    def is_plain(self, request: Request) -> bool:
+        """Whether nothing but free CPUs decides, so that where there are enough of them there is a choice."""
+        del request
+        return False
+
     def _will_run_counted(
         self, request: Request, usable: int, table: NodeTable, timeline: Timeline, now: int, until: int | None
     ) -> tuple[int, int] | None:
@@ -149,7 +166,7 @@ class ChoosingSelector(ABC):
     def _will_run_on(
         self, request: Request, usable: int, table: NodeTable, timeline: Timeline, now: int, until: int | None
     ) -> tuple[int, int] | None:
-        is_checked = False
+        is_checked = self.is_plain(request)
         shares = request.rows > 1
         for start, state in timeline.states(usable, now, until, 0 if shares else request.cpus):
             if not is_checked and not shares:
