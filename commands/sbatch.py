@@ -10,13 +10,16 @@ from understudy.commands.batch_script import ScriptError, directives, pbs_option
 from understudy.commands.client import VERSION, Context, RefusedError, UsageError, pack_named, run
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.options import Option, OptionError
-from understudy.commands.sbatch_options import OPTIONS, USAGE_LINE, BadOptionError, Job, check_plane
+from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE_LINE, BadOptionError, Job, check_plane
 from understudy.commands.states import COMPLETED, COMPLETING
 from understudy.model.times import parse_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TypeAlias
+
+    Given: TypeAlias = list[tuple[Option, str | None]]
 
 USAGE_EXIT = 255
 _GRES_ERRORS = (2072, 2119)
@@ -48,7 +51,8 @@ def sbatch(arguments: list[str], context: Context) -> int:
 
 
 def _submit(arguments: list[str], context: Context) -> int:
-    given, operands = OPTIONS.parse(arguments, permute=False)
+    groups, operands = _read_line(arguments)
+    given = [each for group in groups for each in group]
     names = {option.dest for option, _ in given}
     if "help" in names:
         context.stdout.write(OPTIONS.help_text(USAGE_LINE))
@@ -70,64 +74,108 @@ def _submit(arguments: list[str], context: Context) -> int:
         where, script = read_script(operands[0] if operands else None, context.stdin, context.environ.get("PATH"))
     if context.refuses_clusters(next((value for option, value in reversed(given) if option.dest == "clusters"), None)):
         return 1
-    job = Job(time.time())
+    in_script: list[Given] = [[]]
     if not wraps:
-        for option, value in _in_script(script, where, ignore_pbs="ignore_pbs" in names or "SBATCH_IGNORE_PBS" in context.environ):
-            job.apply(option, value)
-    for option, value in OPTIONS.from_environment(context.environ):
-        job.apply(option, value)
-    for option, value in given:
-        job.apply(option, value)
-    check_plane(job)
-    if "gres_help" in job.flags:
+        in_script = _in_script(script, where, ignore_pbs="ignore_pbs" in names or "SBATCH_IGNORE_PBS" in context.environ)
+    jobs = _components(groups, in_script, context)
+    flags = {flag for job in jobs for flag in job.flags}
+    if "gres_help" in flags:
         types = dict(context.client.query("config", ["name", "value"], {"name": ["GresTypes"]}).rows).get("GresTypes", "")
         context.print("\n".join(["Valid gres options are:", *(f"{name}[[:type]:count]" for name in types.split(",") if name and name != "(null)")]))
         return 0
-    if {"mem", "mem_per_cpu", "mem_per_gpu"} <= names or {"mem", "mem_per_cpu"} <= names or {"mem", "mem_per_gpu"} <= names:
-        context.fatal("--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")
-        return 1
-    if {"ntasks_per_node", "ntasks_per_gpu"} <= names:
-        context.fatal("--ntasks-per-node is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
-        return 1
-    if job.asks_for_gres and (said := complaint(job.spec, job.extra)):
-        context.error(said)
-        context.error(INVALID)
-        return 1
-    _complete(job, where, operands[1:], bool(wraps), arguments, context)
+    for group in groups:
+        if not _agree({option.dest for option, _ in group}, context):
+            return 1
     client = context.client
-    if job.begin or job.deadline:
-        now = client.query("ping", ["host"]).now  # the cluster's clock, which may be a virtual one
-        if job.begin:
-            job.spec["begin_time"] = float(parse_time(job.begin, now))
-        if job.deadline:
-            job.spec["deadline"] = float(parse_time(job.deadline, now))
-    test_only = "test_only" in job.flags
-    job_id, note, *_ = client.call("SubmitJob", pack_named("JobSpec", job.spec), script, None, job.user_id, job.group_id, test_only)
+    for job in jobs:
+        if job.asks_for_gres and (said := complaint(job.spec, job.extra)):
+            context.error(said)
+            context.error(INVALID)
+            return 1
+        _complete(job, where, operands[1:], bool(wraps), arguments, context)
+        if job.begin or job.deadline:
+            now = client.query("ping", ["host"]).now  # the cluster's clock, which may be a virtual one
+            if job.begin:
+                job.spec["begin_time"] = float(parse_time(job.begin, now))
+            if job.deadline:
+                job.spec["deadline"] = float(parse_time(job.deadline, now))
+    test_only = "test_only" in flags
+    specs = [pack_named("JobSpec", job.spec) for job in jobs]
+    first = jobs[0]
+    job_id, note, *_ = client.call("SubmitJob", specs[0], script, None, first.user_id, first.group_id, test_only, specs[1:])
     if note:
         context.complain(f"{context.program}: {note}")
     if test_only:
         return 0
-    if "parsable" in job.flags:
+    if "parsable" in flags:
         context.print(str(job_id))
-    elif "quiet" not in job.flags:
+    elif "quiet" not in flags:
         context.print(f"Submitted batch job {job_id}")
-    if "wait" in job.flags:
+    if "wait" in flags:
         context.stdout.flush()
         return _await_end(job_id, context)
     return 0
 
 
-def _in_script(script: str, where: str, *, ignore_pbs: bool) -> list[tuple[Option, str | None]]:
-    """The options that the script itself gives."""
-    found: list[tuple[Option, str | None]] = []
+def _read_line(arguments: list[str]) -> "tuple[list[Given], list[str]]":
+    """The options of each component (`:` parts those of a heterogeneous job), and the script with its arguments."""
+    groups: list[Given] = []
+    operands = [":", *arguments]
+    while operands[:1] == [":"]:
+        given, operands = OPTIONS.parse(operands[1:], permute=False)
+        groups.append(given)
+    return groups, operands
+
+
+def _agree(names: set[str], context: Context) -> bool:
+    """Whether the options of one component contradict each other, which is said then."""
+    if {"mem", "mem_per_cpu", "mem_per_gpu"} <= names or {"mem", "mem_per_cpu"} <= names or {"mem", "mem_per_gpu"} <= names:
+        context.fatal("--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")
+        return False
+    if {"ntasks_per_node", "ntasks_per_gpu"} <= names:
+        context.fatal("--ntasks-per-node is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
+        return False
+    return True
+
+
+def _in_script(script: str, where: str, *, ignore_pbs: bool) -> "list[Given]":
+    """The options that the script itself gives, of each component."""
+    found: list[Given] = [[]]
     if not ignore_pbs:
-        found += [(OPTIONS.by_long[name], value) for name, value in pbs_options(script, where)]
+        found[0] += [(OPTIONS.by_long[name], value) for name, value in pbs_options(script, where)]
     for words in directives(script, where):
+        if words[:1] in (["hetjob"], ["packjob"]):
+            found.append([])
+            continue
         given, operands = OPTIONS.parse(words)
         if operands:
             raise BadOptionError(f"Invalid directive found in batch script: {operands[0]}")
-        found += given
+        found[-1] += given
     return found
+
+
+def _components(line: "list[Given]", script: "list[Given]", context: Context) -> list[Job]:
+    """The job, or the components of a heterogeneous one. The last component's options of the command line go for all further ones of the script.
+
+    Some options (`KEPT`) hold for the components behind, too, until one says otherwise; and for those before the first that says something, what the
+    last one says.
+    """
+    count = max(len(line), len(script))
+    environment = OPTIONS.from_environment(context.environ)
+    sources = [[*(script[at] if at < len(script) else []), *environment, *line[min(at, len(line) - 1)]] for at in range(count)]
+    kept: dict[str, tuple[Option, str | None]] = {}
+    if count > 1:
+        kept = {option.dest: (option, value) for source in sources for option, value in source if option.dest in KEPT}
+    now = time.time()
+    jobs = []
+    for source in sources:
+        job = Job(now)
+        for option, value in [*kept.values(), *source]:
+            job.apply(option, value)
+        check_plane(job)
+        kept |= {option.dest: (option, value) for option, value in source if count > 1 and option.dest in KEPT}
+        jobs.append(job)
+    return jobs
 
 
 def _complete(job: Job, where: str, script_arguments: list[str], wrapped: bool, arguments: list[str], context: Context) -> None:

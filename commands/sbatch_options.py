@@ -126,6 +126,28 @@ OPTIONS = OptionTable(
 )
 
 USAGE_LINE = "sbatch [OPTIONS...] script [ARGUMENTS...]"
+# What of one component of a heterogeneous job holds for the next ones, too.
+KEPT = frozenset(
+    (
+        *("account", "begin", "chdir", "cluster_constraint", "comment", "container", "deadline", "delay_boot", "dependency", "error", "exclude"),
+        *(
+            "export",
+            "export_file",
+            "gid",
+            "hint",
+            "hold",
+            "input",
+            "job_name",
+            "kill_on_invalid_dep",
+            "mem",
+            "nice",
+            "no_requeue",
+            "output",
+            "prefer",
+        ),
+        *("qos", "reboot", "requeue", "reservation", "time", "time_min", "uid"),
+    )
+)
 DEFAULT_NICE = 100  # of --nice without a value
 _MAIL_TYPES = (
     "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT", "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50",

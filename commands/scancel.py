@@ -116,7 +116,10 @@ def _job_ids(operand: str, context: Context) -> list[str]:
         depth += (letter == "[") - (letter == "]")
         word += letter
     for each in found:
-        number, _, task = each.partition(".")[0].partition("_")
+        base, plus, offset = each.partition(".")[0].partition("+")
+        number, _, task = base.partition("_")
+        if plus and not offset.isdigit():
+            number = ""
         inside = task.removeprefix("[").removesuffix("]")
         if not number.isdigit() or not int(number) or (task and not set(inside) <= set("0123456789,-:%")):
             context.error(f"Invalid job id {each}")

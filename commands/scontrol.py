@@ -157,12 +157,16 @@ def _show_jobs(session: Session, words: list[str]) -> int:
             if not jobs:
                 context.print("No jobs in the system")
             return _print_jobs(session, jobs)
+        if "+" in words[0]:
+            return _show_component(session, words[0])
         number, underscore, task = words[0].partition("_")
         if not number.isdigit():
             session.complain("scontrol_print_job error: Invalid job id specified")
             return 1
         jobs = context.client.query("jobs", columns, {"job_id": [int(number)]}).dicts()
-        if not jobs or jobs[0]["array_job_id"]:
+        if jobs and jobs[0]["het_job_id"] == int(number):
+            jobs = context.client.query("jobs", columns, {"het_job_id": [int(number)]}).dicts()
+        elif not jobs or jobs[0]["array_job_id"]:
             known = {job["job_id"] for job in jobs}
             jobs += [job for job in context.client.query("jobs", columns, {"array_job_id": [int(number)]}).dicts() if job["job_id"] not in known]
         if not jobs:
@@ -175,6 +179,21 @@ def _show_jobs(session: Session, words: list[str]) -> int:
                 return 1
     except RefusedError as error:
         session.complain(f"slurm_load_jobs error: {error.text}")
+        return 1
+    return _print_jobs(session, jobs)
+
+
+def _show_component(session: Session, name: str) -> int:
+    """`17+2`: a component of a heterogeneous job."""
+    from understudy.model.records import JOBS
+
+    number, _, offset = name.partition("+")
+    if not number.isdigit() or not offset.isdigit():
+        session.complain("scontrol_print_job error: Invalid job id specified")
+        return 1
+    jobs = session.context.client.query("jobs", list(JOBS), {"het_job_id": [int(number)], "het_job_offset": [int(offset)]}).dicts()
+    if not jobs:
+        session.complain("slurm_load_jobs error: Invalid job id specified")
         return 1
     return _print_jobs(session, jobs)
 

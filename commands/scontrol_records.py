@@ -55,6 +55,7 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
             end = start + job["time_limit_s"]
     lines = [
         _identity(job),
+        *([f"HetJobIdSet={job['het_job_id_set']}"] if job["het_job_id"] else []),
         f"UserId={job['user_name']}({job['user_id']}) GroupId={job['group_name']}({job['group_id']}) MCS_label={or_na(job['mcs_label'])}",
         f"Priority={job['priority']} Nice={job['nice']} Account={or_null(job['account'])} QOS={or_null(job['qos'])}",
         f"JobState={job_state(job['state'], job['flags'])} Reason={_reason(job)} Dependency={or_null(job['dependency'])}",

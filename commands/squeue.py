@@ -92,7 +92,19 @@ class _Filter:
 
     def columns(self) -> list[str]:
         """The columns that the filter itself reads."""
-        return ["job_id", "array_job_id", "array_task_id", "array_task_expression", "state", "flags", "nodes", "licenses", "user_id", *self.texts]
+        return [
+            "job_id",
+            "array_job_id",
+            "array_task_id",
+            "array_task_expression",
+            "het_job_id",
+            "state",
+            "flags",
+            "nodes",
+            "licenses",
+            "user_id",
+            *self.texts,
+        ]
 
     def keeps(self, job: "dict[str, Any]") -> bool:
         """Whether a job is to be shown; `job` holds the filter's columns."""
@@ -128,7 +140,7 @@ class _Filter:
     @staticmethod
     def _is(job: "dict[str, Any]", number: int, task: int | None) -> bool:
         if task is None:
-            return number in (job["job_id"], job["array_job_id"])
+            return number in (job["job_id"], job["array_job_id"], job["het_job_id"])
         if job["array_job_id"] != number and job["job_id"] != number:
             return False
         return bool(job["array_task_id"] == task) or task in task_numbers(job["array_task_expression"])
@@ -269,7 +281,9 @@ def _load(names: list[str], wanted: _Filter, options: "dict[str, str | None]", c
         answer = client.query("jobs", names, {"job_id": [number]})
         rows = answer.rows
         array = names.index("array_job_id")
-        if not rows or rows[0][array]:
+        if rows and rows[0][names.index("het_job_id")] == number:
+            rows = client.query("jobs", names, {"het_job_id": [number]}).rows
+        elif not rows or rows[0][array]:
             identity = names.index("job_id")
             known = {row[identity] for row in rows}
             rows = rows + [row for row in client.query("jobs", names, {"array_job_id": [number]}).rows if row[identity] not in known]
@@ -339,6 +353,9 @@ def _read_filter(options: "dict[str, str | None]", context: Context) -> _Filter:
 
 def _read_job(word: str, context: Context) -> tuple[int, int | None]:
     number, underscore, task = word.partition("_")
+    if not underscore and "+" in number:  # a component stands for its whole job
+        number, _, offset = number.partition("+")
+        number = number if offset.isdigit() else ""
     if not number.isdigit() or not int(number):
         context.error(f"Invalid job id: {word}")
         raise _RefusedError

@@ -17,6 +17,7 @@ import msgspec
 
 from understudy.controller.dependency import CORRESPONDING
 from understudy.controller.eligibility import review, wait_until, watch_dependency
+from understudy.controller.het_jobs import find_component
 from understudy.controller.job import JobArray
 from understudy.controller.limits import watch_deadline
 from understudy.controller.purge import schedule_purge
@@ -161,6 +162,8 @@ def find(core: Core, text: str) -> list[tuple[Job, int]]:
     Raises:
         SlurmError: there is no such job or task.
     """
+    if "+" in text:
+        return [(find_component(core, text), 0)]
     number, underscore, tasks = text.partition("_")
     if not number.isdecimal():
         raise SlurmError(INVALID_JOB)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.arrays import for_each
 from understudy.controller.complete import end_job, signal_job
 from understudy.controller.eligibility import forget_dependency, note_end
+from understudy.controller.het_jobs import components, require_whole
 from understudy.controller.job import JobEvent, advance
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import JobResults
@@ -43,8 +44,11 @@ def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender,
     if job.is_finished:
         raise SlurmError(ALREADY_DONE)
     if message.signal is None or (message.signal == SIGKILL and not message.batch_only):
-        job.killed_by = sender.user_id
-        cancel(core, job, now)
+        require_whole(job)
+        for each in components(job):
+            if not each.is_finished:
+                each.killed_by = sender.user_id
+                cancel(core, each, now)
     elif job.is_pending:
         raise SlurmError(JOB_PENDING)
     elif message.batch_only or message.full:

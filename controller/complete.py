@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from understudy.controller.eligibility import note_end, notify_dependents, review
+from understudy.controller.het_jobs import others
 from understudy.controller.job import JobEvent, advance
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobFlag, JobState
@@ -77,6 +78,11 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
 
         unwatch(core, job)
     terminate(core, job, allocation.nodes & ~lost_nodes)
+    if job.het is not None:
+        for other in others(job):
+            if not other.is_finished and other.allocation is not None and not other.is_pending:
+                other.exit_code, other.exit_signal, other.killed_by = job.exit_code, job.exit_signal, job.killed_by
+                end_job(core, other, event, now, reason=reason)
 
 
 def terminate(core: Core, job: Job, nodes: int) -> None:

@@ -38,7 +38,7 @@ def could_ever_run(core: Core, job: Job, partition: Partition) -> bool:
         spec.tmp_disk_mb,
         spec.features,
         spec.required_nodes,
-        spec.excluded_nodes,
+        job.excluded_nodes,
         spec.contiguous,
         spec.overcommit,
         *(spec.extra.get(name) for name in ("hint", "sockets_per_node", "cores_per_socket", "spread_job", "use_min_nodes")),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.arrays import for_each
 from understudy.controller.eligibility import review
+from understudy.controller.het_jobs import components, require_leader, require_single
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.prioritise import prioritise
 from understudy.controller.requeue import requeue
@@ -47,15 +48,22 @@ def _act(core: Core, job: Job, action: str, sender: Sender, now: float) -> None:
     if job.user_id != sender.user_id and not by_admin:
         raise SlurmError(2010)
     if action in ("suspend", "resume"):
-        (suspend if action == "suspend" else resume)(core, job, now)
-    elif action == "top":
+        require_single(job)
+        for each in components(job):
+            (suspend if action == "suspend" else resume)(core, each, now)
+        return
+    if action == "top":
         top(core, job, now)
-    elif action in ("requeue", "requeuehold"):
+        return
+    if action in ("requeue", "requeuehold"):
+        require_leader(job)
         requeue(core, job, now, hold=action == "requeuehold", held_by=HELD_BY_ADMIN if by_admin else HELD_BY_USER)
-    elif action == "release":
-        release(core, job, by_admin, now)
-    else:
-        hold(core, job, HELD_BY_ADMIN if by_admin and action == "hold" else HELD_BY_USER, by_admin, now)
+        return
+    for each in components(job):
+        if action == "release":
+            release(core, each, by_admin, now)
+        else:
+            hold(core, each, HELD_BY_ADMIN if by_admin and action == "hold" else HELD_BY_USER, by_admin, now)
 
 
 def hold(core: Core, job: Job, held_by: str, by_admin: bool, now: float) -> None:

@@ -181,6 +181,14 @@ class JobArray:
         return 0 < self.limit <= self.running
 
 
+@dataclass(slots=True, eq=False)
+class HetJob:
+    """What the components of a heterogeneous job share."""
+
+    job_id: int  # the leader's
+    components: dict[int, Job] = field(default_factory=dict)  # by offset
+
+
 class JobEvent(Enum):
     """What can happen to a job."""
 
@@ -305,6 +313,8 @@ class Job:
     array: JobArray | None = None
     array_task_id: int | None = None  # None outside arrays, and for an array's record that stands for several tasks
     array_tasks: int = 0  # bitmap of the tasks for which an array's record stands
+    het: HetJob | None = None
+    het_offset: int = 0
     log: list[tuple[float, str]] = field(default_factory=list)  # the last few events, for `story`
 
     @property

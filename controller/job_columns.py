@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.gres_columns import allocated, counts_of, share_text, tres_text
+from understudy.controller.het_jobs import id_set
 from understudy.controller.scheduling.preempt import OFF
 from understudy.controller.scheduling.request import sharing_rows
 from understudy.model import nodeset
@@ -354,6 +355,9 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "node_count": node_count,
     "cpus": lambda _c, j, _n: j.min_cpus if j.allocation is None else j.allocation.cpus,
     "node_shares": node_shares,
+    "het_job_id": lambda _c, j, _n: 0 if j.het is None else j.het.job_id,
+    "het_job_offset": lambda _c, j, _n: j.het_offset,
+    "het_job_id_set": lambda _c, j, _n: id_set(j),
     "tres_requested": tres_requested,
     "tres_allocated": tres_allocated,
     "alloc_node": _extra("alloc_node"),

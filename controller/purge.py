@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.het_jobs import forget as forget_component
+
 if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
@@ -54,6 +56,7 @@ def forget(core: Core, job_id: int, now: float) -> None:
     """Take the job out of the tables."""
     job = core.tables.jobs.pop(job_id)
     core.scripts.pop(job_id, None)
+    forget_component(job)
     if job.array is not None:
         job.array.records.pop(job_id, None)
         if job.array.records:

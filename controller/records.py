@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from understudy.controller.dependency import Dependency, Outlook, Term
-from understudy.controller.job import Allocation, Job, JobArray
+from understudy.controller.job import Allocation, HetJob, Job, JobArray
 from understudy.controller.partitions import Partition
 from understudy.controller.scheduling.reserved import Reservation
 from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
@@ -89,6 +89,8 @@ class JobRecord(msgspec.Struct, array_like=True):
     suspended_s: int = 0
     preempt_time: int | None = None
     pushed_aside: bool = False
+    het_job_id: int = 0
+    het_offset: int = 0
 
 
 class NodeRecord(msgspec.Struct, array_like=True):
@@ -205,6 +207,8 @@ def encode_job(job: Job) -> bytes:
             job.suspended_s,
             job.preempt_time,
             job.pushed_aside,
+            0 if job.het is None else job.het.job_id,
+            job.het_offset,
         )
     )
 
@@ -230,6 +234,8 @@ def decode_job(octets: bytes) -> Job:
     if record.array_job_id:
         job.array = JobArray(record.array_job_id, record.array_limit, 0, 0, 0, 0)
         job.array_task_id, job.array_tasks = record.array_task_id, _bitmap(record.array_tasks)
+    if record.het_job_id:
+        job.het, job.het_offset = HetJob(record.het_job_id), record.het_offset
     if record.allocation is not None:
         job.allocation = Allocation.unpack(record.allocation)
     return job

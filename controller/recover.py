@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from understudy.controller.arrays import restore
 from understudy.controller.core import log
 from understudy.controller.eligibility import review, wait_until, watch_dependency
+from understudy.controller.het_jobs import restore as restore_component
 from understudy.controller.job import Allocation, JobEvent, advance
 from understudy.controller.limits import watch_deadline, watch_limits
 from understudy.controller.prioritise import arm as arm_priorities
@@ -44,6 +45,8 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
         tables.jobs[job.job_id] = job
         if job.array is not None:
             restore(core, job, job.array)
+        if job.het is not None:
+            restore_component(core, job, job.het, job.het_offset)
         core.next_job_id = max(core.next_job_id, job.job_id + 1)
         if job.is_completing or job.is_active:
             if job.allocation is None or _has_moved(core, job):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.complete import end_job, enqueue_again, give_back
 from understudy.controller.eligibility import watch_dependency
+from understudy.controller.het_jobs import others
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER, JobEvent, advance
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobFlag, JobState
@@ -48,6 +49,9 @@ def requeue_job(
     core: Core, job: Job, now: float, *, hold_reason: str = "", held_by: str = "", event: JobEvent = JobEvent.CANCELLED, lost_nodes: int = 0
 ) -> None:
     """Put the job back into the queue. A running one is ended first, by `event`, and waits until its nodes are free of it."""
+    for other in others(job):  # a component that has ended runs again with its leader
+        if not other.is_pending and not (other.is_finished and other.is_completing):
+            requeue_job(core, other, now, hold_reason=hold_reason, held_by=held_by, event=event)
     was_running = job.allocation is not None and not job.is_finished
     if was_running:
         if event is JobEvent.CANCELLED:

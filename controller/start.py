@@ -11,6 +11,7 @@ from understudy.controller.arrays import explain_limit, split
 from understudy.controller.arrays import job_environment as array_environment
 from understudy.controller.core import log
 from understudy.controller.eligibility import notify_dependents
+from understudy.controller.het_jobs import components, group_environment
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_ADMIN, JobEvent, advance
 from understudy.controller.limits import watch_limits
 from understudy.controller.partitions import limit_broken
@@ -40,6 +41,37 @@ class Planning:
     def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
         """Start the job, unless it may not start (any more) or the nodes are not what the policy thinks."""
         core = self._core
+        if not self._may_start(job, partition, allocation, now):
+            return False
+        first = core.daemon_of_node[allocation.first_node]
+        if first is None:
+            return False
+        job = self._begin(job, partition, allocation, now)
+        launch(core, job, first)
+        if core.dependents or core.singletons:
+            notify_dependents(core, job, now)
+        return True
+
+    def start_together(self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float) -> bool:
+        """Start all components of a heterogeneous job, the leader first, or none."""
+        core = self._core
+        if not all(self._may_start(job, partition, allocation, now) for job, partition, allocation in plans):
+            return False
+        if any(core.daemon_of_node[allocation.first_node] is None for _, _, allocation in plans):
+            return False
+        for job, partition, allocation in plans:
+            self._begin(job, partition, allocation, now)
+        leader, _, held = plans[0]
+        daemon = core.daemon_of_node[held.first_node]
+        assert daemon is not None
+        launch(core, leader, daemon)
+        if core.dependents or core.singletons:
+            for job, _, _ in plans:
+                notify_dependents(core, job, now)
+        return True
+
+    def _may_start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
+        core = self._core
         nodes = core.tables.nodes
         taken = allocation.nodes
         if not job.is_eligible(now) or not taken or taken & ~nodes.up_nodes & ~nodes.completing_nodes or taken & nodes.exclusive_nodes:
@@ -54,9 +86,12 @@ class Planning:
         if limits.enforced and (reason := limits.before(job, partition, now) or limits.by_allocation(job, partition, allocation, now)):
             self.explain(job, reason)
             return False
-        first = core.daemon_of_node[allocation.first_node]
-        if first is None:
-            return False
+        return True
+
+    def _begin(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> Job:
+        """The job, or a task that is split off an array's record, takes its nodes."""
+        core = self._core
+        nodes, taken = core.tables.nodes, allocation.nodes
         reservation, job.used_reservation, job.blocked_cores = job.used_reservation, "", None
         if job.array_tasks:
             job = split(core, job, (job.array_tasks & -job.array_tasks).bit_length() - 1)
@@ -89,10 +124,7 @@ class Planning:
         if job.job_id in core.breakpoints:
             core.breakpoints.discard(job.job_id)
             core.time.pause(f"job {job.job_id} starts")
-        launch(core, job, first)
-        if core.dependents or core.singletons:
-            notify_dependents(core, job, now)
-        return True
+        return job
 
     def preempt(self, job: Job, victims: Sequence[Job], now: float) -> bool:
         """Have the victims make room for the job. Whether they have done so at once, as suspended ones do."""
@@ -160,6 +192,14 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
 
 def job_environment(core: Core, job: Job) -> list[str]:
     """What only the controller knows for the job's environment. The node daemon adds what belongs to its node."""
+    variables = own_environment(core, job)
+    if job.het is not None:
+        variables |= group_environment([own_environment(core, each) for each in components(job)])
+    return [f"{name}={value}" for name, value in variables.items() if value != ""]
+
+
+def own_environment(core: Core, job: Job) -> dict[str, object]:
+    """What follows from the job itself; "" where nothing does."""
     allocation = job.allocation
     assert allocation is not None
     spec = job.spec
@@ -192,7 +232,7 @@ def job_environment(core: Core, job: Job) -> list[str]:
     }
     if spec.gres or spec.tres_per_job or spec.tres_per_socket or spec.tres_per_task:
         variables |= gres_environment(job)
-    return [f"{name}={value}" for name, value in variables.items() if value != ""]
+    return variables
 
 
 def gres_environment(job: Job) -> dict[str, object]:

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import reduce
 from math import prod
+from operator import or_
 from sys import intern
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from understudy.controller.arrays import make_array, read_tasks, split_all, split_ended
+from understudy.controller.arrays import INVALID_ARRAY, make_array, read_tasks, split_all, split_ended
 from understudy.controller.core import log
 from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import note_end, review, watch_dependency
 from understudy.controller.enforcement.access import check_policy, give_default_time, resolve
 from understudy.controller.feasibility import could_ever_run
+from understudy.controller.het_jobs import form as form_het_job
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEvent, advance
 from understudy.controller.limits import watch_deadline
 from understudy.controller.partitions import limit_broken
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 
 TRY_AGAIN: Final = 11  # EAGAIN: sbatch waits and tries again
 UNLIMITED_S: Final = -1
+INVALID_PARTITION: Final = 2000
 INVALID_LICENSES: Final = 2048
 INVALID_FEATURES: Final = 2029
 INVALID_GRES: Final = 2072
@@ -73,6 +77,8 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     if len(tables.jobs) >= core.settings.max_job_count:
         log.warning("MaxJobCount %d reached", core.settings.max_job_count)
         raise SlurmError(TRY_AGAIN, "Resource temporarily unavailable")
+    if message.components:
+        return _submit_components(core, message, sender, user_id, group_id, now)
     tasks, task_limit = read_tasks(core, spec.array) if spec.array else (0, 0)
     job = build_job(core, message, user_id, group_id, now, by_admin=core.is_admin(sender.user_id))
     check_policy(core, job, tasks.bit_count() or 1)
@@ -122,6 +128,58 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     core.journal.job(job_id)
     core.changed("submit", now)
     return Submitted(job_id)
+
+
+def _submit_components(core: Core, message: SubmitJob, sender: Sender, user_id: int, group_id: int, now: float) -> Submitted:
+    """Take in a heterogeneous job: all components, or none. Whether each could ever run is found out by the scheduler."""
+    by_admin = core.is_admin(sender.user_id)
+    specs = [message.spec, *message.components]
+    if any(spec.array for spec in specs):
+        raise SlurmError(INVALID_ARRAY)
+    jobs = [build_job(core, msgspec.structs.replace(message, spec=spec), user_id, group_id, now, by_admin=by_admin) for spec in specs]
+    for job in jobs:
+        check_policy(core, job, 1)
+        job.excluded_nodes |= reduce(or_, (other.required_nodes for other in jobs if other is not job))
+    dependency = parse_dependency(message.spec.dependency, 0) if message.spec.dependency else None
+    if message.test_only:
+        return _test_components(core, jobs, now)
+    tables = core.tables
+    for job in jobs:
+        job.job_id = core.take_job_id()
+        tables.jobs[job.job_id] = job
+    form_het_job(jobs)
+    core.scripts[jobs[0].job_id] = intern(message.script)
+    for job in jobs:
+        job.dependency = dependency
+        if dependency is not None:
+            watch_dependency(core, job)
+        job.priority = _held_or_fixed(job, is_admin=by_admin)
+        tables.pending[job.job_id] = job
+        review(core, job, now)
+        prioritise(core, job, now)
+        if job.spec.deadline is not None:
+            watch_deadline(core, job)
+        core.journal.job(job.job_id)
+    core.last_job_update = now
+    core.changed("submit", now)
+    return Submitted(jobs[0].job_id)
+
+
+def _test_components(core: Core, jobs: list[Job], now: float) -> Submitted:
+    """--test-only of a heterogeneous job: from when on there are nodes for each component, all their processors, and the nodes."""
+    first = min(core.take_job_id() for _ in jobs)
+    start, taken = int(now), 0
+    for job in jobs:
+        job.excluded_nodes |= taken
+        partitions = [core.tables.partitions[name] for name in job.partitions]
+        fitting = [partition for partition in partitions if core.selector.could_ever_run(job, partition, core.tables)]
+        found = earliest_start(core, job, fitting[0], now) if fitting else None
+        if found is None:
+            raise SlurmError(2014)
+        start, taken = max(start, found[0]), taken | found[1]
+    when = datetime.fromtimestamp(start, tz=UTC).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+    processors, where = sum(job.min_cpus for job in jobs), core.names.to_expression(taken)
+    return Submitted(first, f"Job {first} to start at {when} using {processors} processors on {where}")
 
 
 def _check_reservation(core: Core, job: Job) -> None:
@@ -299,7 +357,7 @@ def find_partitions(core: Core, text: str) -> list[Partition]:
     try:
         return [table[name] for name in text.split(",")] if "," in text else [table[text]]
     except KeyError:
-        raise SlurmError(2000) from None
+        raise SlurmError(INVALID_PARTITION) from None
 
 
 def check_features(core: Core, expression: str, code: int = INVALID_FEATURES) -> None:
@@ -313,7 +371,13 @@ def check_features(core: Core, expression: str, code: int = INVALID_FEATURES) ->
 
 
 def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
-    partitions = find_partitions(core, spec.partition)
+    try:
+        partitions = find_partitions(core, spec.partition)
+    except SlurmError as error:
+        if error.code != INVALID_PARTITION:
+            raise
+        missing = next(name for name in spec.partition.split(",") if name not in core.tables.partitions)
+        raise SlurmError(INVALID_PARTITION, f"invalid partition specified: {missing}\n{error.text}") from None
     is_admin = core.is_admin(user_id)
     for partition in partitions:
         if not partition.can_submit:

@@ -138,6 +138,7 @@ class SubmitJob(Message, frozen=True, tag=12):
     user_id: int = -1
     group_id: int = -1
     test_only: bool = False
+    components: list[JobSpec] = []  # of a heterogeneous job: all but the first, which is `spec`
 
 
 class Submitted(Message, frozen=True, tag=13):

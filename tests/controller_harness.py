@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.auth.credential import Signer
 from understudy.controller.agents import Agents
 from understudy.controller.core import Core, Later
+from understudy.controller.het_jobs import components
 from understudy.controller.locks import Locks
 from understudy.controller.node_events import heard_of
 from understudy.controller.nodes import Node, NodeTable
@@ -183,6 +184,9 @@ class FirstFit:
         self.due = None
         nodes = self.tables.nodes
         for job in sorted(self.tables.pending.values(), key=lambda job: -job.priority):
+            if job.het is not None:
+                self._start_together(job, now)
+                continue
             while job.is_eligible(now):  # again for the next task of an array
                 for name in job.partitions:
                     partition = self.tables.partitions[name]
@@ -194,6 +198,19 @@ class FirstFit:
                     self.planner.explain(job, "Resources")
                     break
             yield
+
+    def _start_together(self, leader: Job, now: float) -> None:
+        if leader.het_offset or not all(job.is_eligible(now) for job in components(leader)):
+            return
+        plans, usable = [], self.tables.nodes.up_nodes & ~self.tables.nodes.completing_nodes
+        for job in components(leader):
+            partition = self.tables.partitions[job.partition]
+            allocation = self.selector.select(job, partition, partition.nodes & usable, self.tables)
+            if allocation is None:
+                return
+            usable &= ~allocation.nodes
+            plans.append((job, partition, allocation))
+        self.planner.start_together(plans, now)
 
 
 def make_tables(count: int = 4, cpus: int = 4, memory_mb: int = 4000) -> Tables:

@@ -25,7 +25,7 @@ from understudy.model.states import NodeState
 from understudy.protocol.messages import JobSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 HOP_S = 0.003  # from an event to the controller's knowing
@@ -130,6 +130,9 @@ class World:
         run = self.run_s[job.job_id] if job.time_limit_s is None else min(self.run_s[job.job_id], job.time_limit_s)
         self._at(max(job.start_time + run + HOP_S, now + HOP_S), 0, job)
         return True
+
+    def start_together(self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float) -> bool:
+        return all(self.start(*plan, now) for plan in plans)
 
     def explain(self, job: Job, reason: str, detail: str = "") -> None:
         job.reason, job.reason_detail = reason, detail

@@ -129,6 +129,9 @@ class Planner(Protocol):
     def preempt(self, job: Job, victims: Sequence[Job], now: float) -> bool:
         """Have the victims make room for the job. Whether they have done so at once, as suspended ones do."""
 
+    def start_together(self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float) -> bool:
+        """Start all components of a heterogeneous job, the leader first. False if the controller refuses one of them; then none has started."""
+
     def explain(self, job: Job, reason: str, detail: str = "") -> None:
         """Record why a pending job does not start now."""
 

@@ -57,6 +57,7 @@ class BackfillPass:
         self.promises_once = "bf_one_resv_per_job" in parameters
         self.plans_running = "bf_running_job_reserve" in parameters
         self.charge = Charge.of_backfill(parameters)
+        self._ready: dict[int, dict[int, tuple[Record, int]]] = {}  # components that could start now, with the nodes they may use, by leader
         self.started = self.promised = 0
         self.plans_ahead = True  # False: promises that can decide nothing now are made when somebody asks for them
         self.is_complete = True  # none has been left out of the last pass
@@ -86,6 +87,7 @@ class BackfillPass:
         self.started = self.promised = 0
         self.is_complete = True
         last_useful = len(records) if self.plans_ahead else self._last_that_could_start(records)
+        self._ready.clear()
         second = int(now)
         tables, charge = self.tables, self.charge
         charge.begin(now)
@@ -145,6 +147,8 @@ class BackfillPass:
             yield None
             if tables.version != version and not self.goes_on:
                 break
+        for parts in self._ready.values():
+            self._start_together(parts, now)
         if charge.cost_us:
             yield charge.now
 
@@ -241,7 +245,9 @@ class BackfillPass:
                 start = later
                 continue
             when, nodes = max(found[0], start), found[1]
-            if when <= second:
+            if when <= second and job.het is not None:
+                self._ready.setdefault(job.het.job_id, {})[job.het_offset] = (record, usable)
+            elif when <= second:
                 if self._start(record, usable, now, slots) or self._is_limited:
                     return None
                 when = second + 1
@@ -341,6 +347,25 @@ class BackfillPass:
             return most
         return max((begin - second) // 60 * 60, least)
 
+    def _start_together(self, parts: dict[int, tuple[Record, int]], now: float) -> None:
+        """Start a heterogeneous job if all of its components can start now; each gets nodes of its own."""
+        whole = parts[min(parts)][0].job.het
+        if whole is None or any(job.is_pending and offset not in parts for offset, job in whole.components.items()):
+            return
+        plans: list[tuple[Job, Partition, Allocation]] = []
+        taken = self.tables.nodes.completing_nodes
+        for offset in sorted(parts):
+            record, usable = parts[offset]
+            allocation = choose(self.selector, record, usable & ~taken, self.tables)
+            if allocation is None or allocation.nodes & taken:
+                return
+            taken |= allocation.nodes
+            plans.append((record.job, record.partition, allocation))
+        for job, _, _ in plans:
+            job.last_scheduler = "Backfill"
+        if self.planner.start_together(plans, now):
+            self.started += len(plans)
+
 
 class _PlansOnly:
     """A planner that starts nothing and explains nothing."""
@@ -358,6 +383,10 @@ class _PlansOnly:
 
     def explain(self, job: Job, reason: str, detail: str = "") -> None:
         pass
+
+    def start_together(self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float) -> bool:
+        del plans, now
+        return False
 
 
 class Backfill(Builtin):

@@ -108,7 +108,7 @@ class MainPass:
         rejected: set[tuple[int, str]] = set()  # arrays of which a task did not start in that partition
         for record in records:
             job, partition = record.job, record.partition
-            if not job.is_pending:
+            if not job.is_pending or job.het is not None:  # components start together, which backfill alone can see to
                 continue
             name = partition.name
             reservation = record.reservation

@@ -46,6 +46,37 @@ def test_every_action_belongs_to_an_option_and_sets_a_field_of_the_specification
     assert _ACTIONS.keys() <= {option.dest for option in OPTIONS.options}
 
 
+def components_of(*arguments: str, script: str = "", environ: dict[str, str] | None = None) -> list[JobSpec]:
+    client = FakeClient(ping=[record("ping", host="h")])
+    client.answers["SubmitJob"] = [7301, ""]
+    outcome = run_command(sbatch, *arguments, client=client, environ=environ, stdin=script)
+    assert outcome.code == 0, outcome.err
+    _, fields = client.asked[-1]
+    return [msgspec.convert(each, JobSpec) for each in (fields["spec"], *fields["components"])]
+
+
+def test_a_colon_parts_components_of_which_some_options_hold_for_the_others() -> None:
+    specs = components_of("-J", "het", "-p", "a", "-n", "2", ":", "-N", "2", "-t", "5", ":", "-p", "b", "--wrap", "true")
+    assert [(spec.name, spec.partition, spec.num_tasks, spec.min_nodes, spec.time_limit_s) for spec in specs] == [
+        ("het", "a", 2, None, 300),
+        ("het", "", None, 2, 300),
+        ("het", "b", None, None, 300),
+    ]
+
+
+def test_hetjob_lines_part_components_and_the_last_options_of_the_line_go_for_the_rest() -> None:
+    text = "#!/bin/sh\n#SBATCH -J a -n 2\n#SBATCH hetjob\n#SBATCH -n 3 -p x\n#SBATCH packjob\n#SBATCH -J c\n"
+    assert [(spec.name, spec.num_tasks) for spec in components_of(script=text)] == [("a", 2), ("a", 3), ("c", None)]
+    assert [spec.name for spec in components_of("-J", "l", script=text)] == ["l", "l", "l"]
+    specs = components_of("-J", "l", ":", "-p", "y", script=text)
+    assert [(spec.name, spec.partition) for spec in specs] == [("l", ""), ("l", "y"), ("c", "y")]
+
+
+def test_variables_hold_for_every_component() -> None:
+    specs = components_of(":", "-t", "6", "--wrap", "true", environ={"SBATCH_TIMELIMIT": "4"})
+    assert [spec.time_limit_s for spec in specs] == [240, 360]
+
+
 def test_a_wrapped_command_becomes_a_script() -> None:
     outcome, spec, text = submit("--wrap", "echo hello")
     assert (outcome.code, outcome.out) == (0, "Submitted batch job 7301\n")

@@ -1,0 +1,134 @@
+"""Heterogeneous jobs: components with records, job ids and resources of their own that are submitted, started and ended together.
+
+Place: the controller's core. Follows: sbatch(1) on `:` and `#SBATCH hetjob`, Slurm's documentation of heterogeneous jobs. The first component, the
+leader, gives the whole its id and runs the script. All components start at one instant (understudy.controller.scheduling.backfill); a component may
+be ended alone once it runs, and all of them end with their leader.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.job import HetJob
+from understudy.model.errors import SlurmError
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+
+NOT_LEADER: Final = 2107
+NOT_WHOLE: Final = 2108
+INVALID_JOB: Final = 2017
+
+
+def form(jobs: list[Job]) -> HetJob:
+    """The jobs, which have ids by now, are the components of one."""
+    whole = HetJob(jobs[0].job_id)
+    for offset, job in enumerate(jobs):
+        join(whole, job, offset)
+    return whole
+
+
+def join(whole: HetJob, job: Job, offset: int) -> None:
+    """The job is this component."""
+    job.het, job.het_offset = whole, offset
+    whole.components[offset] = job
+
+
+def components(job: Job) -> list[Job]:
+    """The job, or with the leader of a heterogeneous one all its components."""
+    whole = job.het
+    if whole is None or job.het_offset:
+        return [job]
+    return [whole.components[offset] for offset in sorted(whole.components)]
+
+
+def others(job: Job) -> list[Job]:
+    """The components that the leader leads; none for any other job."""
+    return components(job)[1:]
+
+
+def find_component(core: Core, text: str) -> Job:
+    """The component that `17+2` names.
+
+    Raises:
+        SlurmError: there is no such job or component.
+    """
+    number, _, offset = text.partition("+")
+    if not number.isdecimal() or not offset.isdecimal():
+        raise SlurmError(INVALID_JOB)
+    leader = core.tables.jobs.get(int(number))
+    if leader is None or leader.het is None or leader.het_offset or int(offset) not in leader.het.components:
+        raise SlurmError(INVALID_JOB)
+    return leader.het.components[int(offset)]
+
+
+def require_leader(job: Job) -> None:
+    """Refuse what can only be done to the whole.
+
+    Raises:
+        SlurmError: the job is another component than the leader.
+    """
+    if job.het_offset:
+        raise SlurmError(NOT_LEADER)
+
+
+def require_whole(job: Job) -> None:
+    """Refuse to end one component of a job that has not started.
+
+    Raises:
+        SlurmError: it is one.
+    """
+    if job.het_offset and job.is_pending:
+        raise SlurmError(NOT_WHOLE)
+
+
+def require_single(job: Job) -> None:
+    """Refuse what cannot be done to a component alone.
+
+    Raises:
+        SlurmError: the job is one, and not the leader.
+    """
+    if job.het_offset:
+        raise SlurmError(NOT_WHOLE)
+
+
+def restore(core: Core, job: Job, saved: HetJob, offset: int) -> None:
+    """A saved component is back; `saved` says whose."""
+    leader = core.tables.jobs.get(saved.job_id)
+    if leader is None or leader is job:
+        join(saved, job, offset)
+    elif leader.het is not None:
+        join(leader.het, job, offset)
+
+
+def forget(job: Job) -> None:
+    """The job's record goes."""
+    if job.het is not None:
+        job.het.components.pop(job.het_offset, None)
+
+
+def id_set(job: Job) -> str:
+    """The ids of all components, `17-19`; "" for any other job."""
+    if job.het is None:
+        return ""
+    found = [each.job_id for each in job.het.components.values()]
+    return f"{min(found)}-{max(found)}"
+
+
+def group_environment(environments: list[dict[str, object]]) -> dict[str, object]:
+    """What the script is told of all components, given what each would be told alone. The older names (PACK) are there, too."""
+    found: dict[str, object] = {"SLURM_HET_SIZE": len(environments), "SLURM_PACK_SIZE": len(environments)}
+    for group, own in enumerate(environments):
+        for name, value in own.items():
+            if name not in _OF_THE_WHOLE and value != "":
+                found[f"{name}_HET_GROUP_{group}"] = found[f"{name}_PACK_GROUP_{group}"] = value
+    return found
+
+
+_OF_THE_WHOLE: Final = frozenset(
+    (
+        *("SLURM_CLUSTER_NAME", "SLURM_JOB_GID", "SLURM_JOB_UID", "SLURM_JOB_USER", "SLURM_JOBID", "SLURM_NNODES", "SLURM_NODELIST"),
+        *("SLURM_RESTART_COUNT", "CUDA_VISIBLE_DEVICES"),
+    )
+)

@@ -1,0 +1,126 @@
+"""Heterogeneous jobs: submitted, started and ended together; what may be done to one component."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from controller_harness import ROOT, USER, Harness
+from scheduling_harness import World, table
+
+from understudy.controller.het_jobs import form
+from understudy.controller.records import decode_job, encode_job
+from understudy.controller.recover import recover
+from understudy.controller.scheduling.backfill import Backfill
+from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.model.states import JobState
+from understudy.protocol.messages import CancelJobs, ControlJobs, Emulation, Failure, JobSpec, SubmitJob, Submitted
+
+if TYPE_CHECKING:
+    from understudy.controller.job import Job
+
+
+def submit(harness: Harness, *specs: JobSpec) -> list[Job]:
+    answer = harness.ask(SubmitJob(specs[0], "#!/bin/sh\n", Emulation(100.0), components=list(specs[1:])), USER)
+    assert isinstance(answer, Submitted), answer
+    jobs = harness.core.tables.jobs
+    return [jobs[answer.job_id + offset] for offset in range(len(specs))]
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness()
+
+
+def states(jobs: list[Job]) -> list[JobState]:
+    return [job.state for job in jobs]
+
+
+def test_components_start_together_on_nodes_of_their_own_and_the_leader_alone_is_launched(harness: Harness) -> None:
+    jobs = submit(harness, JobSpec(name="a", min_nodes=1), JobSpec(name="b", min_nodes=2, num_tasks=3))
+    harness.run(0)
+    assert states(jobs) == [JobState.RUNNING] * 2
+    assert [job.node_list for job in jobs] == ["n1", "n[2-3]"]
+    assert [launch.job_id for launch in harness.launches()] == [jobs[0].job_id]
+
+
+def test_nothing_starts_where_one_component_does_not_fit(harness: Harness) -> None:
+    jobs = submit(harness, JobSpec(min_nodes=1), JobSpec(min_nodes=4))
+    harness.run(0)
+    assert states(jobs) == [JobState.PENDING] * 2
+
+
+def test_the_columns_tell_of_the_whole(harness: Harness) -> None:
+    first, second = submit(harness, JobSpec(hold=True), JobSpec(hold=True))
+    rows = harness.query("jobs", "job_id", "het_job_id", "het_job_offset", "het_job_id_set", het_job_id=[first.job_id])
+    ids = f"{first.job_id}-{second.job_id}"
+    assert rows == [[first.job_id, first.job_id, 0, ids], [second.job_id, first.job_id, 1, ids]]
+
+
+def test_all_components_end_as_the_leader_ends(harness: Harness) -> None:
+    jobs = submit(harness, JobSpec(), JobSpec())
+    harness.run(0)
+    harness.finish(jobs[0], 3)
+    assert [(job.state, job.exit_code) for job in jobs] == [(JobState.FAILED, 3)] * 2
+
+
+def test_a_running_component_is_ended_alone_a_pending_one_not_at_all(harness: Harness) -> None:
+    running = submit(harness, JobSpec(), JobSpec())
+    harness.run(0)
+    assert harness.result(harness.ask(CancelJobs([f"{running[0].job_id}+1"], None), USER)) == 0
+    assert states(running) == [JobState.RUNNING, JobState.CANCELLED]
+    pending = submit(harness, JobSpec(hold=True), JobSpec(hold=True))
+    assert harness.result(harness.ask(CancelJobs([f"{pending[0].job_id}+1"], None), USER)) == 2108
+    assert harness.result(harness.ask(CancelJobs([f"{pending[0].job_id}+2"], None), USER)) == 2017
+    assert harness.cancel(pending[1]) == 2108
+    assert harness.cancel(pending[0]) == 0
+    assert states(pending) == [JobState.CANCELLED] * 2
+
+
+def test_holding_and_releasing_the_leader_concerns_all(harness: Harness) -> None:
+    jobs = submit(harness, JobSpec(hold=True), JobSpec(hold=True))
+    assert harness.control("release", jobs[0]) == 0
+    harness.run(0)
+    assert states(jobs) == [JobState.RUNNING] * 2
+
+
+def test_only_the_leader_can_be_requeued(harness: Harness) -> None:
+    jobs = submit(harness, JobSpec(), JobSpec())
+    harness.run(0)
+    assert harness.control("requeue", jobs[1]) == 2107
+    assert harness.control("requeue", jobs[0]) == 0
+    assert states(jobs) == [JobState.PENDING] * 2
+
+
+def test_arrays_are_refused_and_one_bad_component_refuses_all(harness: Harness) -> None:
+    for specs, code in (((JobSpec(array="1-2"), JobSpec()), 2081), ((JobSpec(), JobSpec(partition="nosuch")), 2000)):
+        answer = harness.ask(SubmitJob(specs[0], "#!/bin/sh\n", components=list(specs[1:])), USER)
+        assert isinstance(answer, Failure)
+        assert answer.code == code
+    assert not harness.core.tables.jobs
+
+
+def test_nodes_that_one_component_names_are_not_for_the_others(harness: Harness) -> None:
+    jobs = submit(harness, JobSpec(), JobSpec(required_nodes="n1"))
+    harness.run(0)
+    assert [job.node_list for job in jobs] == ["n2", "n1"]
+
+
+def test_a_component_is_restored_into_its_whole(harness: Harness) -> None:
+    jobs = submit(harness, JobSpec(hold=True), JobSpec(hold=True), JobSpec(hold=True))
+    saved = [decode_job(encode_job(job)) for job in jobs]
+    other = Harness()
+    recover(other.core, saved)
+    assert other.result(other.ask(ControlJobs("release", [str(jobs[0].job_id)]), ROOT)) == 0
+    other.run(0)
+    assert states(saved) == [JobState.RUNNING] * 3
+
+
+def test_backfill_starts_components_when_there_are_nodes_for_all() -> None:
+    simulation = World(table(3), Backfill, SelectConsTres())
+    filler = simulation.submit(at=0, run_s=100, limit_s=120, min_nodes=2)
+    parts = [simulation.submit(at=1, run_s=50, limit_s=60, min_nodes=count) for count in (1, 2)]
+    form(parts)
+    simulation.run()
+    starts = [simulation.starts[job.job_id] for job in parts]
+    assert starts[0] == starts[1] >= simulation.ends[filler.job_id]
