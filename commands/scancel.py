@@ -1,10 +1,11 @@
 """scancel: end or signal jobs. Follows scancel(1) of 22.05."""
 
 import os
+import re
 
 from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
 from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
-from understudy.commands.states import COMPLETED, COMPLETING, PENDING, RUNNING, SUSPENDED
+from understudy.commands.states import COMPLETED, COMPLETING, job_state, job_state_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ USAGE = """Usage: scancel [-A account] [--batch] [--full] [--interactive] [-n jo
                [--hurry] [-V] [-v] [-w hosts...] [--wckey=wckey]
                [job_id[_array_id][.step_id]]"""
 
-_STATES = {"PENDING": PENDING, "PD": PENDING, "RUNNING": RUNNING, "R": RUNNING, "SUSPENDED": SUSPENDED, "S": SUSPENDED}
+_VALID_STATES = "Valid job states are PENDING, RUNNING, and SUSPENDED"  # though others are taken, too
+# Job id; component, task, tasks or all tasks; step.
+_JOB = re.compile(r"(\d+)(?:\+\d*|_(?:\d+|\*|\[[\d,:%-]+\])|_?)(?:\.\d+)?")
 _TEXT_FILTERS = (
     ("account", "account"),
     ("name", "name"),
@@ -79,7 +82,12 @@ def scancel(arguments: list[str], context: Context) -> int:
     if "version" in line:
         context.print(f"slurm {VERSION}")
         return 0
-    options = {**last_values(OPTIONS.from_environment(context.environ)), **line}
+    try:
+        options = {**_environment(context), **line}
+    except _RefusedLineError:
+        return 1
+    if "quiet" in options:
+        options.pop("verbose", None)
     if context.refuses_clusters(options.get("clusters")):
         return 1
     try:
@@ -88,13 +96,19 @@ def scancel(arguments: list[str], context: Context) -> int:
         where, states = _filters(options, context)
     except _RefusedLineError:
         return 1
-    if not jobs and not where and states is None and not options.get("nodelist"):
+    has_filters = bool(where or states is not None or options.get("nodelist"))
+    if not jobs and not has_filters:
         context.error("No job identification provided")
         return 1
     try:
-        if where or states is not None or options.get("nodelist") or "interactive" in options:
-            jobs = _matching(jobs, where, states, options, context)
-        return _cancel(jobs, signal, options, context)
+        if not (has_filters or signal is not None or {"interactive", "batch"} & options.keys() or any("." in job for job in jobs)):
+            return _cancel(jobs, None, options, context)
+        missing = 0
+        if jobs:
+            jobs, missing = _only_active(jobs, options, context)
+        if has_filters or "interactive" in options:
+            jobs = _matching(jobs, where, states, options, context) if jobs or not missing else []
+        return _cancel(jobs, signal, options, context) or missing
     except RefusedError as error:
         if jobs:
             context.error(f"Kill job error on job id {jobs[0]}: {error.text}")
@@ -103,25 +117,33 @@ def scancel(arguments: list[str], context: Context) -> int:
         return 1
 
 
+def _environment(context: Context) -> "dict[str, str | None]":
+    """What SCANCEL_* variables ask for; switches are `true` or `false`."""
+    found = last_values(OPTIONS.from_environment(context.environ))
+    for name in ("batch", "full", "interactive", "verbose"):
+        word = (found.get(name) or "").lower()
+        if name in found and not (word and "true".startswith(word)):
+            if not (word and "false".startswith(word)):
+                context.error(f"Unrecognized SCANCEL_{name.upper()} value: {found[name]}")
+            del found[name]
+    if found.get("state") and job_state_from(found["state"] or "") is None:
+        context.complain(f"Unrecognized SCANCEL_STATE value: {found['state']}\n{_VALID_STATES}")
+        raise _RefusedLineError
+    return found
+
+
 def _job_ids(operand: str, context: Context) -> list[str]:
     """The jobs that an operand names, lists in commas too. Commas within brackets part tasks."""
-    found = []
-    word, depth = "", 0
-    for letter in operand + ",":
+    found = [""]
+    depth = 0
+    for letter in operand:
         if letter == "," and not depth:
-            if word:
-                found.append(word)
-            word = ""
+            found.append("")
             continue
         depth += (letter == "[") - (letter == "]")
-        word += letter
+        found[-1] += letter
     for each in found:
-        base, plus, offset = each.partition(".")[0].partition("+")
-        number, _, task = base.partition("_")
-        if plus and not offset.isdigit():
-            number = ""
-        inside = task.removeprefix("[").removesuffix("]")
-        if not number.isdigit() or not int(number) or (task and not set(inside) <= set("0123456789,-:%")):
+        if not _JOB.fullmatch(each) or not int(_JOB.fullmatch(each)[1]):  # type: ignore[index]
             context.error(f"Invalid job id {each}")
             raise _RefusedLineError
     return found
@@ -139,8 +161,8 @@ def _signal(text: str | None, context: Context) -> int | None:
         raise _RefusedLineError from None
 
 
-def _filters(options: "dict[str, str | None]", context: Context) -> "tuple[dict[str, list[Any]], list[int] | None]":
-    """(values by column, base states)."""
+def _filters(options: "dict[str, str | None]", context: Context) -> "tuple[dict[str, list[Any]], list[tuple[int, int]] | None]":
+    """(values by column, states as of states.job_state_from)."""
     where: dict[str, list[Any]] = {column: [options[name]] for name, column in _TEXT_FILTERS if options.get(name)}
     if options.get("user"):
         where["user_id"] = [_user_id(options["user"] or "", context)]
@@ -148,9 +170,9 @@ def _filters(options: "dict[str, str | None]", context: Context) -> "tuple[dict[
         where["user_id"] = [os.getuid()]
     states = None
     if options.get("state"):
-        state = _STATES.get((options["state"] or "").upper())
+        state = job_state_from(options["state"] or "")
         if state is None:
-            context.complain(f"Invalid job state specified: {options['state']}\nValid job states are PENDING, RUNNING, and SUSPENDED")
+            context.complain(f"Invalid job state specified: {options['state']}\n{_VALID_STATES}")
             raise _RefusedLineError
         states = [state]
     return where, states
@@ -168,21 +190,57 @@ def _user_id(word: str, context: Context) -> int:
         raise _RefusedLineError from None
 
 
+_COLUMNS = ["job_id", "array_job_id", "array_task_id", "array_task_expression", "het_job_id", "het_job_offset", "state", "flags", "nodes"]
+
+
+def _is_active(job: "dict[str, Any]") -> bool:
+    return job["state"] < COMPLETED and not job["flags"] & COMPLETING
+
+
+def _stands_for(job: "dict[str, Any]", name: str) -> bool:
+    """Whether a name on the command line means the record, or a part of it."""
+    base = name.partition(".")[0]
+    number, plus, offset = base.partition("+")
+    if plus:
+        return bool(str(job["het_job_id"]) == number and str(job["het_job_offset"]) == offset)
+    number, _, task = base.partition("_")
+    if str(job["job_id"]) != number and str(job["array_job_id"]) != number:
+        return False
+    return not task or not task.isdigit() or job["array_task_id"] is None or str(job["array_task_id"]) == task
+
+
+def _only_active(jobs: list[str], options: "dict[str, str | None]", context: Context) -> tuple[list[str], int]:
+    """Those of the jobs that have not ended; and 1 if others were named, which has been said."""
+    known = [job for job in context.client.query("jobs", _COLUMNS).dicts() if _is_active(job)]
+    found, code = [], 0
+    for name in jobs:
+        if any(_stands_for(job, name) for job in known):
+            found.append(name)
+            continue
+        code = 1
+        if "quiet" not in options:
+            kind = "job step id" if "." in name else "job id"
+            context.error(f"Kill job error on {kind} {name.partition('+')[0]}: Invalid job id specified")
+    return found, code
+
+
 def _matching(
-    jobs: list[str], where: "dict[str, list[Any]]", states: list[int] | None, options: "dict[str, str | None]", context: Context
+    jobs: list[str], where: "dict[str, list[Any]]", states: "list[tuple[int, int]] | None", options: "dict[str, str | None]", context: Context
 ) -> list[str]:
     """Those of the jobs (of all, if none are named) that match all filters, and that the user confirms."""
-    columns = ["job_id", "array_job_id", "array_task_id", "array_task_expression", "state", "flags", "nodes", "name", "partition"]
     found: dict[str, dict[str, Any]] = {}
     hosts: set[str] | None = None
     if options.get("nodelist"):
         from understudy.model.hostlist import expand
 
-        hosts = set(expand(options["nodelist"] or ""))
-    for job in context.client.query("jobs", columns, where).dicts():
-        if job["state"] >= COMPLETED or job["flags"] & COMPLETING:
+        try:
+            hosts = set(expand(options["nodelist"] or ""))
+        except ValueError:
+            hosts = set()
+    for job in context.client.query("jobs", [*_COLUMNS, "name", "partition"], where).dicts():
+        if not _is_active(job):
             continue
-        if states is not None and job["state"] not in states:
+        if states is not None and not any(job["state"] == state if not flag else job["flags"] & flag for state, flag in states):
             continue
         if hosts is not None:
             from understudy.model.hostlist import expand
@@ -193,16 +251,35 @@ def _matching(
     chosen: dict[str, dict[str, Any]] = {}
     if jobs:
         for name in jobs:
-            number, _, task = name.partition(".")[0].partition("_")
             for job in found.values():
-                same = str(job["job_id"]) == number or str(job["array_job_id"]) == number
-                if same and (not task or str(job["array_task_id"]) == task or job["array_task_id"] is None):
+                if _stands_for(job, name):
                     chosen[name] = job
     else:
-        chosen = {_name(job): job for job in found.values()}
+        leads = {job["job_id"] for job in found.values()}
+        chosen = {_name(job): job for job in found.values() if not job["het_job_offset"] or job["het_job_id"] not in leads}
+        if not chosen and "verbose" in options:
+            context.error(f"No active jobs match ALL job filters, including: {_said(where, states, options)}")
     if "interactive" in options:
         return [name for name, job in chosen.items() if _confirmed(name, job, context)]
     return list(chosen)
+
+
+def _said(where: "dict[str, list[Any]]", states: "list[tuple[int, int]] | None", options: "dict[str, str | None]") -> str:
+    """The filters, as Slurm lists them."""
+    words = []
+    for name, column in (
+        *(("account", "account"), ("job_name", "name"), ("nodelist", ""), ("partition", "partition"), ("qos", "qos"), ("reservation", "reservation")),
+        *(("state", ""), ("user_name", "user_id"), ("wckey", "wckey")),
+    ):
+        if name == "nodelist" and options.get("nodelist"):
+            words.append(f"nodelist={options['nodelist']} ")
+        elif name == "state" and states is not None:
+            words.append(f"state={job_state(max(states[0][0], 0), states[0][1])} ")
+        elif name == "user_name" and "user_id" in where:
+            words.append(f"user_name={where['user_id'][0] if 'me' in options else options['user']} ")
+        elif column in where:
+            words.append(f"{name}={where[column][0]} ")
+    return "".join(words)
 
 
 def _name(job: "dict[str, Any]") -> str:
@@ -230,13 +307,17 @@ def _cancel(jobs: list[str], signal: int | None, options: "dict[str, str | None]
     (results,) = context.client.call("CancelJobs", jobs, signal, {}, "batch" in options, "full" in options, "hurry" in options)
     code = 0
     for job, error, text in results:
-        if not error or (error in _NOT_WORTH_A_WORD and not verbose and "." not in job):
+        base, is_step, _ = job.partition(".")
+        if not error or (error in _NOT_WORTH_A_WORD and not verbose and not is_step):
             continue
-        if "quiet" in options and error in _NOT_WORTH_A_WORD:
-            continue
-        kind = "job step id" if "." in job else "job id"
-        context.error(f"Kill job error on {kind} {job}: {text}")
-        if error not in _NOT_WORTH_A_WORD or "." in job:
+        if is_step:
+            if signal is not None and error in _NOT_WORTH_A_WORD:
+                continue
+            for _ in range(2 if error in _NOT_WORTH_A_WORD else 1):  # once for the step, once for its job
+                context.error(f"Kill job error on job step id {base if error in _NOT_WORTH_A_WORD else job}: {text}")
+        else:
+            context.error(f"Kill job error on job id {job}: {text}")
+        if error not in _NOT_WORTH_A_WORD or is_step:
             code = error
     return code & 0xFF
 

@@ -78,7 +78,9 @@ def test_a_request_waits_for_its_locks() -> None:
 
 def test_refusals_and_bugs_become_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     door = Door()
-    assert door.ask(SubmitJob(JobSpec(partition="nosuch"), "x")).answers == [Failure(2000, "invalid partition specified: nosuch\nInvalid partition name specified")]
+    assert door.ask(SubmitJob(JobSpec(partition="nosuch"), "x")).answers == [
+        Failure(2000, "invalid partition specified: nosuch\nInvalid partition name specified")
+    ]
 
     def fail(*_: Any) -> Message:
         raise RuntimeError("a bug")
