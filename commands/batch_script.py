@@ -80,7 +80,7 @@ def directives(text: str, where: str, marker: str = "#SBATCH") -> list[list[str]
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith(marker):
-            found.append(_split(line[len(marker) :], f"{where}: line {number}: "))
+            found.append(_split(line[len(marker) :], f"{where or 'stdin'}: line {number}: "))
         elif line.strip() and not line.lstrip().startswith("#"):
             break
     return found

@@ -10,7 +10,7 @@ from understudy.commands.batch_script import ScriptError, directives, pbs_option
 from understudy.commands.client import VERSION, Context, RefusedError, UsageError, pack_named, run
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.options import Option, OptionError
-from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE_LINE, BadOptionError, Job, check_plane
+from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE, USAGE_LINE, BadOptionError, Job, check_plane
 from understudy.commands.states import COMPLETED, COMPLETING
 from understudy.model.times import parse_time
 
@@ -58,7 +58,7 @@ def _submit(arguments: list[str], context: Context) -> int:
         context.stdout.write(OPTIONS.help_text(USAGE_LINE))
         return 0
     if "usage" in names:
-        context.print(f"Usage: {USAGE_LINE}")
+        context.print(USAGE)
         return 0
     if "version" in names:
         context.print(f"slurm {VERSION}")
@@ -77,6 +77,8 @@ def _submit(arguments: list[str], context: Context) -> int:
     in_script: list[Given] = [[]]
     if not wraps:
         in_script = _in_script(script, where, ignore_pbs="ignore_pbs" in names or "SBATCH_IGNORE_PBS" in context.environ)
+    if {"SBATCH_MEM_PER_CPU", "SBATCH_MEM_PER_NODE", "SBATCH_MEM_PER_GPU"}.intersection(context.environ) and not _variables_agree(context):
+        return 1
     jobs = _components(groups, in_script, context)
     flags = {flag for job in jobs for flag in job.flags}
     if "gres_help" in flags:
@@ -92,6 +94,7 @@ def _submit(arguments: list[str], context: Context) -> int:
             context.error(said)
             context.error(INVALID)
             return 1
+        _fit_nodes(job, context)
         _complete(job, where, operands[1:], bool(wraps), arguments, context)
         if job.begin or job.deadline:
             now = client.query("ping", ["host"]).now  # the cluster's clock, which may be a virtual one
@@ -102,7 +105,13 @@ def _submit(arguments: list[str], context: Context) -> int:
     test_only = "test_only" in flags
     specs = [pack_named("JobSpec", job.spec) for job in jobs]
     first = jobs[0]
-    job_id, note, *_ = client.call("SubmitJob", specs[0], script, None, first.user_id, first.group_id, test_only, specs[1:])
+    try:
+        job_id, note, *_ = client.call("SubmitJob", specs[0], script, None, first.user_id, first.group_id, test_only, specs[1:])
+    except RefusedError as error:
+        if not test_only:
+            raise
+        context.complain(f"allocation failure: {error.text}")
+        return 1
     if note:
         context.complain(f"{context.program}: {note}")
     if test_only:
@@ -125,6 +134,14 @@ def _read_line(arguments: list[str]) -> "tuple[list[Given], list[str]]":
         given, operands = OPTIONS.parse(operands[1:], permute=False)
         groups.append(given)
     return groups, operands
+
+
+def _variables_agree(context: Context) -> bool:
+    """Whether no more than one of the variables on memory is set; else that is said."""
+    if sum(f"SBATCH_MEM_PER_{what}" in context.environ for what in ("CPU", "GPU", "NODE")) > 1:
+        context.fatal("SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mutually exclusive.")
+        return False
+    return True
 
 
 def _agree(names: set[str], context: Context) -> bool:
@@ -176,6 +193,17 @@ def _components(line: "list[Given]", script: "list[Given]", context: Context) ->
         kept |= {option.dest: (option, value) for option, value in source if count > 1 and option.dest in KEPT}
         jobs.append(job)
     return jobs
+
+
+def _fit_nodes(job: Job, context: Context) -> None:
+    """No more nodes than tasks, where both were asked for."""
+    tasks, nodes = job.spec.get("num_tasks"), job.spec.get("min_nodes")
+    if tasks and nodes and nodes > tasks:
+        if "quiet" not in job.flags:
+            context.complain(f"{context.program}: Warning: can't run {tasks} processes on {nodes} nodes, setting nnodes to {tasks}")
+        job.spec["min_nodes"] = tasks
+        if job.spec.get("max_nodes", nodes) == nodes:
+            job.spec["max_nodes"] = tasks
 
 
 def _complete(job: Job, where: str, script_arguments: list[str], wrapped: bool, arguments: list[str], context: Context) -> None:

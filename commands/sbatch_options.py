@@ -125,6 +125,31 @@ OPTIONS = OptionTable(
     ]
 )
 
+USAGE = """Usage: sbatch [-N nnodes] [-n ntasks]
+              [-c ncpus] [-r n] [-p partition] [--hold] [--parsable] [-t minutes]
+              [-D path] [--no-kill] [--overcommit]
+              [--input file] [--output file] [--error file]
+              [--time-min=minutes] [--licenses=names] [--clusters=cluster_names]
+              [--chdir=directory] [--oversubscribe] [-m dist] [-J jobname]
+              [--verbose] [--gid=group] [--uid=user]
+              [--contiguous] [--mincpus=n] [--mem=MB] [--tmp=MB] [-C list]
+              [--account=name] [--dependency=type:jobid[+time]] [--comment=name]
+              [--mail-type=type] [--mail-user=user] [--nice[=value]] [--wait]
+              [--requeue] [--no-requeue] [--ntasks-per-node=n] [--propagate]
+              [--nodefile=file] [--nodelist=hosts] [--exclude=hosts]
+              [--network=type] [--mem-per-cpu=MB] [--qos=qos] [--gres=list]
+              [--mem-bind=...] [--reservation=name] [--mcs-label=mcs]
+              [--cpu-freq=min[-max[:gov]]] [--power=flags] [--gres-flags=opts]
+              [--switches=max-switches{@max-time-to-wait}] [--reboot]
+              [--core-spec=cores] [--thread-spec=threads]
+              [--bb=burst_buffer_spec] [--bbf=burst_buffer_file]
+              [--array=index_values] [--profile=...] [--ignore-pbs] [--spread-job]
+              [--export[=names]] [--export-file=file|fd] [--delay-boot=mins]
+              [--use-min-nodes]
+              [--cpus-per-gpu=n] [--gpus=n] [--gpu-bind=...] [--gpu-freq=...]
+              [--gpus-per-node=n] [--gpus-per-socket=n] [--gpus-per-task=n]
+              [--mem-per-gpu=MB]
+              executable [args...]"""
 USAGE_LINE = "sbatch [OPTIONS...] script [ARGUMENTS...]"
 # What of one component of a heterogeneous job holds for the next ones, too.
 KEPT = frozenset(
@@ -149,6 +174,7 @@ KEPT = frozenset(
     )
 )
 DEFAULT_NICE = 100  # of --nice without a value
+_MOST_NICE = 2147483645
 _MAIL_TYPES = (
     "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT", "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50",
     "ARRAY_TASKS",
@@ -254,14 +280,17 @@ def _bad(option: Option, *lines: str) -> BadOptionError:
 def _nodes(job: Job, _option: Option, value: str) -> None:
     least, dash, most = value.partition("-")
     counts = []
-    for text in (least, most if dash else least):
-        digits, scale = (text[:-1], 1024) if text[-1:] in {"k", "K"} else (text, 1)
-        if not digits.isdigit():
+    for text in (least or "1", (most or "-1") if dash else least):
+        digits, scale = (text[:-1], _SCALES[text[-1].lower()]) if text[-1:].lower() in _SCALES else (text, 1)
+        if not digits.removeprefix("-" if dash else "").isdigit():
             raise BadOptionError(f'"{value}" is not a valid node count')
         counts.append(int(digits) * scale)
     if counts[1] < counts[0]:
         raise BadOptionError(f"Maximum node count {counts[1]} is less than minimum node count {counts[0]}")
     job.spec["min_nodes"], job.spec["max_nodes"] = counts
+
+
+_SCALES = {"k": 1024, "m": 1024 * 1024}
 
 
 def _limit(field: str) -> "Callable[[Job, Option, str], None]":
@@ -311,6 +340,8 @@ def _signal(job: Job, option: Option, value: str) -> None:
 def _nice(job: Job, _option: Option, value: str) -> None:
     digits = value.removeprefix("-").removeprefix("+")
     amount = int(digits) if digits.isdigit() else 0
+    if amount > _MOST_NICE:
+        raise BadOptionError(f"Invalid --nice value, out of range (+/- {_MOST_NICE})")
     job.spec["nice"] = DEFAULT_NICE if not value else -amount if value.startswith("-") else amount
 
 
@@ -335,8 +366,10 @@ def _no_kill(job: Job, option: Option, value: str) -> None:
 
 def _mail_type(job: Job, option: Option, value: str) -> None:
     words = [word.upper() for word in value.split(",") if word]
-    if not words or any(word not in _MAIL_TYPES for word in words):
+    known = [word for word in words if word in _MAIL_TYPES]
+    if not known:
         raise _bad(option)
+    words = known
     if "NONE" in words:
         job.spec["mail_type"] = ""
         return
@@ -464,9 +497,15 @@ def _node_list(job: Job, option: Option, value: str) -> None:
             job.spec["min_nodes"] = 0  # refused by the controller as a bad node count
 
 
+def _require_root(option: Option) -> None:
+    if os.getuid():
+        raise BadOptionError(f"--{option.long} only permitted by root user", 1)
+
+
 def _user(job: Job, option: Option, value: str) -> None:
     import pwd
 
+    _require_root(option)
     try:
         entry = pwd.getpwuid(int(value)) if value.isdigit() else pwd.getpwnam(value)
     except KeyError:
@@ -479,6 +518,7 @@ def _user(job: Job, option: Option, value: str) -> None:
 def _group(job: Job, option: Option, value: str) -> None:
     import grp
 
+    _require_root(option)
     try:
         job.group_id = (grp.getgrgid(int(value)) if value.isdigit() else grp.getgrnam(value)).gr_gid
     except KeyError:
@@ -525,6 +565,84 @@ def _wait_all(job: Job, option: Option, value: str) -> None:
     job.extra[option.dest] = value
 
 
+def _core_spec(job: Job, option: Option, value: str) -> None:
+    number(option.long, value, 0)
+    job.extra[option.dest] = value
+
+
+def _acctg_freq(job: Job, option: Option, value: str) -> None:
+    """`30`, or `task=30,energy=5`."""
+    for part in value.split(","):
+        kind, equals, seconds = part.rpartition("=")
+        if not seconds.isdigit() or (equals and kind.lower() not in {"task", "energy", "network", "filesystem"}):
+            raise BadOptionError(f"Invalid --{option.long} specification: {value}")
+    job.extra[option.dest] = value
+
+
+def _profile(job: Job, option: Option, value: str) -> None:
+    words = [word for word in value.lower().split(",") if word]
+    if any(word not in {"none", "all", "energy", "task", "filesystem", "lustre", "network"} for word in words):
+        raise BadOptionError(f"invalid --{option.long}={value} option")
+    job.extra[option.dest] = value
+
+
+_FREQUENCIES = {"low", "medium", "high", "highm1"}
+_GOVERNORS = {"conservative", "ondemand", "performance", "powersave", "schedutil", "userspace"}
+
+
+def _cpu_freq(job: Job, option: Option, value: str) -> None:
+    """`P1[-P2][:P3]`: frequencies by number or name, and a governor."""
+    frequencies, _, governor = value.lower().partition(":")
+    words = frequencies.split("-")
+    is_good = len(words) <= 2 and all(word.isdigit() or word in _FREQUENCIES for word in words) and (not governor or governor in _GOVERNORS)
+    if not is_good and value.lower() not in _GOVERNORS:
+        raise BadOptionError("Invalid --cpu-freq argument", 255, f'sbatch: error: unrecognized --cpu-freq argument "{value}"')
+    job.extra[option.dest] = value
+
+
+_LIMITS = {"ALL", "NONE", "AS", "CORE", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "NPROC", "RSS", "STACK"}
+
+
+def _propagate(job: Job, option: Option, value: str) -> None:
+    for word in value.split(","):
+        if word and word.upper().removeprefix("RLIMIT_") not in _LIMITS:
+            raise BadOptionError(f"--propagate={value} is not valid.", 1, f"sbatch: error: Bad rlimit name: {word}")
+    job.extra[option.dest] = value or "ALL"
+
+
+_MEMORY_BINDINGS = {"none", "no", "rank", "local", "map_mem", "mask_mem", "sort", "nosort", "prefer", "p", "quiet", "q", "verbose", "v"}
+
+
+def _mem_bind(job: Job, option: Option, value: str) -> None:
+    name = value.lower().split(",")[0].partition(":")[0]
+    if name not in _MEMORY_BINDINGS:
+        raise BadOptionError(f'unrecognized --mem-bind argument "{value}"')
+    job.extra[option.dest] = value
+
+
+def _delay_boot(job: Job, option: Option, value: str) -> None:
+    try:
+        parse_limit(value)
+    except ValueError:
+        raise _bad(option) from None
+    job.extra[option.dest] = value
+
+
+def _get_user_env(job: Job, option: Option, value: str) -> None:
+    if value and not (value.rstrip("sSlL").isdigit() or value.upper() in {"S", "L"}):
+        raise _bad(option)
+    job.flags.add(option.dest)
+    job.extra[option.dest] = value
+
+
+def _burst_buffer_file(job: Job, option: Option, value: str) -> None:
+    try:
+        with open(value, encoding="utf-8") as file:
+            job.extra["bb"] = file.read()
+    except OSError:
+        raise BadOptionError(f"Invalid --{option.long} specification", 1) from None
+
+
 def _hint(job: Job, _option: Option, value: str) -> None:
     if value not in {"compute_bound", "memory_bound", "multithread", "nomultithread"}:
         raise BadOptionError(f'unrecognized --hint argument "{value}", see --hint=help', 1)
@@ -537,6 +655,16 @@ def _hint(job: Job, _option: Option, value: str) -> None:
 
 _ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "account": _text("account"),
+    "acctg_freq": _acctg_freq,
+    "bbf": _burst_buffer_file,
+    "core_spec": _core_spec,
+    "cpu_freq": _cpu_freq,
+    "delay_boot": _delay_boot,
+    "get_user_env": _get_user_env,
+    "mem_bind": _mem_bind,
+    "profile": _profile,
+    "propagate": _propagate,
+    "thread_spec": _core_spec,
     "array": _text("array"),
     "begin": _moment("begin"),
     "chdir": _chdir,

@@ -89,6 +89,8 @@ def limit_broken(job: Job, partition: Partition, max_memory: tuple[int | None, i
         return PARTITION_TIME_LIMIT
     if partition.max_nodes is not None and job.min_nodes > partition.max_nodes and "PartitionMaxNodes" not in passes:
         return PARTITION_NODE_LIMIT
+    if job.min_nodes > 1 and job.min_nodes > partition.nodes.bit_count():
+        return PARTITION_NODE_LIMIT
     if job.max_nodes is not None and job.max_nodes < partition.min_nodes and "PartitionMinNodes" not in passes:
         return PARTITION_NODE_LIMIT
     per_node = partition.max_memory_per_node_mb if partition.max_memory_per_node_mb is not None else max_memory[0]

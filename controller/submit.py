@@ -49,6 +49,8 @@ INVALID_GRES: Final = 2072
 MIXED_GRES: Final = 2119
 UNSUPPORTED_GRES: Final = 2122
 INVALID_PREFERENCE: Final = 2133
+INVALID_TIME_MIN: Final = 2124
+INVALID_NICE: Final = 2123
 _LIMIT_CODES: Final = {
     "PartitionTimeLimit": 2051,
     "PartitionNodeLimit": 2006,
@@ -103,7 +105,8 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     spec.environment[:] = map(intern, spec.environment)
     if tasks:
         make_array(core, job, tasks, task_limit)
-    if not _is_feasible(core, job):
+    is_held = spec.hold or (spec.priority == 0 and core.is_admin(sender.user_id))
+    if not is_held and not _is_feasible(core, job):  # of a held job it is found out when it is released
         job.reason = BAD_CONSTRAINTS
         job.priority = 0
         advance(job, JobEvent.CANNOT_RUN, now)
@@ -204,6 +207,10 @@ def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: 
     if (access.account, access.qos, access.wckey) != (spec.account, spec.qos, spec.wckey):
         spec = msgspec.structs.replace(spec, account=access.account, qos=access.qos, wckey=access.wckey)
     tasks, cpus_per_task, min_nodes, max_nodes, min_cpus = size(spec)
+    if spec.nice < 0 and not by_admin:
+        raise SlurmError(INVALID_NICE)
+    if spec.time_min_s and (spec.time_limit_s or 0) > 0 and spec.time_min_s > (spec.time_limit_s or 0):
+        raise SlurmError(INVALID_TIME_MIN)
     job = Job(
         job_id=0,
         spec=spec,
@@ -220,7 +227,7 @@ def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: 
         exclusive=spec.exclusive,
         requeue=core.settings.requeue_by_default if spec.requeue is None else spec.requeue,
         emulation=message.emulation,
-        nice=spec.nice if spec.nice >= 0 or by_admin else 0,
+        nice=spec.nice,
         qos_flags=access.qos_flags,
     )
     if spec.begin_time is not None and spec.begin_time > now:
@@ -508,7 +515,7 @@ def _fits_reservation(core: Core, job: Job, partition: Partition) -> bool:
 def _held_or_fixed(job: Job, *, is_admin: bool) -> int:
     """0 for a held job, what an administrator fixes, or 1 until `prioritise` knows better."""
     spec = job.spec
-    if spec.hold or (spec.priority == 0):
+    if spec.hold or (spec.priority == 0 and is_admin):
         job.held_by = HELD_BY_USER
         return 0
     if spec.priority is not None and is_admin:

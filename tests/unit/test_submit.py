@@ -21,7 +21,7 @@ def h() -> Harness:
     ("spec", "code"),
     [
         ({"partition": "nosuch"}, 2000),
-        ({"min_nodes": 5}, 2014),
+        ({"num_tasks": 99}, 2014),
         ({"num_tasks": 17}, 2014),
         ({"cpus_per_task": 5}, 2014),
         ({"mem_per_node_mb": 5000}, 2014),
