@@ -150,7 +150,7 @@ class PlansWhenAsked(Backfill):
         self.plan_when_asked()
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(jobs, st.sampled_from([{}, {"bf_interval": "7"}, {"bf_max_job_test": "3"}, {"bf_max_job_user": "2"}, {"bf_max_job_start": "1"}]))
 def test_promises_that_nobody_asks_for_decide_nothing(drawn, parameters):
     rows = [(submit, size, run * 60, limit * 60) for submit, size, run, limit in workload(drawn)]

@@ -47,10 +47,18 @@ def test_what_cannot_be_is_refused(h: Harness, spec: dict[str, Any], code: int) 
 
 
 def test_a_refused_configuration_uses_up_a_job_id_and_leaves_a_failed_job(h: Harness) -> None:
-    h.refused(min_nodes=5)
+    h.refused(num_tasks=99)
     (job,) = h.core.tables.jobs.values()
     assert (job.state, job.reason, job.job_id) == (JobState.FAILED, "BadConstraints", 1)
     assert h.submit().job_id == 2
+
+
+def test_a_held_job_that_could_not_run_is_taken(h: Harness) -> None:
+    assert h.submit(num_tasks=99, hold=True).reason == "JobHeldUser"
+
+
+def test_more_nodes_than_the_partition_has_are_a_limit_of_it(h: Harness) -> None:
+    assert h.submit(min_nodes=5).reason == "PartitionNodeLimit"
 
 
 def test_no_default_partition_is_an_error() -> None:
@@ -181,7 +189,8 @@ def test_priorities_fall_by_one_from_job_to_job(h: Harness) -> None:
     assert (first.priority, held.priority, second.priority, nice.priority) == (4294901759, 0, 4294901758, 4294901657)
     assert h.submit(ROOT, priority=77).priority == 77
     assert h.submit(USER, priority=77).priority != 77
-    assert h.submit(USER, nice=-5).nice == 0
+    assert h.refused(USER, nice=-5) == 2123
+    assert h.submit(USER, priority=0).priority != 0
 
 
 def test_required_nodes_are_used_and_count_for_the_size(h: Harness) -> None:
