@@ -1,6 +1,7 @@
 """sacct: what accounting knows of jobs and their steps. Follows sacct(1) of 22.05."""
 
 import os
+import re
 
 from understudy.commands import sacct_fields
 from understudy.commands.accounting_client import AccountingClient, NoAccountingError, Table
@@ -176,8 +177,7 @@ def sacct(arguments: "list[str]", context: Context) -> int:
         context.stdout.write(sacct_fields.help_format())
         return 0
     if "completion" in options or "file" in options:
-        context.error("Job completion logs are not kept")
-        return 1
+        return _show_completions(options, context)
     try:
         return _show(options, context)
     except _BadRequestError:
@@ -188,6 +188,75 @@ def sacct(arguments: "list[str]", context: Context) -> int:
     except RefusedError as error:
         context.error(error.text)
         return 1
+
+
+_COMPLETION_FIELDS = {
+    "jobid": ("JobID", "JobId"),
+    "uid": ("UID", "UserId"),
+    "user": ("User", "UserId"),
+    "gid": ("GID", "GroupId"),
+    "group": ("Group", "GroupId"),
+    "jobname": ("JobName", "Name"),
+    "partition": ("Partition", "Partition"),
+    "state": ("State", "JobState"),
+    "start": ("Start", "StartTime"),
+    "end": ("End", "EndTime"),
+    "timelimit": ("Timelimit", "TimeLimit"),
+    "nodelist": ("NodeList", "NodeList"),
+    "nnodes": ("NNodes", "NodeCnt"),
+    "ncpus": ("NCPUS", "ProcCnt"),
+    "workdir": ("WorkDir", "WorkDir"),
+    "exitcode": ("ExitCode", "ExitCode"),
+}
+_COMPLETION_LINE = re.compile(r"(\w+)=(.*?) (?=\w+=|$)")
+
+
+def _show_completions(options: "dict[str, str | None]", context: Context) -> int:
+    """What the job completion log says (jobcomp/filetxt)."""
+    settings = {}
+    if not options.get("file"):
+        wanted = ["JobCompType", "JobCompLoc"]
+        settings = dict(context.client.query("config", ["name", "value"], {"name": wanted}).rows)
+        if settings.get("JobCompType") != "jobcomp/filetxt":
+            context.error("Slurm job completion is disabled")
+            return 1
+    names = [name for name in (options.get("format") or "jobid,uid,jobname,partition,nnodes,nodelist,state,end").lower().split(",") if name]
+    for name in names:
+        if name.partition("%")[0] not in _COMPLETION_FIELDS:
+            context.error(f'Invalid field requested: "{name}"')
+            return 1
+    try:
+        with open(options.get("file") or settings["JobCompLoc"], encoding="utf-8", errors="surrogateescape") as file:
+            records = [dict(_COMPLETION_LINE.findall(line.rstrip("\n"))) for line in file]
+    except OSError as error:
+        context.error(f"{options.get('file') or settings['JobCompLoc']}: {error.strerror}")
+        return 1
+    chosen_jobs = {word for word in (options.get("jobs") or "").split(",") if word}
+    if chosen_jobs:
+        records = [record for record in records if record.get("JobId") in chosen_jobs]
+    parsable = "parsable" in options or "parsable2" in options
+    rows = [] if "noheader" in options else [[_COMPLETION_FIELDS[name.partition("%")[0]][0] for name in names]]
+    rows += [[_completion_value(name.partition("%")[0], record) for name in names] for record in records]
+    if parsable:
+        end = "|" if "parsable" in options else ""
+        for row in rows:
+            context.print("|".join(row) + end)
+        return 0
+    widths = [int(name.partition("%")[2].lstrip("-") or 10) for name in names]
+    if "noheader" not in options:
+        rows.insert(1, ["-" * width for width in widths])
+    for row in rows:
+        context.print(" ".join(f"{value[:width]:>{width}}" for value, width in zip(row, widths, strict=True)) + " ")
+    return 0
+
+
+def _completion_value(name: str, record: "dict[str, str]") -> str:
+    value = record.get(_COMPLETION_FIELDS[name][1], "")
+    if name in {"user", "group"}:
+        return value.partition("(")[0]
+    if name in {"uid", "gid"}:
+        return value.partition("(")[2].rstrip(")")
+    return value
 
 
 def _show(options: "dict[str, str | None]", context: Context) -> int:

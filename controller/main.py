@@ -23,6 +23,7 @@ from understudy.controller.agents import Agents
 from understudy.controller.build import build_settings, build_tables
 from understudy.controller.core import Core
 from understudy.controller.enforcement.wiring import make_limits
+from understudy.controller.job_completion import FILE_TEXT, CompletionLog
 from understudy.controller.locks import Locks
 from understudy.controller.node_events import heard_of, start_pinging
 from understudy.controller.passes import Passes
@@ -72,7 +73,8 @@ class Controller:
             wire = held = HeldWire(daemon.messenger)
         self.accounting: AccountingLink | None = None
         noting = NotingJournal(journal)
-        if cluster.accounting:
+        writes_completions = config.text("JobCompType").lower() == FILE_TEXT
+        if cluster.accounting or writes_completions:
             journal = noting
         agents = Agents(wire, daemon.time, timeout_s=settings.message_timeout_s, tree_width=settings.tree_width)
         self.core = core = Core(
@@ -134,6 +136,10 @@ class Controller:
             )
             noting.note_nodes = self.accounting.note_nodes
             noting.listeners.append(self.accounting.note)
+        self.completions: CompletionLog | None = None
+        if writes_completions:
+            self.completions = CompletionLog(core, self._append_completion)
+            noting.listeners.append(self.completions.note)
         core.shut_down = daemon.stop
         core.show_configuration = self.show
         core.read_configuration = self.reconfigure
@@ -149,6 +155,8 @@ class Controller:
             recover(core, jobs)
         else:
             recover(core, ())
+        if self.completions is not None:
+            self.completions.known()
         start_pinging(core)
         daemon.messenger.set_handler(self.server.handle)
         daemon.at_exit.append(self.close)
@@ -158,6 +166,13 @@ class Controller:
         unused = not_emulated(self.config)
         if unused:
             daemon.log.info("accepted, but without effect here: %s", ", ".join(unused))
+
+    def _append_completion(self, text: str) -> None:
+        try:
+            with Path(self.config.text("JobCompLoc")).open("a", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(text)
+        except OSError as error:
+            self.daemon.log.warning("job completion log %s: %s", self.config.text("JobCompLoc"), error.strerror)
 
     async def close(self) -> None:
         """Write what is left to write."""

@@ -88,7 +88,7 @@ def test_comments_are_kept_if_the_configuration_says_so():
 
 def test_who_cancels_is_on_record_and_a_job_that_never_ran_has_no_start(told):
     h = told.harness
-    waiting = h.submit(priority=0)
+    waiting = h.submit(hold=True)
     h.cancel(waiting, ROOT)
     running = h.submit()
     h.acknowledge()
@@ -131,7 +131,7 @@ def test_a_failed_nodes_batch_step_has_no_exit_code(told):
 
 def test_why_a_job_waited_stays_on_record_after_it_has_run(told):
     h = told.harness
-    job = h.submit(priority=0)
+    job = h.submit(hold=True)
     told.settle()
     h.control("release", job, ROOT)
     h.complete(job)
@@ -189,11 +189,11 @@ def test_records_wait_on_disk_while_accounting_is_away_and_come_in_order_once(tm
     told = Told(file=QueueFile(tmp_path / "queue.sqlite"))
     told.answers = False
     h = told.harness
-    jobs = [h.submit(priority=0) for _ in range(3)]
+    jobs = [h.submit(hold=True) for _ in range(3)]
     told.settle()
     told.line.sent.pop().answer(GONE)
     assert [record.job_id for _, record in told.file.read()] == [job.job_id for job in jobs]
-    h.submit(priority=0)
+    h.submit(hold=True)
     told.settle()
     assert told.line.sent == []
     told.answers = True
@@ -206,7 +206,7 @@ def test_records_wait_on_disk_while_accounting_is_away_and_come_in_order_once(tm
 def test_a_batch_that_was_lost_on_the_way_is_told_again_as_it_was():
     told = Told()
     told.answers = False
-    told.harness.submit(priority=0)
+    told.harness.submit(hold=True)
     told.settle()
     lost = told.line.sent.pop()
     lost.answer(GONE)

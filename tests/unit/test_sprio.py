@@ -180,7 +180,7 @@ def test_waiting_jobs_have_a_row_for_each_partition(core):
     harness.core.priorities, harness.core.associations = plugin, core.associations
     harness.submit(min_nodes=4, exclusive=True)
     blocked = harness.submit(partition="main,small")
-    harness.submit(priority=0)
+    harness.submit(hold=True)
     rows = priority_rows(harness.core, START)
     assert [(row["job_id"], row["partition"]) for row in rows] == [(blocked.job_id, "main"), (blocked.job_id, "small")]
     assert rows[0]["weighted_job_size"] == pytest.approx(1000 * (1 / 4 + 1 / 16) / 2)
