@@ -5,7 +5,7 @@ import re
 
 from understudy.commands import sacct_fields
 from understudy.commands.accounting_client import AccountingClient, NoAccountingError, Table
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
+from understudy.commands.client import VERSION, Client, Context, RefusedError, UsageError, run
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable, last_values
 from understudy.commands.sacct_choice import Wanted, chosen, is_named
 from understudy.commands.states import REQUEUE, job_state_from
@@ -208,6 +208,7 @@ _COMPLETION_FIELDS = {
     "workdir": ("WorkDir", "WorkDir"),
     "exitcode": ("ExitCode", "ExitCode"),
 }
+_COMPLETION_WIDTHS = {"jobid": 12, "uid": 6, "gid": 6, "nnodes": 8, "nodelist": 15, "start": 19, "end": 19}
 _COMPLETION_LINE = re.compile(r"(\w+)=(.*?) (?=\w+=|$)")
 
 
@@ -216,7 +217,7 @@ def _show_completions(options: "dict[str, str | None]", context: Context) -> int
     settings = {}
     if not options.get("file"):
         wanted = ["JobCompType", "JobCompLoc"]
-        settings = dict(context.client.query("config", ["name", "value"], {"name": wanted}).rows)
+        settings = dict(Client().query("config", ["name", "value"], {"name": wanted}).rows)  # of the controller, not of accounting
         if settings.get("JobCompType") != "jobcomp/filetxt":
             context.error("Slurm job completion is disabled")
             return 1
@@ -231,6 +232,10 @@ def _show_completions(options: "dict[str, str | None]", context: Context) -> int
     except OSError as error:
         context.error(f"{options.get('file') or settings['JobCompLoc']}: {error.strerror}")
         return 1
+    for record in records:
+        for key in ("ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset"):  # which Slurm writes and does not know
+            if key in record:
+                context.error(f"Unknown type {key}: {record[key]}")
     chosen_jobs = {word for word in (options.get("jobs") or "").split(",") if word}
     if chosen_jobs:
         records = [record for record in records if record.get("JobId") in chosen_jobs]
@@ -242,11 +247,12 @@ def _show_completions(options: "dict[str, str | None]", context: Context) -> int
         for row in rows:
             context.print("|".join(row) + end)
         return 0
-    widths = [int(name.partition("%")[2].lstrip("-") or 10) for name in names]
+    widths = [int(name.partition("%")[2].lstrip("-") or _COMPLETION_WIDTHS.get(name, 10)) for name in names]
     if "noheader" not in options:
         rows.insert(1, ["-" * width for width in widths])
     for row in rows:
-        context.print(" ".join(f"{value[:width]:>{width}}" for value, width in zip(row, widths, strict=True)) + " ")
+        cells = zip(names, row, widths, strict=True)
+        context.print(" ".join(f"{value[:width]:{'<' if name == 'jobid' else '>'}{width}}" for name, value, width in cells) + " ")
     return 0
 
 

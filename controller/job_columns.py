@@ -132,12 +132,12 @@ def tres_requested(core: Core, job: Job, _now: float) -> str:
     elif job.memory_per_node_mb:
         memory = job.memory_per_node_mb * nodes
     elif job.memory_per_node_mb == 0:
-        memory = _whole_memory(core, job) * nodes
+        memory = whole_memory_mb(core, job) * nodes
     plain = f"cpu={cpus},{f'mem={memory_text(memory)},' if memory else ''}node={nodes},billing={cpus}"
     return plain + tres_text(core, counts_of(job)) if core.settings.tracked_gres else plain
 
 
-def _whole_memory(core: Core, job: Job) -> int:
+def whole_memory_mb(core: Core, job: Job) -> int:
     where = core.tables.partitions.get(job.partition)
     return min((kind.memory_mb for kind in core.tables.nodes.kinds if where is not None and kind.nodes & where.nodes), default=0)
 

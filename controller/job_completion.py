@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.job_columns import tres_allocated, tres_requested
+from understudy.controller.job_columns import memory_text, tres_allocated, tres_requested, whole_memory_mb
 from understudy.model.states import JobFlag
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def line(core: Core, job: Job) -> str:
         "ProcCnt": held.cpus if held is not None else 0,
         "WorkDir": spec.work_dir,
         "ReservationName": spec.reservation,
-        "Tres": tres_allocated(core, job, 0) or tres_requested(core, job, 0),
+        "Tres": _resources(core, job),
         "Account": spec.account,
         "QOS": spec.qos,
         "WcKey": spec.wckey,
@@ -74,6 +74,16 @@ def line(core: Core, job: Job) -> str:
         fields |= {"HetJobId": job.het.job_id, "HetJobOffset": job.het_offset}
     fields |= {"DerivedExitCode": f"{job.derived_exit_code}:0", "ExitCode": f"{job.exit_code}:{job.exit_signal}"}
     return " ".join(f"{name}={value}" for name, value in fields.items()) + " \n"
+
+
+def _resources(core: Core, job: Job) -> str:
+    """What it had or asked for; who asked for no memory counts as having all of it, even where memory is given to nobody."""
+    text = tres_allocated(core, job, 0) or tres_requested(core, job, 0)
+    if ",mem=" in text:
+        return text
+    nodes = job.allocation.node_count if job.allocation is not None else job.min_nodes
+    cpus, _, rest = text.partition(",")
+    return f"{cpus},mem={memory_text(whole_memory_mb(core, job) * nodes)},{rest}"
 
 
 def _time(seconds: int | None) -> str:
