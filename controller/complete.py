@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
 
 _OK = Ok()
+LAUNCH_FAILURE = "JobLaunchFailure"
+SETUP_FAILED = 53  # the "signal" of a script whose files could not be opened
 
 
 def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Message:
@@ -225,7 +227,7 @@ def _end_badly(core: Core, job: Job, message: BatchComplete, now: float) -> None
 
         requeue_after_exit(core, job, now, hold=message.exit_code in settings.requeue_exit_hold_codes)
         return
-    end_job(core, job, JobEvent.EXITED_BADLY, now, reason="NonZeroExitCode")
+    end_job(core, job, JobEvent.EXITED_BADLY, now, reason=LAUNCH_FAILURE if message.signal == SETUP_FAILED else "NonZeroExitCode")
 
 
 def _require_daemon(sender: Sender) -> None:
