@@ -69,9 +69,11 @@ _COLUMNS: Final = [
 _OPEN: Final = (JobState.PENDING, JobState.RUNNING, JobState.SUSPENDED)
 SCRIPT: Final = "#!/bin/sh\n"
 # What a real node takes beside the script: from the decision to the script's start and from its end to the news (seconds), and until it is clean.
-# Half of the jobs that recordings show are so quick that the loop's look 0.03 s after their run gives their nodes to others. A script that is told
-# to end leaves a child behind for a moment, and the node looks again after 1 s and 2 s more.
-OVERHEAD_S: Final = 0.04
+# Most jobs that recordings show to be launched alone are so quick that the loop's look 0.05 s after their run gives their nodes to others (after
+# 0.04 s: every second one); of several launched together the later ones take longer. A script that is told to end leaves a child behind for a
+# moment, and the node looks again after 1 s and 2 s more.
+OVERHEAD_S: Final = 0.037
+LAUNCH_S: Final = 0.008
 EPILOG_S: Final = 0.01
 KILL_S: Final = 3.67
 
@@ -100,6 +102,7 @@ def replay_scenario(request: ReplayRequest) -> int:
         users=scenario.users,
         groups={"users": GROUP_ID},
         job_overhead_s=OVERHEAD_S,
+        job_launch_s=LAUNCH_S,
         kill_s=KILL_S,
         epilog_s=EPILOG_S,
     )

@@ -57,6 +57,7 @@ class Cluster:
     cpu: int = -1  # virtual time is a chain of messages: all on one CPU avoids wake-ups across CPUs; -1: no pinning
     default_run_s: float = 1.0  # an emulated job of which nobody said how long it runs
     job_overhead_s: float = 0.0  # what an emulated job takes beside its run: launch and the news of its end
+    job_launch_s: float = 0.0  # a node daemon launches emulated jobs one after another, each so much later
     kill_s: float = 0.0  # what an emulated script that is told to end takes until nothing of it is left
     epilog_s: float = 0.0  # how long emulated nodes take to be free after a job's end
     users: dict[str, int] = field(default_factory=dict)  # user names and numbers beside the host's own

@@ -95,8 +95,9 @@ class _Run:
 class EmulatedJobs:
     """The jobs that run, and when each ends. Times are seconds of the cluster's clock."""
 
-    def __init__(self, default_run_s: float, overhead_s: float = 0.0) -> None:
-        self._default_run_s, self._overhead_s = default_run_s, overhead_s
+    def __init__(self, default_run_s: float, overhead_s: float = 0.0, launch_s: float = 0.0) -> None:
+        self._default_run_s, self._overhead_s, self._launch_s = default_run_s, overhead_s, launch_s
+        self._launches_until = 0.0  # when the last one that was asked for has been launched
         self._runs: dict[Key, _Run] = {}
         self._heap: list[tuple[float, Key]] = []
 
@@ -110,7 +111,9 @@ class EmulatedJobs:
         ended = Ended(key, emulation.exit_code, emulation.signal)
         limit_s = launch.exact_limit_s
         if limit_s is None:
-            run = _Run(ended, now + emulation.run_s + self._overhead_s, math.inf)
+            begin = max(now, self._launches_until)
+            self._launches_until = begin + self._launch_s
+            run = _Run(ended, begin + emulation.run_s + self._overhead_s, math.inf)
         else:
             run = _Run(ended, launch.start_time + emulation.run_s, launch.start_time + float(limit_s))
         self._runs[key] = run
@@ -166,7 +169,7 @@ class EmulatedJobs:
 class EmulatedExecutor:
     """Ends emulated jobs at the cluster's time.
 
-    `overhead_s`: what a real job takes beside its run, until its end is known; `kill_s`: how long one that is told to end goes on; `epilog_s`: what
+    `overhead_s`: what a real job takes beside its run, until its end is known; `launch_s`: how much later the next of several begins; `kill_s`: how long one that is told to end goes on; `epilog_s`: what
     cleaning up takes.
     """
 
@@ -177,11 +180,12 @@ class EmulatedExecutor:
         on_ended: OnEnded,
         *,
         overhead_s: float = 0.0,
+        launch_s: float = 0.0,
         kill_s: float = 0.0,
         epilog_s: float = 0.0,
     ) -> None:
         self._time, self._on_ended, self._kill_s, self._epilog_s = time, on_ended, kill_s, epilog_s
-        self.jobs = EmulatedJobs(default_run_s, overhead_s)
+        self.jobs = EmulatedJobs(default_run_s, overhead_s, launch_s)
         self._timer: asyncio.TimerHandle | None = None
         self._armed: float | None = None
 

@@ -81,6 +81,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             cluster.default_run_s,
             front_end.script_ended,
             overhead_s=cluster.job_overhead_s,
+            launch_s=cluster.job_launch_s,
             kill_s=cluster.kill_s,
             epilog_s=cluster.epilog_s,
         )

@@ -40,6 +40,17 @@ def test_with_an_exact_limit_a_job_runs_from_its_start_time(jobs):
     assert jobs.due(1055.0) == [Ended((2, 0), 2, 0), Ended((3, 0), 0, signal.SIGTERM, timed_out=True)]
 
 
+def test_jobs_are_launched_one_after_another():
+    jobs = EmulatedJobs(1.0, 0.5, 0.25)
+    for job_id in (1, 2, 3):
+        jobs.start(launch(job_id, 10.0), NOW)
+    jobs.start(launch(4, 10.0), NOW + 5.0)
+    ends = []
+    while (end := jobs.next_end()) is not None:
+        ends.append((end - NOW, [ended.key[0] for ended in jobs.due(end)]))
+    assert ends == [(10.5, [1]), (10.75, [2]), (11.0, [3]), (15.5, [4])]
+
+
 def test_a_job_whose_end_is_past_ends_at_once(jobs):
     jobs.start(launch(1, 3.0, start_time=990, exact_limit_s=60), NOW)
     assert jobs.next_end() == NOW

@@ -112,7 +112,7 @@ def test_full_runs_count_whole_seconds_from_the_first_look():
         at = trigger.next_run(start + 60.0 * minute)
         numbers.append(round((at - start - FIRST_LOOK_S) / LOOK_S))
         assert trigger.take(at, START) == FULL
-    assert numbers == [60, 120, 180, 240, 299, 359], "the fifth comes at the end of the second, and a look earlier is enough"
+    assert numbers == [60, 120, 180, 239, 299, 359], "the fourth look of a minute comes at the end of its second: one look fewer is enough"
 
 
 def test_a_begin_time_far_away_is_asked_about_again_when_it_comes():
