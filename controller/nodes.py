@@ -1,6 +1,6 @@
 """The node table: every node's properties and what is free on it, as vectors, so that a whole cluster is looked at in a few operations.
 
-Place: the controller's core, no I/O. Node sets are Python ints used as bitmaps: bit i is the node with index i (order of NodeName lines).
+Place: the controller's core, no I/O. Node sets are Python ints used as bitmaps: bit i is the node with index i (in the order of names).
 Only this module changes free CPUs, cores and memory; only through `allocate` and `release`.
 
 A job on idle nodes is written into the vectors only when somebody looks at them; until then the bitmaps say all there is to say. Where jobs take

@@ -273,7 +273,7 @@ def _read_nodes(config: SlurmConfig, by_kind: dict[str, list[ConfLine]], report:
     reader = NodeReader(report, number, config.number("SlurmdPort") or 6818)
     for line in by_kind["nodename"]:
         reader.read(line)
-    config.nodes, config.index_of = reader.nodes, reader.index_of
+    config.nodes, config.index_of = reader.in_table_order()
     for line in by_kind["nodeset"]:
         config.node_sets[line.value] = conf_nodes.read_node_set(line, config.nodes, config.index_of, report)
     for line in by_kind["downnodes"]:
@@ -319,7 +319,7 @@ def _check_gres(config: SlurmConfig) -> None:
     """Generic resources of nodes and of gres.conf that are of no type of GresTypes, or cannot be read, are left out."""
     types = set(config.words("GresTypes"))
     seen: set[tuple[str, int]] = set()
-    places = [(node.file, node.line, node.gres) for node in config.nodes if node.gres]
+    places = sorted((node.file, node.line, node.gres) for node in config.nodes if node.gres)
     for file, line, text in places:
         if (file, line) in seen:
             continue

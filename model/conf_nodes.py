@@ -135,6 +135,11 @@ class NodeReader:
             shown = hostlist.compress(twice)
             self._complain(line, "duplicate_node", ERROR, shown, f"Duplicated NodeName {shown} in the config file", "NodeName")
 
+    def in_table_order(self) -> tuple[list[NodeConf], dict[str, int]]:
+        """The nodes by name, as Slurm's node table has them wherever their lines are in the file; and where each is."""
+        nodes = sorted(self.nodes, key=lambda node: hostlist.version_key(node.name))
+        return nodes, {node.name: index for index, node in enumerate(nodes)}
+
     def _complain(self, line: ConfLine, kind: str, severity: str, text: str, message: str, key: str) -> None:
         self._report(Finding(kind, severity, line.file, line.line, text, message, key))
 

@@ -180,6 +180,20 @@ def sort_key(name: str) -> tuple[tuple[tuple[int, int], ...], int, str]:
     return _natural_key(prefix), len(digits), digits
 
 
+def version_key(name: str) -> tuple[tuple[int, int, int], ...]:
+    """The key that orders names as versions are: numbers count as numbers, but one with leading zeros as digits behind a decimal point."""
+    return tuple(key for part in _NUMBER_IN_NAME.findall(name) for key in _version_part(part))
+
+
+def _version_part(part: str) -> list[tuple[int, int, int]]:
+    if part[0] not in _DIGITS:
+        return [(ord(part), 0, 0)]
+    if part[0] != "0":
+        return [(48, 0, int(part[:300]))]
+    rest = part.lstrip("0")
+    return [(48, len(rest) - len(part), int(not rest)), *((ord(digit), 0, 0) for digit in rest)]
+
+
 def _bracketed(prefix: str, ranges: list[str], *, single: bool) -> str:
     return f"{prefix}{ranges[0]}" if single else f"{prefix}[{','.join(ranges)}]"
 

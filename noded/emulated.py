@@ -169,8 +169,8 @@ class EmulatedJobs:
 class EmulatedExecutor:
     """Ends emulated jobs at the cluster's time.
 
-    `overhead_s`: what a real job takes beside its run, until its end is known; `launch_s`: how much later the next of several begins; `kill_s`: how long one that is told to end goes on; `epilog_s`: what
-    cleaning up takes.
+    `overhead_s`: what a real job takes beside its run, until its end is known; `launch_s`: how much later the next of several begins; `kill_s`: how
+    long one that is told to end goes on; `epilog_s`: what cleaning up takes.
     """
 
     def __init__(

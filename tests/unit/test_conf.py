@@ -76,7 +76,7 @@ def test_a_line_s_spelling_of_a_key_overrides_the_default_s_other_spelling() -> 
 def test_addresses_hostnames_and_ports_go_with_the_names() -> None:
     config = config_of("NodeName=n[1-3] NodeAddr=10.0.0.[1-3] NodeHostname=head Port=[7001-7003]\nNodeName=m\nSlurmdPort=7100\n")
     assert [(node.name, node.address, node.hostname, node.port) for node in config.nodes] == [
-        ("n1", "10.0.0.1", "head", 7001), ("n2", "10.0.0.2", "head", 7002), ("n3", "10.0.0.3", "head", 7003), ("m", "m", "m", 7100),
+        ("m", "m", "m", 7100), ("n1", "10.0.0.1", "head", 7001), ("n2", "10.0.0.2", "head", 7002), ("n3", "10.0.0.3", "head", 7003),
     ]  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def test_node_sets_take_nodes_by_feature_and_by_name() -> None:
     )
     assert config.node_sets["gpus"].names == ["g1", "g2"]
     assert [(each.name, each.nodes, each.node_sets) for each in config.partitions] == [
-        ("a", ["g1", "g2", "c1"], ("gpus",)), ("b", ["g1", "c2"], ("some",)), ("c", ["g1", "g2", "c1", "c2"], ()), ("d", [], ()),
+        ("a", ["c1", "g1", "g2"], ("gpus",)), ("b", ["c2", "g1"], ("some",)), ("c", ["c1", "c2", "g1", "g2"], ()), ("d", [], ()),
     ]  # fmt: skip
 
 
@@ -155,6 +155,13 @@ def test_the_controller_may_be_named_in_the_old_way() -> None:
     config = conf.read_text("ClusterName=x\nControlMachine=a\nControlAddr=b\nBackupController=c\nNodeName=n\n")
     assert config.controllers == [("a", "b"), ("c", "")]
     assert config.errors == []
+
+
+def test_nodes_are_in_the_order_of_their_names() -> None:
+    config = config_of("NodeName=z[1-2]\nNodeName=n[9-11] CPUs=2\nNodeName=b2\nPartitionName=p Nodes=ALL\nPartitionName=q Nodes=z1,n10\n")
+    assert config.node_names == ["b2", "n9", "n10", "n11", "z1", "z2"]
+    assert [config.nodes[config.index_of[name]].cpus for name in ("n9", "z1")] == [2, 1]
+    assert config.index_of == {name: index for index, name in enumerate(config.node_names)}
 
 
 def test_the_last_of_repeated_keys_counts() -> None:

@@ -137,3 +137,31 @@ def test_answers_stay_right_when_the_memory_of_recent_ones_is_full() -> None:
                 expression = f"n[{low + 1}-{low + length}]" if length > 1 else f"n{low + 1}"
                 assert table.to_expression(bitmap) == expression
                 assert table.to_bitmap(expression) == bitmap
+
+
+def test_versions_are_in_the_order_of_the_c_library():
+    in_order = [
+        "B1",
+        "a1b",
+        "a9",
+        "a10",
+        "ab1",
+        "b2",
+        "b12",
+        "c007",
+        "c009",
+        "c10",
+        "n-1",
+        "n08",
+        "n1",
+        "n2",
+        "n10",
+        "n_2",
+        "node",
+        "r1n2",
+        "r1n10",
+        "r2n1",
+    ]
+    assert sorted(sorted(in_order), key=hostlist.version_key) == in_order
+    fractions = ["v000", "v00", "v01", "v010", "v010b", "v09", "v0", "v0b", "v1", "v9", "v10"]
+    assert sorted(sorted(fractions), key=hostlist.version_key) == fractions
