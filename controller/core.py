@@ -118,6 +118,7 @@ class Core:
     last_partition_update: float = 0.0
     last_reservation_update: float = 0.0
     reservation_timer: tuple[float, TimerHandle] | None = None  # for the next begin or end of a reservation
+    reservation_stamp: object = None  # what reservations that repeat could matter to, as last seen
     settled: Callable[[], None] = field(default=lambda: None)  # the edge's: something has been handled
     complete_plan: Callable[[float], None] = field(default=lambda _now: None)  # make the promises of which nobody has asked so far
     shut_down: Callable[[], None] = field(default=lambda: None)  # the edge's: end the daemon

@@ -18,7 +18,7 @@ from understudy.controller.scheduling.main_pass import run_length
 from understudy.controller.scheduling.reserved import BUSY, DELETED, MAINTENANCE, WAITS, Reservation, blocked_cores
 from understudy.controller.scheduling.triggers import FIRST_LOOK_S, LOOK_S
 from understudy.model.errors import SlurmError
-from understudy.model.reservations import DAILY, FLEX, HOURLY, NO_HOLD_JOBS_AFTER, PURGE_COMP, TIME_FLOAT, WEEKDAY, WEEKEND, WEEKLY
+from understudy.model.reservations import DAILY, FLEX, HOURLY, NO_HOLD_JOBS_AFTER, PURGE_COMP, REPEATS, TIME_FLOAT, WEEKDAY, WEEKEND, WEEKLY
 from understudy.model.states import JobFlag
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ LOOKS_AN_END: Final = 30
 ACCESS_DENIED: Final = 2052
 INVALID: Final = 2053
 INVALID_TIME: Final = 2054
+IDLE_ROUNDS: Final = 10  # a week of days, and some: jobs for which no time was right in all of them wait for something else
 FRIDAY, SATURDAY, SUNDAY = 4, 5, 6
 
 
@@ -171,6 +172,7 @@ def catch_up(core: Core, now: float) -> None:
         while reservation.end_time <= now and _come_again(reservation):
             is_over = True
             reservation.was_active = False
+            reservation.idle_rounds += 1
             core.journal.reservation(reservation.name)
         if reservation.end_time <= now and not reservation.has_ended:
             is_over = reservation.has_ended = True
@@ -193,8 +195,9 @@ def arm(core: Core) -> None:
     table = core.tables.reservations
     now = core.time.now()
     when = inf
+    is_idle = bool(table) and _is_idle(core)
     for each in table if core.tables.pending or core.tables.running else ():
-        if each.flags & TIME_FLOAT:
+        if each.flags & TIME_FLOAT or (is_idle and each.flags & REPEATS):
             continue
         if not each.was_active:
             when = min(when, look_from(core, max(each.start_time, now), LOOKS_A_BEGIN))
@@ -213,6 +216,19 @@ def arm(core: Core) -> None:
         core.reservation_timer = None
     if when != inf:
         core.reservation_timer = (when, core.at(max(when, now), _due, core))
+
+
+def _is_idle(core: Core) -> bool:
+    """Whether repeating reservations come and go, and nothing else happens. Else they would keep virtual time going for ever."""
+    if core.tables.running or not any(each.flags & REPEATS for each in core.tables.reservations):
+        return False
+    pending = core.tables.pending.values()
+    stamp = (core.last_partition_update, core.tables.nodes.generation, [(job.job_id, job.restarts, job.priority > 0, job.spec) for job in pending])
+    if stamp != core.reservation_stamp:
+        core.reservation_stamp = stamp
+        for each in core.tables.reservations:
+            each.idle_rounds = 0
+    return all(each.idle_rounds >= IDLE_ROUNDS for each in core.tables.reservations if each.flags & REPEATS)
 
 
 def _due(core: Core) -> None:

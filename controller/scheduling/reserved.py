@@ -67,6 +67,7 @@ class Reservation:
     idle_since: int | None = None  # when its last job ended (PURGE_COMP)
     was_active: bool = False  # its begin has been noticed
     has_ended: bool = False  # its end has been noticed
+    idle_rounds: int = 0  # how often it has come again while nothing else happened
 
     def start(self, now: float) -> int:
         """When it begins; a floating one always as long from now."""

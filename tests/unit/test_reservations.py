@@ -303,6 +303,21 @@ def test_a_daily_reservation_comes_again_and_one_can_be_skipped(h: Harness) -> N
     assert not shown(h)["is_active"]
 
 
+def test_reservations_that_come_again_do_not_keep_time_going_for_a_job_that_never_starts(scheduled: Harness) -> None:
+    h = scheduled
+    create(h, flags="daily", nodes="n[1-4]")
+    job = h.submit(hold=True)
+    h.run(5 * 86400)
+    assert h.core.reservation_timer is not None, "a week may be different at its end"
+    h.run(15 * 86400)
+    assert job.is_pending
+    assert h.core.reservation_timer is None
+    short = h.submit(time_limit_s=3600)
+    assert h.core.reservation_timer is not None
+    h.run(7200)
+    assert short.start_time is not None
+
+
 def test_an_unused_reservation_is_given_up(scheduled: Harness) -> None:
     h = scheduled
     create(h, flags="purge_comp=1")
