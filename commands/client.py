@@ -75,6 +75,11 @@ class Client:
         """The cluster's name, as far as its registry entry or configuration says."""
         return self._locate().name
 
+    @property
+    def location(self) -> Location:
+        """Where the cluster is."""
+        return self._locate()
+
     def call(self, message: str, *fields: "Any") -> "list[Any]":
         """Ask; the answer's fields. Trailing fields may be left out where the message has defaults.
 

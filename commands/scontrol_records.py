@@ -184,7 +184,7 @@ def _shares(shares: "list[list[Any]]") -> list[str]:
 def node_lines(node: "Record", *, details: bool = False) -> list[str]:
     """`show node`."""
     arch = f" Arch={node['arch']}" if node["arch"] else ""
-    version = f" Version={node['version']}" if node["version"] else ""
+    version = f"Version={node['version']}" if node["version"] else ""
     load = "N/A" if node["cpu_load"] is None else f"{node['cpu_load']:.2f}"
     free = "N/A" if node["free_memory_mb"] is None else node["free_memory_mb"]
     owner = "N/A" if node["owner"] is None else node["owner"]
@@ -199,8 +199,8 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
         lines.append(f"GresDrain={node['gres_drain']}")
     if details and node["gres_used"]:
         lines.append(f"GresUsed={node['gres_used']}")
-    port = "" if node["port"] == 6818 else f" Port={node['port']}"
-    lines.append(f"NodeAddr={node['address']} NodeHostName={node['hostname']}{port}{version}")
+    port = "" if node["port"] == 6818 else f"Port={node['port']} "
+    lines.append(f"NodeAddr={node['address']} NodeHostName={node['hostname']} {port}{version}")
     if node["os"]:
         lines.append(f"OS={node['os']} ")
     lines.append(

@@ -8,7 +8,9 @@ from understudy.commands.client import Context, RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from understudy.commands.scontrol import Session
 
 JOB_KEYS = (
     "Account", "AdminComment", "ArrayTaskThrottle", "BurstBuffer", "ClusterFeatures", "Clusters", "Comment", "Contiguous", "CoreSpec",
@@ -37,8 +39,8 @@ NODE_STATES = (
 )  # fmt: skip
 _NEED_REASON = ("DOWN", "DRAIN", "FAIL")
 _PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
-# Actions whose refusal is said once per job and once more.
-_JOB_BY_JOB = ("suspend", "resume")
+# Actions that are updates of a job, so that a refusal is said once per job and once more.
+_HOLDS = ("hold", "uhold", "release")
 INVALID_JOB = 2017
 _SUSPENDS = ("hold", "uhold", "release")
 
@@ -47,13 +49,13 @@ class _RefusedInputError(Exception):
     """Input that makes no sense; what to say has been said."""
 
 
-def _key(word: str, known: "Sequence[str]") -> str | None:
-    """The full key in lower case: exact, or the first that begins so (three letters at least)."""
+def _key(word: str, known: "Sequence[str]", least: int = 3) -> str | None:
+    """The full key in lower case: exact, or the first that begins so, with as many letters at least."""
     lowered = word.lower()
     names = [name.lower() for name in known]
     if lowered in names:
         return lowered
-    return next((name for name in names if len(lowered) > 2 and name.startswith(lowered)), None)
+    return next((name for name in names if len(lowered) >= least and name.startswith(lowered)), None)
 
 
 def _pairs(words: "Sequence[str]") -> list[tuple[str, str, str]]:
@@ -66,32 +68,101 @@ def _pairs(words: "Sequence[str]") -> list[tuple[str, str, str]]:
     return pairs
 
 
-def update(words: "Sequence[str]", context: Context) -> int:
-    """`scontrol update ...`."""
-    if not words:
-        context.complain("too few arguments for update keyword")
-        return 1
-    if words[0].lower().startswith("res") or any(key.lower().startswith("reservationname") for key, _, _ in _pairs(words[:1])):
+# What one may update, each by the names of its key (enough letters of it) and in the order in which they are looked for.
+_ENTITIES = (
+    ("node", "nodename", 2),
+    ("partition", "partitionname", 2),
+    ("job", "jobid", 3),
+    ("step", "stepid", 4),
+    ("reservation", "reservationname", 3),
+    ("frontend", "frontendname", 2),
+    ("debug", "slurmctlddebug", 2),
+)
+
+
+def update(words: "Sequence[str]", session: "Session") -> int:
+    """`scontrol update ...`. What it is that is changed, any of the words may say."""
+    context = session.context
+    if words[0].lower().startswith("res") and "=" not in words[0]:
         from understudy.commands.scontrol_reservation import update as update_reservation
 
         return update_reservation(words, context)
-    words = _entity_apart(words)
-    first = [key.lower() for key, _, _ in _pairs(words)]
+    kind = ""
+    for word in words:
+        key = word.partition("=")[0].rstrip("+-").lower()
+        kind = next((kind for kind, name, least in _ENTITIES if len(key) >= least and name.startswith(key)), "")
+        if kind or key in {"jobname", "name"}:
+            kind = kind or "job"
+            break
     try:
-        if any(key in {"nodename", "nodenames", "node", "nodes"} for key in first[:1]) or "nodename" in first:
-            return _update_nodes(words, context)
-        if any(key.startswith("partition") for key in first[:1]) or ("partitionname" in first and "jobid" not in first):
-            return _update_partition(words, context)
-        if "jobid" in first or "job" in first[:1] or "jobname" in first[:1] or "name" in first[:1]:
-            return _update_jobs(words, context)
+        if kind == "node":
+            return _update_nodes(list(words), session)
+        if kind == "partition":
+            return _update_partition(list(words), session)
+        if kind == "job":
+            return _update_jobs(_entity_apart(words), session)
+        if kind == "step":
+            return _update_step(list(words), session)
     except _RefusedInputError:
         return 1
     except RefusedError as error:
-        context.complain(f"slurm_update error: {error.text}")
+        session.complain(f"slurm_update error: {error.text}")
         return 1
+    if kind == "reservation":
+        from understudy.commands.scontrol_reservation import update as update_reservation
+
+        return update_reservation(words, context)
+    if kind == "frontend":
+        return _update_frontend(words, session)
+    if kind == "debug":
+        from understudy.commands.scontrol_daemons import level_of, set_level
+
+        level = words[0].partition("=")[2]
+        if level_of(level) is None or not level.isdigit():
+            session.complain(f"invalid debug level: {level}")
+            session.complain("slurm_update error: No error")
+            return 1
+        return set_level(session, level, "slurm_update error")
     context.complain("No valid entity in update command")
     context.complain('Input line must include "NodeName", "PartitionName", "Reservation", "JobId", or "SlurmctldDebug"')
     return 1
+
+
+def _update_frontend(words: "Sequence[str]", session: "Session") -> int:
+    """There are no front ends."""
+    values = {key.lower(): value.lower() for key, _, value in _pairs(words)}
+    if values.get("state", "").startswith(("down", "drain")) and not values.get("reason"):
+        session.context.complain("You must specify a reason when DOWNING or DRAINING a frontend node")
+        session.context.complain("Request aborted")
+        return 1
+    session.complain("slurm_update error: Invalid node name specified")
+    return 1
+
+
+def _update_step(words: "list[str]", session: "Session") -> int:
+    """The time limit of a step, or of all of a job's."""
+    context = session.context
+    job, step, limit = "", "", None
+    for position, (key, _, value) in enumerate(_pairs(words)):
+        lowered = key.lower()
+        if len(lowered) > 3 and "stepid".startswith(lowered):
+            job, _, step = value.partition(".")
+            if not job.isdigit():
+                context.complain(f"Invalid StepID parameter: {words[position]}")
+                context.complain("Request aborted")
+                return 1
+        elif len(lowered) > 1 and "timelimit".startswith(lowered):
+            _check_limit(value, context)
+            limit = value
+        else:
+            context.complain(f"Update of this parameter is not supported: {words[position]}")
+            context.complain("Request aborted")
+            return 1
+    if limit is None:
+        context.complain("No changes specified")
+        return 1
+    context.client.call("UpdateStep", job, step, limit)
+    return 0
 
 
 def _entity_apart(words: "Sequence[str]") -> list[str]:
@@ -101,7 +172,8 @@ def _entity_apart(words: "Sequence[str]") -> list[str]:
     return list(words)
 
 
-def _update_jobs(words: list[str], context: Context) -> int:
+def _update_jobs(words: list[str], session: "Session") -> int:
+    context = session.context
     jobs: list[str] = []
     names: list[str] = []
     changes: dict[str, str] = {}
@@ -128,7 +200,7 @@ def _update_jobs(words: list[str], context: Context) -> int:
     if names and not jobs:
         found = context.client.query("jobs", ["job_id", "state"], {"name": names}).rows
         jobs = [str(job) for job, state in found if state < 3]
-    return _say_results(context, context.client.call("UpdateJobs", jobs, changes)[0])
+    return _say_results(session, context.client.call("UpdateJobs", jobs, changes)[0])
 
 
 def _check_limit(value: str, context: Context) -> None:
@@ -141,26 +213,32 @@ def _check_limit(value: str, context: Context) -> None:
         raise _RefusedInputError from None
 
 
-def _say_results(context: Context, results: "list[tuple[str, int, str]]", *, action: str = "") -> int:
+def _say_results(session: "Session", results: "list[tuple[str, int, str]]", *, action: str = "") -> int:
     code = 0
     for job, error, text in results:
         if error:
-            is_unanswered = action in _JOB_BY_JOB and error == INVALID_JOB and job.isdigit()  # Slurm has no answer for jobs that it does not know
-            context.complain(f"{'Unexpected message received' if is_unanswered else text} for job {job}")
-            if action in _SUSPENDS:
-                context.complain(f"slurm_suspend error: {text}")
+            session.complain(f"{text} for job {job}")
+            if action in _HOLDS:
+                session.complain(f"slurm_suspend error: {text}")
             code = 1
     return code
 
 
-def _update_nodes(words: list[str], context: Context) -> int:
+def _update_nodes(words: list[str], session: "Session") -> int:
+    context = session.context
     nodes = ""
     changes: dict[str, str] = {}
     for position, (key, sign, value) in enumerate(_pairs(words)):
-        if key.lower() in {"nodename", "nodenames", "node", "nodes"}:
+        if "=" not in words[position]:
+            context.error(f"Invalid input: {words[position]}  Request aborted")
+            raise RefusedError(0, "No error")
+        if len(key) > 1 and "nodename".startswith(key.lower()):
             nodes = value
             continue
-        known = _key(key, NODE_KEYS)
+        known = _key(key, NODE_KEYS, least=1)
+        if known == "weight" and not value.isdigit():
+            context.error(f"Weight value ({value}) is not a valid number")
+            continue
         if known is None or sign:
             context.complain(f"Update of this parameter is not supported: {words[position]}")
             context.complain("Request aborted")
@@ -188,54 +266,113 @@ def _node_state(value: str, word: str, context: Context) -> str:
     return state
 
 
+def _number(name: str, most: int | None = None) -> "Callable[[str, str], str]":
+    """A whole number, or where there is no upper bound UNLIMITED."""
+
+    def check(value: str, _word: str) -> str:
+        if (most is None and value.lower() in {"unlimited", "infinite"}) or (value.isdigit() and int(value) <= (most or 0xFFFFFFFD)):
+            return ""
+        return f"Invalid {name} value: {value}"
+
+    return check
+
+
+def _one_of(name: str, allowed: "Sequence[str]", known: str) -> "Callable[[str, str], str]":
+    def check(value: str, word: str) -> str:
+        if value.upper().partition(":")[0] in allowed:
+            return ""
+        return f"Invalid input: {word}\nAcceptable {name} values are {known}"
+
+    return check
+
+
+def _time(value: str, word: str) -> str:
+    from understudy.model.times import parse_limit
+
+    if value.lower() == "none":
+        return ""
+    try:
+        parse_limit(value)
+    except ValueError:
+        return f"Invalid input {word}"
+    return ""
+
+
+def _preempt_mode(value: str, word: str) -> str:
+    allowed = {"OFF", "CANCEL", "GANG", "REQUEUE", "SUSPEND", "WITHIN"}
+    return "" if {each.upper() for each in value.split(",")} <= allowed else f"Invalid input: {word}"
+
+
+_YES_OR_NO = ("YES", "NO")
+# Keys of partitions whose values are looked at before the controller is asked. What to say, one error a line; "" if it is well.
+_PARTITION_CHECKS = {
+    "state": _one_of("State", _PARTITION_STATES, "UP, DOWN, DRAIN and INACTIVE"),
+    "maxtime": _time,
+    "defaulttime": _time,
+    "preemptmode": _preempt_mode,
+    "oversubscribe": _one_of("OverSubscribe", ("NO", "EXCLUSIVE", "YES", "FORCE"), "NO, EXCLUSIVE, YES:#, and FORCE:#"),
+    **{
+        name.lower(): _one_of(name, _YES_OR_NO, "YES and NO")
+        for name in ("Default", "Hidden", "RootOnly", "ReqResv", "LLN", "ExclusiveUser", "DisableRootJobs")
+    },
+    **{name.lower(): _number(name, 65533) for name in ("Priority", "PriorityTier", "PriorityJobFactor")},
+    **{name.lower(): _number(name) for name in ("GraceTime", "OverTimeLimit", "MaxCPUsPerNode")},
+    **{name.lower(): _number(name) for name in ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode")},
+}
+
+
 def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[str, str]]:
     name = ""
     changes: dict[str, str] = {}
-    for position, (key, _, value) in enumerate(_pairs(words)):
-        if key.lower() in {"partition", "partitionname"}:
+    for position, (key, sign, value) in enumerate(_pairs(words)):
+        word = words[position]
+        if "=" not in word:
+            context.error(f"Invalid input: {word}  Request aborted")
+            raise RefusedError(0, "No error")
+        if len(key) > 1 and "partitionname".startswith(key.lower()):
             name = value
             continue
-        known = _key(key, PARTITION_KEYS)
-        word = words[position]
+        known = None if sign else _key(key, PARTITION_KEYS)
         if known is None:
             context.error(f"Update of this parameter is not supported: {word}\n")
             context.error("Request aborted")
             raise RefusedError(0, "No error")
-        if known == "state" and value.upper() not in _PARTITION_STATES:
-            context.error(f"Invalid input: {word}")
-            context.error("Acceptable State values are UP, DOWN, DRAIN and INACTIVE")
+        known = _SAME_KEY.get(known, known)
+        if known == "minnodes" and not value.isdigit():
+            context.error(f'"{value}" is not a valid node count')
+            continue
+        if known == "maxnodes" and not value.isdigit() and value.lower() not in {"unlimited", "infinite"}:
+            context.error(f'Invalid numeric value "{value}" for MaxNodes.')
+            raise _RefusedInputError
+        wrong = _PARTITION_CHECKS[known](value, word) if known in _PARTITION_CHECKS else ""
+        if wrong:
+            for line in wrong.split("\n"):
+                context.error(line)
             raise RefusedError(0, "No error")
-        if known in {"maxtime", "defaulttime"} and value.lower() != "none":
-            from understudy.model.times import parse_limit
-
-            try:
-                parse_limit(value)
-            except ValueError:
-                context.error(f"Invalid input {word}")
-                raise RefusedError(0, "No error") from None
-        changes[_SAME_KEY.get(known, known)] = value
+        changes[known] = value
     return name, changes
 
 
-def _update_partition(words: list[str], context: Context) -> int:
-    name, changes = _partition_changes(words, context)
+def _update_partition(words: list[str], session: "Session") -> int:
+    name, changes = _partition_changes(words, session.context)
     if not changes:
-        context.complain("No changes specified")
+        session.context.error("No changes specified")
         return 1
-    context.client.call("UpdatePartition", "update", name, changes)
+    session.context.client.call("UpdatePartition", "update", name, changes)
     return 0
 
 
-def create(words: "Sequence[str]", context: Context) -> int:
-    """`scontrol create partition=...`."""
-    if not words:
-        context.complain("too few arguments for create keyword")
-        return 1
-    if words[0].lower().startswith("res"):
+def create(words: "Sequence[str]", session: "Session") -> int:
+    """`scontrol create partition=... | reservation ... | nodename=...`."""
+    context = session.context
+    lowered = words[0].lower()
+    if lowered.startswith("res"):
         from understudy.commands.scontrol_reservation import create as create_reservation
 
         return create_reservation(words, context)
-    if not words[0].lower().startswith("part"):
+    if lowered.startswith("node"):
+        return _create_nodes(words, session)
+    if not lowered.startswith("part"):
         context.error(f"Invalid creation entity: {words[0]}")
         return 1
     if "=" not in words[0]:
@@ -246,59 +383,101 @@ def create(words: "Sequence[str]", context: Context) -> int:
     try:
         name, changes = _partition_changes(list(words), context)
         context.client.call("UpdatePartition", "create", name, changes)
+    except _RefusedInputError:
+        return 1
     except RefusedError as error:
-        context.complain(f"Error creating the partition: {error.text}")
+        if error.code:
+            session.complain(f"Error creating the partition: {error.text}")
         return 1
     return 0
 
 
-def delete(words: "Sequence[str]", context: Context) -> int:
-    """`scontrol delete partition=...`."""
-    pairs = _pairs(_entity_apart(words))
-    if len(pairs) != 1 or not pairs[0][2]:
+def _create_nodes(words: "Sequence[str]", session: "Session") -> int:
+    """Nodes are those of slurm.conf; what Slurm checks of new ones is checked."""
+    context = session.context
+    values = {key.lower(): value.upper() for key, _, value in _pairs(words)}
+    if not all("=" in word for word in words):
+        context.error(f"Failed to parse nodeline '{' '.join(words)}'")
+        session.complain("Error creating the node(s): Unspecified error")
+    elif values.get("state") not in {"FUTURE", "CLOUD"}:
+        context.error("Only State=FUTURE and State=CLOUD allowed for nodes created by scontrol")
+        session.complain("Error creating the node(s): Invalid node state specified")
+    else:
+        session.complain("Error creating the node(s): Requested operation not supported on this system")
+    return 1
+
+
+def delete(words: "Sequence[str]", session: "Session") -> int:
+    """`scontrol delete partition=... | reservation=...`, or the entity and its name as two words."""
+    context = session.context
+    typed, equals, name = words[0].partition("=")
+    if not equals:
+        name = words[1] if len(words) > 1 else ""
+    if len(words) > (1 if equals else 2):
+        session.complain(f"Invalid deletion entity: {words[0]}")
+        return 1
+    if not name and not equals:
         context.error("Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'")
         return 1
-    key, _, name = pairs[0]
-    if len(key) > 2 and "reservationname".startswith(key.lower()):
-        try:
-            context.client.call("UpdateReservation", "delete", name, {})
-        except RefusedError as error:
-            context.complain(f"delete_reservation {key}={name}: {error.text}")
-            return 1
-        return 0
-    if not key.lower().startswith("part"):
-        context.complain(f"Invalid deletion entity {key}")
-        return 1
+    key = typed.lower()
     try:
-        context.client.call("UpdatePartition", "delete", name, {})
+        if len(key) > 2 and "reservationname".startswith(key):
+            what = "reservation"
+            context.client.call("UpdateReservation", "delete", name, {})
+        elif len(key) > 2 and "partitionname".startswith(key):
+            what = "partition"
+            context.client.call("UpdatePartition", "delete", name, {})
+        elif len(key) > 2 and "nodename".startswith(key):
+            what = "node"
+            known = {node for (node,) in context.client.query("nodes", ["name"]).rows}
+            from understudy.model.hostlist import expand
+
+            if not name or not known.issuperset(expand(name)):
+                if name:
+                    context.error(f"failed to delete nodes {name}")
+                raise RefusedError(2018, "Invalid node name specified")
+            raise RefusedError(2036, "Requested operation not supported on this system")
+        else:
+            session.complain(f"Invalid deletion entity: {words[0]}")
+            return 1
     except RefusedError as error:
-        context.complain(f"delete_partition {key}={name}: {error.text}")
+        session.complain(f"delete_{what} {words[0]}: {error.text}")
         return 1
     return 0
 
 
-def control(action: str, words: "Sequence[str]", context: Context) -> int:
-    """`hold`, `release`, `requeue` and the like, for jobs by number or by name (`JobName=x`, or a word that is no number)."""
-    if not words:
-        context.complain(f"too few arguments for keyword:{action}")
-        return 1
+def control(action: str, words: "Sequence[str]", session: "Session") -> int:
+    """`hold`, `release`, `requeue` and the like, for jobs by number, `JobId=N` or, to hold and release, `JobName=x`."""
+    context = session.context
     jobs: list[str] = []
     names: list[str] = []
     for word in words:
         key, equals, value = word.partition("=")
-        if equals and key.lower() in {"jobname", "name"}:
+        if equals and action in _HOLDS and key.lower() in {"jobname", "name"}:
             names.append(value)
             continue
-        for each in (value if equals else word).split(","):
-            if each:
-                (jobs if each[0].isdigit() else names).append(each)
+        chosen = value if equals and key.lower() in {"job", "jobid"} else word
+        jobs += [each for each in chosen.split(",") if each]
     code = 0
     try:
+        for name in names:
+            found = context.client.call("ControlJobs", action, [], {"name": [name]})[0]
+            if found:
+                code = _say_results(session, found, action=action)
+                if not code:
+                    session.complain("slurm_suspend error: No error")
+                code = 1
         if jobs:
-            code = _say_results(context, context.client.call("ControlJobs", action, jobs)[0], action=action)
-        if names:
-            code |= _say_results(context, context.client.call("ControlJobs", action, [], {"name": names})[0], action=action)
+            results = context.client.call("ControlJobs", action, jobs)[0]
+            if action in {"suspend", "resume"}:
+                results = [(job, error, _UNEXPECTED if error == _INVALID_JOB and job.isdigit() else text) for job, error, text in results]
+            code |= _say_results(session, results, action=action)
     except RefusedError as error:
-        context.complain(f"slurm_suspend error: {error.text}")
+        for job in jobs:
+            session.complain(f"{error.text} for job {job}")
         return 1
     return code
+
+
+_INVALID_JOB = 2017
+_UNEXPECTED = "Unexpected message received"  # what Slurm answers to the suspension of a job that it does not know

@@ -124,6 +124,7 @@ class Core:
     shut_down: Callable[[], None] = field(default=lambda: None)  # the edge's: end the daemon
     show_configuration: Callable[[], list[tuple[str, str]]] = field(default=list)  # for `scontrol show config`
     read_configuration: Callable[[], None] = field(default=lambda: None)  # the edge's: for Reconfigure
+    change_configuration: Callable[[dict[str, str]], None] = field(default=lambda _changes: None)  # the edge's: keys with other values for now
     when_recorded: Callable[[Callable[[], None]], None] = field(default=lambda action: action())  # the edge's: act when accounting knows all
     take_associations: Callable[[AssociationsChanged], Message | Later] = field(default=lambda _message: Ok())  # the edge's: accounting has changed
 

@@ -68,21 +68,33 @@ def _act(core: Core, job: Job, action: str, sender: Sender, now: float) -> None:
 
 def hold(core: Core, job: Job, held_by: str, by_admin: bool, now: float) -> None:
     """Keep a pending job from being started. An administrator's hold is changed by administrators only."""
-    if not job.is_pending:
-        raise SlurmError(2073)
+    if job.is_finished:
+        raise SlurmError(2021)
     if job.held_by == HELD_BY_ADMIN and not by_admin:
         raise SlurmError(2002)
     job.priority, job.held_by, job.admin_priority = 0, held_by, None
+    if not job.is_pending:  # it is held when it is queued again
+        job.reason = held_by
+        core.last_job_update = now
+        core.journal.job(job.job_id)
+        return
     job.expected_start, job.expected_nodes = None, 0
     _reviewed(core, job, now)
 
 
 def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
     """Let a held job be started. It gets the priority of a new one."""
-    if not job.is_pending:
-        raise SlurmError(2073)
+    if job.is_finished:
+        raise SlurmError(2021)
     if job.held_by == HELD_BY_ADMIN and not by_admin:
         raise SlurmError(2002)
+    if not job.is_pending:
+        if job.held_by:
+            job.reason = "None"
+        job.priority, job.held_by = core.priorities.assign(job, now), ""
+        core.last_job_update = now
+        core.journal.job(job.job_id)
+        return
     job.priority, job.held_by, job.admin_priority = 1, "", None
     job.flags &= ~JobFlag.RESV_DEL_HOLD
     _reviewed(core, job, now)

@@ -16,6 +16,7 @@ from understudy.model import nodeset
 from understudy.model.records import JOBS
 from understudy.model.states import JobFlag, JobState
 from understudy.model.task_numbers import format_tasks
+from understudy.model.times import parse_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,7 +132,7 @@ def tres_requested(core: Core, job: Job, _now: float) -> str:
         memory = job.memory_per_cpu_mb * cpus
     elif job.memory_per_node_mb:
         memory = job.memory_per_node_mb * nodes
-    elif job.memory_per_node_mb == 0:
+    else:  # all of it, also where memory is not counted
         memory = whole_memory_mb(core, job) * nodes
     plain = f"cpu={cpus},{f'mem={memory_text(memory)},' if memory else ''}node={nodes},billing={cpus}"
     return plain + tres_text(core, counts_of(job)) if core.settings.tracked_gres else plain
@@ -299,6 +300,18 @@ def _number(key: str) -> Callable[[Core, Job, float], int | None]:
     return read
 
 
+_LONGEST_SWITCH_WAIT_S: Final = 300  # max_switch_wait where nothing is said
+
+
+def _switches(job: Job, longest_s: int = _LONGEST_SWITCH_WAIT_S) -> tuple[int | None, int]:
+    """On how many leaf switches it wants to be, and how long it waits for that."""
+    count, _, wait = job.spec.extra.get("switches", "").partition("@")
+    if not count.isdecimal():
+        return None, 0
+    wanted = parse_limit(wait) if wait else None
+    return int(count), longest_s if wanted is None else min(wanted, longest_s)
+
+
 JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "job_id": lambda _c, j, _n: j.job_id,
     "array_job_id": lambda _c, j, _n: 0 if j.array is None else j.array.job_id,
@@ -411,6 +424,8 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "comment": lambda _c, j, _n: j.spec.comment,
     "admin_comment": lambda _c, j, _n: j.admin_comment,
     "mail_type": lambda _c, j, _n: j.spec.mail_type,
+    "switches": lambda _c, j, _n: _switches(j)[0],
+    "switches_wait_s": lambda c, j, _n: _switches(j, getattr(c.policy, "longest_switch_wait_s", _LONGEST_SWITCH_WAIT_S))[1],
     "mail_user": lambda _c, j, _n: j.spec.mail_user,
     "submit_line": lambda _c, j, _n: j.spec.submit_line,
 }

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import time as real_time
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from understudy.auth.credential import Signer
 from understudy.auth.keys import read_key
@@ -143,6 +145,7 @@ class Controller:
         core.shut_down = daemon.stop
         core.show_configuration = self.show
         core.read_configuration = self.reconfigure
+        core.change_configuration = self.change
 
     def start(self) -> None:
         """Come back from the saved state and serve."""
@@ -191,13 +194,22 @@ class Controller:
         core = self.core
         boot = real_time.strftime("%Y-%m-%dT%H:%M:%S", real_time.localtime(core.start_time))
         slurm_user = user_id_of(self.config.text("SlurmUser"))
-        return self.config.show(
+        shown = self.config.show(
             boot_time=boot,
             next_job_id=str(core.next_job_id),
             slurm_version=core.settings.version,
             user_id_of=str(slurm_user if slurm_user is not None else 0),
             host=core.settings.controller_host,
         )
+        return [(name, self.daemon.cluster.conf or value if name == "SLURM_CONF" else value) for name, value in shown]
+
+    def change(self, changes: dict[str, str]) -> None:
+        """Other values of some keys, until the file is read again."""
+        self.config = replace(self.config, values=self.config.values | {key.lower(): value for key, value in changes.items()})
+        if "SlurmctldDebug" in changes:
+            self.daemon.log.setLevel(_LOG_LEVELS.get(changes["SlurmctldDebug"], logging.DEBUG))
+        if "FairShareDampeningFactor" in changes:
+            self.core.priorities.reconfigure(read_options(self.config), self.core.time.now())
 
     def reconfigure(self) -> None:
         """Read slurm.conf again: settings and partitions are taken over; nodes that come, go or change their size need a restart, as in Slurm.
@@ -218,6 +230,11 @@ class Controller:
     def _cannot_write(self, error: BaseException) -> None:
         self.daemon.log.critical("cannot save the state, ending: %s", error)
         self.daemon.stop()
+
+
+_LOG_LEVELS: Final = {
+    "quiet": logging.CRITICAL + 1, "fatal": logging.CRITICAL, "error": logging.ERROR, "info": logging.INFO, "verbose": logging.INFO,
+}  # fmt: skip
 
 
 def _write_here(write: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:

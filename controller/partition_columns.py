@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.gres_columns import configured_counts, tres_text
 from understudy.controller.job_columns import memory_text
+from understudy.controller.priority.tres import billing, billing_weights
 from understudy.model import nodeset
 from understudy.model.records import PARTITIONS
 
@@ -26,7 +27,11 @@ def total_cpus(core: Core, partition: Partition) -> int:
 def tres(core: Core, partition: Partition) -> str:
     memory = sum(kind.memory_mb * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
     cpus = total_cpus(core, partition)
-    plain = f"cpu={cpus},mem={memory_text(memory)},node={partition.nodes.bit_count()},billing={cpus}"
+    cost = cpus
+    if partition.tres_billing_weights:
+        have: dict[str, float] = {"cpu": cpus, "mem": memory, "node": partition.nodes.bit_count()}
+        cost = int(billing(have, billing_weights(partition.tres_billing_weights)))
+    plain = f"cpu={cpus},mem={memory_text(memory)},node={partition.nodes.bit_count()},billing={cost}"
     gres = core.tables.nodes.gres
     if gres is None or not core.settings.tracked_gres:
         return plain

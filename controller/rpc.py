@@ -13,6 +13,7 @@ from understudy.controller.complete import batch_complete, epilog_complete
 from understudy.controller.core import Later
 from understudy.controller.hold import control_jobs
 from understudy.controller.locks import READ, WRITE, Needs
+from understudy.controller.maintain import notify_job, set_configuration, update_step
 from understudy.controller.node_events import register_nodes
 from understudy.controller.reboot import reboot_nodes
 from understudy.controller.submit import submit
@@ -32,18 +33,21 @@ from understudy.protocol.messages import (
     EpilogComplete,
     GetScript,
     Message,
+    NotifyJob,
     Ok,
     Ping,
     RebootNodes,
     Reconfigure,
     RegisterNodes,
     Script,
+    SetConfiguration,
     Shutdown,
     SubmitJob,
     UpdateJobs,
     UpdateNodes,
     UpdatePartition,
     UpdateReservation,
+    UpdateStep,
 )
 
 if TYPE_CHECKING:
@@ -146,6 +150,9 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     RegisterNodes: Rpc(register_nodes, _JOB_AND_NODE),
     Reconfigure: Rpc(reconfigure, _ALL),
     Shutdown: Rpc(shutdown, Needs()),
+    SetConfiguration: Rpc(set_configuration, _ALL),
+    NotifyJob: Rpc(notify_job, _JOB_READ),
+    UpdateStep: Rpc(update_step, _JOB_WRITE),
     Ping: Rpc(ping, Needs()),
     GetScript: Rpc(get_script, _JOB_READ),
     BreakAtStart: Rpc(break_at_start, _JOB_READ),

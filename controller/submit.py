@@ -119,6 +119,7 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
         job.reason, job.reason_detail = WAITS, "" if reason == WAITS else reason
     job.priority = _held_or_fixed(job, is_admin=core.is_admin(sender.user_id))
     tables.pending[job_id] = job
+    job.last_sched_eval = int(now)
     review(core, job, now)
     prioritise(core, job, now)
     if job.array_tasks and job.dependency is not None:

@@ -183,8 +183,10 @@ def _qos(change: _Change, text: str) -> None:
 
 
 def _charge_to(change: _Change, *, account: str, qos: str) -> None:
-    """Another account or QOS, which the job's user must be allowed; an administrator may give any QOS."""
+    """Another account or QOS, which the job's user must be allowed; an administrator may give any QOS. Without accounting there is neither."""
     core, job = change.core, change.job
+    if core.job_limits is None and not core.associations.qos:
+        return
     partitions = [core.tables.partitions[name] for name in job.partitions if name in core.tables.partitions]
     access = resolve(core, job.user_id, account, qos, job.spec.wckey, partitions, reservation=job.spec.reservation, any_qos="qos" in job.lifted)
     before = job.spec, job.qos_flags
@@ -201,9 +203,9 @@ def _nice(change: _Change, text: str) -> None:
     nice = int(text or "100")
     if nice < 0:
         change.need_admin()
-    if not change.job.is_pending:
-        return
     job = change.job
+    if not job.is_pending or job.admin_priority is not None:  # a priority that was given stays as it is
+        return
     if job.priority:
         job.priority = min(max(job.priority + job.nice - nice, 1), 0xFFFFFFFE)
         job.nice = nice
@@ -240,6 +242,7 @@ def _num_tasks(change: _Change, text: str) -> None:
 def _cpus_per_task(change: _Change, text: str) -> None:
     change.need_pending()
     job = change.job
+    change.spec.setdefault("min_cpus_node", job.spec.min_cpus_node or job.cpus_per_task)  # which stays as it was
     job.cpus_per_task = _positive(text, 2069)
     job.min_cpus = max(job.num_tasks * job.cpus_per_task, job.min_nodes)
     change.spec["cpus_per_task"] = job.cpus_per_task

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.model import conf_values, times
 from understudy.model.conf_companions import CGROUP_KEYS
 from understudy.model.conf_keys import GLOBAL_KEYS, Kind
+from understudy.model.debug_flags import FLAG_NAMES
 
 if TYPE_CHECKING:
     from understudy.model.conf import SlurmConfig
@@ -55,13 +56,6 @@ _UNITS: Final = frozenset({"sec", "min", "usec", "nodes/min", "percent"})
 _NULL: Final = "(null)"
 _TRES: Final = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages")
 _HEALTH_ORDER: Final = ("CYCLE", "ALLOC", "IDLE", "MIXED", "NONDRAINED_IDLE", "ANY")
-_FLAGS: Final = """
-Accrue Agent AuditRPCs Backfill BackfillMap BurstBuffer Cgroup CPU_Bind CpuFrequency Data DBD_Agent DB_Archive DB_Assoc DB_TRES DB_Job DB_QOS DB_Query
-DB_Reservation DB_Resource DB_Step DB_Usage DB_WCKey Dependency Elasticsearch Energy ExtSensors Federation FrontEnd Gres Hetjob Gang GLOB_SILENCE
-JobAccountGather JobComp JobContainer License Network NetworkRaw NodeFeatures NO_CONF_HASH Power PowerSave Priority Profile Protocol Reservation
-Route Script SelectType Steps Switch TimeCray TraceJobs Triggers WorkQueue
-"""
-_FLAG_NAMES: Final = {name.lower(): name for name in _FLAGS.split()}
 
 
 def show(
@@ -164,7 +158,7 @@ def _render(config: SlurmConfig, name: str, style: str) -> str:
         case "tres":
             return ",".join([*_TRES, *(word for word in config.words(name) if word.lower() not in _TRES)])
         case "flags":
-            return ",".join(_FLAG_NAMES.get(word.lower(), word) for word in config.words(name)) or _NULL
+            return ",".join(FLAG_NAMES.get(word.lower(), word) for word in config.words(name)) or _NULL
         case "health":
             words = [word.upper() for word in config.words(name)]
             return ",".join(sorted(words, key=lambda word: _HEALTH_ORDER.index(word) if word in _HEALTH_ORDER else len(_HEALTH_ORDER)))

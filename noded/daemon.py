@@ -38,6 +38,7 @@ from understudy.protocol.messages import (
     Forward,
     LaunchBatch,
     Message,
+    NotifyTasks,
     Ping,
     Reconfigure,
     Registered,
@@ -198,6 +199,9 @@ class FrontEnd:
                 return step
             case SignalJob():
                 return self.core.signal(message)
+            case NotifyTasks():
+                self.executor.notify((message.job_id, message.restart), message.text)
+                return OK, []
             case Ping():
                 return OK, []
             case Reconfigure():

@@ -199,6 +199,9 @@ class EmulatedExecutor:
         if ended is not None:
             self._on_ended(ended.key, ended.exit_code, ended.signal, timed_out=False)
 
+    def notify(self, key: Key, text: str) -> None:
+        """An emulated job has no output."""
+
     def kill(self, key: Key) -> None:
         ended = self.jobs.kill(key)
         self._arm()

@@ -29,6 +29,9 @@ class Executor(Protocol):
     def signal(self, key: Key, number: int, *, batch_only: bool) -> None:
         """Send a signal to all processes of a job, or to its script alone."""
 
+    def notify(self, key: Key, text: str) -> None:
+        """Write a line into the error output of a job's script."""
+
     def kill(self, key: Key) -> None:
         """End a job's script and all its processes: gently first, by force after KillWait."""
 

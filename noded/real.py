@@ -136,6 +136,15 @@ class RealExecutor:
         else:
             self._send(script, number, os.kill if batch_only else os.killpg)
 
+    def notify(self, key: Key, text: str) -> None:
+        script = self._scripts.get(key)
+        if script is None:
+            return
+        pid = script.script or self._read_pid(script.spool)
+        if pid > 1 and _session_of(pid) == script.stepd:
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/fd/2", "a", encoding="utf-8") as output:
+                output.write(f"slurmstepd-{expand(script.launch.nodes)[0]}: error: {text}\n")
+
     def _send(self, script: _Script, number: int, kill: Callable[[int, int], None]) -> None:
         """The one door for signals to a script."""
         pid = script.script

@@ -207,6 +207,46 @@ class RebootNodes(Message, frozen=True, tag=140):
     reason: str = ""
 
 
+class UpdateStep(Message, frozen=True, tag=141):
+    """scontrol update stepid=... : the time limit of a step, or with `step` "" of all of a job's. Answered by `Ok` or `Failure`."""
+
+    job_id: str
+    step: str
+    time_limit: str
+
+
+class NotifyJob(Message, frozen=True, tag=142):
+    """scontrol notify: a line for whoever watches the job's output. Answered by `Ok` or `Failure`."""
+
+    job_id: str
+    text: str
+
+
+class SetConfiguration(Message, frozen=True, tag=143):
+    """scontrol setdebug | setdebugflags | schedloglevel | fsdampeningfactor: keys of slurm.conf that change until it is read again.
+
+    DebugFlags are given as `+a,b` or `-a,b`. Answered by `Ok` or `Failure`.
+    """
+
+    changes: dict[str, str]
+
+
+class GetStatistics(Message, frozen=True, tag=144):
+    """sdiag. Answered by `Statistics`, or with `reset` by `Ok` or `Failure`."""
+
+    reset: bool = False
+
+
+class Statistics(Message, frozen=True, tag=145):
+    """What the controller has counted: numbers by name, and requests by type and by user: (name, number, count, microseconds in all)."""
+
+    now: float
+    since: float
+    numbers: dict[str, int]
+    requests: list[tuple[str, int, int, int]] = []
+    users: list[tuple[str, int, int, int]] = []
+
+
 class UpdatePartition(Message, frozen=True, tag=20):
     """scontrol update | create | delete partition. Answered by `Ok` or `Failure`."""
 
@@ -345,6 +385,14 @@ class SignalJob(Message, frozen=True, tag=62):
     restart: int
     signal: int
     batch_only: bool = False
+
+
+class NotifyTasks(Message, frozen=True, tag=146):
+    """A line of text for the error output of a job's script. Answered by `Ok`."""
+
+    job_id: int
+    restart: int
+    text: str
 
 
 class Forward(Message, frozen=True, tag=63):
@@ -610,6 +658,12 @@ AnyMessage = (
     | ControlJobs
     | UpdateNodes
     | RebootNodes
+    | UpdateStep
+    | NotifyJob
+    | SetConfiguration
+    | GetStatistics
+    | Statistics
+    | NotifyTasks
     | UpdatePartition
     | UpdateReservation
     | ReservationChanged

@@ -6,6 +6,7 @@ import io
 from typing import Any
 
 from understudy.commands.client import Context, RefusedError, Rows, guarded
+from understudy.commands.locate import Location
 from understudy.model.records import TABLES
 from understudy.protocol.wire_table import WIRE
 
@@ -29,6 +30,7 @@ class FakeClient:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.answers: dict[str, Any] = {}
         self.cluster_name = "test"
+        self.location = Location(name="test")
 
     def query(self, table: str, columns: list[str], where: dict[str, list[Any]] | None = None, *, all_partitions: bool = True) -> Rows:
         del all_partitions

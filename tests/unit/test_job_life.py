@@ -267,8 +267,13 @@ def test_what_an_administrator_holds_only_an_administrator_releases(h: Harness) 
     assert job.reason == "BeginTime"
 
 
-def test_running_jobs_are_not_held(h: Harness) -> None:
-    assert h.control("hold", h.submit()) == 2073
+def test_a_hold_of_a_running_job_waits_until_it_is_queued_again(h: Harness) -> None:
+    job = h.submit()
+    assert h.control("hold", job) == 0
+    assert (job.state.name, job.priority, job.reason) == ("RUNNING", 0, "JobHeldUser")
+    assert h.control("release", job) == 0
+    assert job.priority > 0
+    assert job.reason == "None"
 
 
 # --- time -----------------------------------------------------------------------------------------------------------------------

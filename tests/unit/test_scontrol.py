@@ -132,7 +132,35 @@ def test_arrays_and_their_tasks_are_found(client: FakeClient) -> None:
         ("show job abc", "", "scontrol_print_job error: Invalid job id specified\n"),
         ("show partition zzz", "Partition zzz not found\n", ""),
         ("show node zzz", "Node zzz not found\n", ""),
-        ("show", "", ""),
+        ("show node n1 n2", "", "too many arguments for keyword:show\n"),
+        ("-Q show node zzz", "", ""),
+        ("show hostl", "", "invalid encode argument\n"),
+        ("sh job", "", "invalid keyword: sh\n"),
+        ("ping x", "", "too many arguments for keyword:ping\n"),
+        ("verb x", "", "too many arguments for verb keyword\n"),
+        ("hold", "", "too few arguments for keyword:hold\n"),
+        ("top 1 2", "", "too many arguments for keyword:top\n"),
+        ("setdebug weird", "", "invalid debug level: weird\n"),
+        ("setdebugflags gres", "", "invalid debug flag: gres\nUsage: setdebugflags [+|-]NAME\n"),
+        ("setdebugflags +no", "", "scontrol: error: Invalid DebugFlag: no\ninvalid debug flag: +no\n"),
+        ("schedloglevel foo", "", "invalid schedlog level: foo\n"),
+        ("takeover 1", "", "takeover: invalid backup controller index (1)\n"),
+        ("wait_job 9", "", "scontrol: error: Problem running job 9\n"),
+        ("notify 9", "", "too few arguments for keyword:notify\n"),
+        ("errnumstr", "", "one arguments required for keyword:errnumstr\n"),
+        ("errnumstr abc", "", "numeric arguments required for keyword:errnumstr\n"),
+        ("reboot", "", "Missing node list. Specify ALL|<NodeList>\n"),
+        ("shutdown foo", "", "invalid shutdown argument:foo\n"),
+        ("write foo", "", "invalid write argument:foo\n"),
+        ("create nodename=x", "", ("scontrol: error: Only State=FUTURE and State=CLOUD allowed for nodes created by scontrol\n"
+         "Error creating the node(s): Invalid node state specified\n")),
+        ("delete foo=1", "", "Invalid deletion entity: foo=1\n"),
+        ("update stepid=abc timelimit=1", "", "Invalid StepID parameter: stepid=abc\nRequest aborted\n"),
+        ("update partition=p lln=maybe", "", ("scontrol: error: Invalid input: lln=maybe\n"
+         "scontrol: error: Acceptable LLN values are YES and NO\nslurm_update error: No error\n")),
+        ("update partition=p gracetime=x", "", "scontrol: error: Invalid GraceTime value: x\nslurm_update error: No error\n"),
+        ("update node n1 weight=3", "", "scontrol: error: Invalid input: node  Request aborted\nslurm_update error: No error\n"),
+        ("show", "", "too few arguments for keyword:show\n"),
         ("show nosuch", "", "invalid entity:nosuch for keyword:show \n"),
         ("nosuch", "", "invalid keyword: nosuch\n"),
         ("update", "", "too few arguments for update keyword\n"),
@@ -228,7 +256,7 @@ def test_the_configuration_ends_with_the_controllers_state(client: FakeClient) -
         ("delete partition new", "UpdatePartition", {"action": "delete", "name": "new", "changes": {}}),
         ("hold 1 2,3", "ControlJobs", {"action": "hold", "job_ids": ["1", "2", "3"], "where": {}}),
         ("release name=x", "ControlJobs", {"action": "release", "job_ids": [], "where": {"name": ["x"]}}),
-        ("requeueh 5", "ControlJobs", {"action": "requeuehold", "job_ids": ["5"], "where": {}}),
+        ("requeuehold 5", "ControlJobs", {"action": "requeuehold", "job_ids": ["5"], "where": {}}),
         ("reboot n[1-2]", "RebootNodes", {"nodes": "n[1-2]", "asap": False, "next_state": "", "reason": ""}),
         (
             "reboot asap nextstate=resume reason=bios ALL",
@@ -237,6 +265,13 @@ def test_the_configuration_ends_with_the_controllers_state(client: FakeClient) -
         ),
         ("cancel_reboot n1", "UpdateNodes", {"nodes": "n1", "changes": {"state": "CANCEL_REBOOT"}}),
         ("reconfig", "Reconfigure", {}),
+        ("setdebug 5", "SetConfiguration", {"changes": {"SlurmctldDebug": "debug"}}),
+        ("setdebugflags -gres,steps", "SetConfiguration", {"changes": {"DebugFlags": "-gres,steps"}}),
+        ("schedloglevel enable", "SetConfiguration", {"changes": {"SlurmSchedLogLevel": "1"}}),
+        ("fsdampeningfactor 3", "SetConfiguration", {"changes": {"FairShareDampeningFactor": "3"}}),
+        ("notify 7301 hello world", "NotifyJob", {"job_id": "7301", "text": "hello world"}),
+        ("update stepid=7301.0 time=5", "UpdateStep", {"job_id": "7301", "step": "0", "time_limit": "5"}),
+        ("update slurmctlddebug=3", "SetConfiguration", {"changes": {"SlurmctldDebug": "info"}}),
         ("shutdown", "Shutdown", {}),
     ],
 )
@@ -274,7 +309,7 @@ def test_refused_jobs_are_named_one_by_one(client: FakeClient) -> None:
 def test_host_lists_go_both_ways(client: FakeClient) -> None:
     assert ask(client, "show hostnames a[1-2],b3").lines == ["a1", "a2", "b3"]
     assert ask(client, "show hostlist a2,a1,b3").out == "a[2,1],b3\n"
-    assert ask(client, "show hostlistsorted a2,b3,a1,a1").out == "a[1-2],b3\n"
+    assert ask(client, "show hostlistsorted a2,b3,a1,a1").out == "a[1,1-2],b3\n"
     assert ask(client, "show hostnames").err == "scontrol: error: host list is empty\n"
 
 
@@ -305,7 +340,7 @@ def test_licences_are_shown_with_what_is_left_of_them(client: FakeClient) -> Non
     assert ask(client, "show licenses").out == "No licenses configured in Slurm.\n"
     client.tables["licenses"] = [record("licenses", name="matlab", total=4, used=3), record("licenses", name="ansys", total=2)]
     matlab = "LicenseName=matlab\n    Total=4 Used=3 Free=1 Reserved=0 Remote=no\n"
-    assert ask(client, "show licenses").out == matlab + "LicenseName=ansys\n    Total=2 Used=0 Free=2 Reserved=0 Remote=no\n"
+    assert ask(client, "show licenses").out == "LicenseName=ansys\n    Total=2 Used=0 Free=2 Reserved=0 Remote=no\n" + matlab
     assert ask(client, "show licenses matlab").out == matlab
 
 

@@ -1,0 +1,76 @@
+"""What administrators ask of the controller itself while it runs: what it logs, factors that hold until slurm.conf is read again, words to jobs.
+
+Place: the controller's core. Follows: scontrol(1) setdebug, setdebugflags, schedloglevel, fsdampeningfactor, notify, update stepid.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.arrays import for_each
+from understudy.model.debug_flags import changed_flags
+from understudy.model.errors import SlurmError
+from understudy.model.states import JobState
+from understudy.protocol.messages import Message, NotifyTasks, Ok
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+    from understudy.controller.ports import Sender
+    from understudy.protocol.messages import NotifyJob, SetConfiguration, UpdateStep
+
+_PERMISSION: Final = "Permission denied"
+_DISABLED: Final = 2037
+_ENDED: Final = 2021
+_KEYS: Final = frozenset({"SlurmctldDebug", "DebugFlags", "SlurmSchedLogLevel", "FairShareDampeningFactor"})
+
+
+def set_configuration(core: Core, message: SetConfiguration, sender: Sender) -> Message:
+    """Change keys of the configuration until the file is read again."""
+    if not core.is_admin(sender.user_id):
+        raise SlurmError(13, _PERMISSION)
+    shown = dict(core.show_configuration())
+    changes = {}
+    for key, value in message.changes.items():
+        if key not in _KEYS:
+            raise SlurmError(_DISABLED)
+        if key == "SlurmSchedLogLevel" and shown.get("SlurmSchedLogFile", "(null)") == "(null)":
+            raise SlurmError(_DISABLED)
+        if key == "DebugFlags":
+            try:
+                value = changed_flags("" if shown[key] == "(null)" else shown[key], value)  # noqa: PLW2901 - as it is kept
+            except ValueError:
+                raise SlurmError(-1) from None
+        changes[key] = value
+    core.change_configuration(changes)
+    return Ok()
+
+
+def notify_job(core: Core, message: NotifyJob, sender: Sender) -> Message:
+    """A line of text for whoever reads the job's output."""
+    job = core.job(message.job_id)
+    if job.user_id != sender.user_id and not core.is_admin(sender.user_id):
+        raise SlurmError(2010)
+    if job.is_finished:
+        raise SlurmError(_ENDED)
+    if job.state is not JobState.RUNNING or job.allocation is None:
+        raise SlurmError(_DISABLED)
+    batch_host = job.allocation.nodes & -job.allocation.nodes
+    for record, _ in core.parts(batch_host):
+        core.agents.send(record.name, NotifyTasks(job.job_id, job.restarts, message.text))
+    return Ok()
+
+
+def update_step(core: Core, message: UpdateStep, sender: Sender) -> Message:
+    """The time limit of steps. Steps that end with their job have none of their own."""
+
+    def check(job: Job) -> None:
+        if job.user_id != sender.user_id and not core.is_admin(sender.user_id):
+            raise SlurmError(2010)
+        if message.step:
+            raise SlurmError(2017)
+
+    for _, code, text in for_each(core, [message.job_id], {}, check):
+        if code:
+            raise SlurmError(code, text)
+    return Ok()
