@@ -169,16 +169,69 @@ def bench_clusters() -> None:
         up = [str(BIN / "understudy"), "up", "--conf", str(ROOT / "examples" / "small.conf"), "--run-dir", str(run_dir), "--port", "0"]
         subprocess.run(up, env=environment, stdout=subprocess.DEVNULL, check=True)
         bare = median_ms([sys.executable, "-I", "-c", "0"], environment)
+        submit_held(run_dir, 100)
         for command in ("sinfo", "squeue"):
             took = median_ms([str(BIN / command)], environment)
-            say(f"{command} on a small cluster, whole command", f"{took:.0f} ms ({took / bare:.1f} x python)", "80 ms")
+            say(f"{command} on a small cluster with 100 jobs, whole command", f"{took:.0f} ms ({took / bare:.1f} x python)", "60 ms")
         subprocess.run([str(BIN / "understudy"), "down", "--run-dir", str(run_dir)], env=environment, stdout=subprocess.DEVNULL, check=True)
+
+
+def submit_held(run_dir: Path, jobs: int, clients: int = 16) -> None:
+    """Held jobs, by clients side by side: each waits until its job is on disk."""
+    from threading import Thread
+
+    from understudy.commands.client import Client, pack_named
+    from understudy.commands.locate import Location, find
+
+    os.environ["SLURM_CONF"] = str(run_dir / "slurm.conf")
+    location: Location = find()
+    del os.environ["SLURM_CONF"]
+    spec = pack_named("JobSpec", {"name": "wrap", "hold": True, "time_limit_s": 3600, "work_dir": "/tmp", "command": "wrap"})
+
+    def submit(count: int) -> None:
+        client = Client(lambda: location)
+        for _ in range(count):
+            client.call("SubmitJob", spec, "#!/bin/sh\n")
+
+    threads = [Thread(target=submit, args=(jobs // clients + (number < jobs % clients),)) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def bench_listings(jobs: int = 100_000) -> None:
+    """Long listings, and how long others wait for their answers meanwhile."""
+    from understudy.commands.client import Client
+
+    environment = dict(os.environ)
+    environment.pop("SLURM_CONF", None)
+    with tempfile.TemporaryDirectory() as folder:
+        environment["UNDERSTUDY_REGISTRY"] = os.environ["UNDERSTUDY_REGISTRY"] = folder + "/registry"
+        conf, run_dir = Path(folder) / "slurm.conf", Path(folder) / "run"
+        conf.write_text((ROOT / "examples" / "16k.conf").read_text() + f"MaxJobCount={2 * jobs}\n")
+        up = [str(BIN / "understudy"), "up", "--conf", str(conf), "--run-dir", str(run_dir), "--port", "0"]
+        subprocess.run(up, env=environment, stdout=subprocess.DEVNULL, check=True)
+        try:
+            say("sinfo -N of 16,384 nodes", f"{median_ms([str(BIN / 'sinfo'), '-N'], environment, 5) / 1000:.2f} s", "1 s")
+            submit_held(run_dir, jobs)
+            say(f"squeue of {jobs:,} jobs", f"{median_ms([str(BIN / 'squeue')], environment, 3) / 1000:.2f} s", "3 s")
+            client, waits = Client(), []
+            listing = subprocess.Popen([str(BIN / "squeue")], env=environment, stdout=subprocess.DEVNULL)
+            while listing.poll() is None:
+                began = time.perf_counter()
+                client.query("partitions", ["name"])
+                waits.append(time.perf_counter() - began)
+                time.sleep(0.005)
+            say("the longest wait for another answer meanwhile", f"{max(waits) * 1000:.0f} ms", "100 ms")
+        finally:
+            subprocess.run([str(BIN / "understudy"), "down", "--run-dir", str(run_dir)], env=environment, stdout=subprocess.DEVNULL, check=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench")
-    parser.add_argument("parts", nargs="*", choices=["replays", "months", "pass", "clusters", []], help="which (default: all)")
-    parts = parser.parse_args().parts or ["replays", "months", "pass", "clusters"]
+    parser.add_argument("parts", nargs="*", choices=["replays", "months", "pass", "clusters", "listings", []], help="which (default: all)")
+    parts = parser.parse_args().parts or ["replays", "months", "pass", "clusters", "listings"]
     if "replays" in parts:
         bench_replays()
     if "months" in parts:
@@ -187,6 +240,8 @@ def main() -> None:
         bench_backfill_pass()
     if "clusters" in parts:
         bench_clusters()
+    if "listings" in parts:
+        bench_listings()
 
 
 if __name__ == "__main__":

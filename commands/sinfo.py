@@ -223,7 +223,10 @@ def _query_nodes(columns: list[str], context: Context) -> Rows:
 def _show_reservations(options: "dict[str, str | None]", context: Context) -> None:
     """-T: one line for each. The column of names is as wide as the longest one only under a header."""
     columns = ["name", "is_active", "start_time", "end_time", "nodes"]
-    rows = context.client.query("reservations", columns).rows
+    answer = context.client.query("reservations", columns)
+    rows = answer.rows
+    if "long" in options and "noheader" not in options:
+        context.print(date_line(answer.now))
     if not rows:
         context.print("No reservations in the system")
         return
@@ -269,10 +272,10 @@ def default_format(options: "dict[str, str | None]") -> str:
     """The format that the other options ask for; "#" stands for a width that only the lines can tell."""
     if "summarize" in options:
         return "%#P %.5a %.10l %.16F %N"
-    if "list_reasons" in options:
-        return "%20E %12U %19H %6t %N" if "long" in options else "%20E %9u %19H %N"
     if "node_oriented" in options:
         return "%#N %.6D %.#P %.11T %4c %.8z %.6m %.8d %.6w %.8f %20E" if "long" in options else "%#N %.6D %.#P %6t"
+    if "list_reasons" in options:
+        return "%20E %12U %19H %6t %N" if "long" in options else "%20E %9u %19H %N"
     return "%#P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N" if "long" in options else "%#P %.5a %.10l %.6D %.6t %N"
 
 
@@ -295,7 +298,7 @@ def _show(options: "dict[str, str | None]", states: list[list[str]] | None, cont
             plain = template.replace("#", "0")
             widths = {"P": _LEAST_NAME_WIDTH, "N": _LEAST_NAME_WIDTH} if "#" in template else {}
         cells = FIELDS.parse_short(plain, unknown_letter)
-    keys = _sort_keys(options, context)
+    keys = _sort_keys(options)
     groups, now = _load(options, states, cells, keys, context)
     for key, descending in reversed(keys):
         groups.sort(key=key, reverse=descending)
@@ -348,18 +351,19 @@ def _load(
     nodes = _query_nodes(list(node_columns), context)
     node_records = nodes.dicts()
     by_index = {node["index"]: node for node in node_records}
-    keeps = _node_filter(options, states, context)
+    keeps = _node_filter(options, states)
     kept = {index: node for index, node in by_index.items() if keeps(node)}
     shown = {cell.field for cell in cells if cell.field is not None}
     telling = [field for field in fields if field in shown and (field.merge == "node" or (field.merge == "range" and "exact" in options))]
     of_partition = [field for field in fields if field in shown and field.merge == "partition"]
     with_names = "node_oriented" in options
-    wanted = set((options.get("partition") or "").split(",")) - {""}
-    shows_empty = not with_names and "list_reasons" not in options
+    given = options.get("partition")
+    wanted = None if given is None else set(given.split(","))
+    shows_empty = not with_names and "list_reasons" not in options and bool(of_partition)
     groups: dict[Any, Group] = {}
     node_keys: dict[int, Any] = {}
     for position, partition in enumerate(partitions.dicts()):
-        if wanted and partition["name"] not in wanted:
+        if wanted is not None and partition["name"] not in wanted:
             continue
         first = tuple([field.make(*[partition[column] for column in field.columns]) for field in of_partition])
         found = False
@@ -371,9 +375,10 @@ def _load(
             key = node_keys.get(index)
             if key is None:
                 key = node_keys[index] = (node["name"] if with_names else "", *[_text(field, node) for field in telling])
-            group = groups.get((first, key))
+            place = (position if with_names else first, key)
+            group = groups.get(place)
             if group is None:
-                group = groups[first, key] = Group(partition, position)
+                group = groups[place] = Group(partition, position)
             group.nodes[node["name"]] = node
         if not found and shows_empty:
             groups.setdefault((first, None if telling else ("",)), Group(partition, position))
@@ -391,17 +396,16 @@ def _indices(runs: "Iterable[list[int]]") -> "Iterable[int]":
         yield from range(first, first + count)
 
 
-def _node_filter(options: "dict[str, str | None]", states: list[list[str]] | None, context: Context) -> "Callable[[Record], bool]":
+def _node_filter(options: "dict[str, str | None]", states: list[list[str]] | None) -> "Callable[[Record], bool]":
     """Whether a node is to be shown."""
     names: set[str] | None = None
-    if options.get("nodes"):
+    if options.get("nodes") is not None:
         from understudy.model.hostlist import expand
 
         try:
             names = set(expand(options["nodes"] or ""))
         except ValueError:
-            context.error(f"Invalid node name {options['nodes']}")
-            raise _RefusedLineError from None
+            names = set()
 
     def keeps(node: "Record") -> bool:
         if names is not None and node["name"] not in names:
@@ -443,7 +447,7 @@ class _Key:
         if letter in {"N", "n"}:
             from understudy.model.hostlist import sort_key
 
-            return sort_key(next(iter(group.nodes), ""))
+            return (not group.nodes, sort_key(next(iter(group.nodes), "")))
         assert field is not None
         if field.merge in {"range", "spread"}:
             return min((node[field.columns[0]] or 0 for node in group.nodes.values()), default=0)
@@ -455,17 +459,16 @@ class _Key:
         return group.text(field)
 
 
-def _sort_keys(options: "dict[str, str | None]", context: Context) -> list[tuple[_Key, bool]]:
+def _sort_keys(options: "dict[str, str | None]") -> list[tuple[_Key, bool]]:
+    """The keys: letters, each with "-" or "+" before it or not, or "#P" for the order of slurm.conf. What is no key says nothing."""
     text = options.get("sort") or ("N" if "node_oriented" in options else "#P,-t")
-    keys = []
-    for word in text.split(","):
-        letter = word.lstrip("+-")
-        if letter != "#P":
-            letter = letter.lstrip("#")[:1]
-        if letter != "#P" and letter not in FIELDS.by_letter:
-            context.error(f"Invalid sort specification: {word}")
-            raise _RefusedLineError
-        keys.append((_Key(letter), word.startswith(("-", "#-"))))
+    keys: list[tuple[_Key, bool]] = []
+    for at, letter in enumerate(text):
+        before = text[at - 1] if at else ""
+        if letter == "P" and before == "#":
+            keys.append((_Key("#P"), False))
+        elif letter in FIELDS.by_letter:
+            keys.append((_Key(letter), before == "-"))
     return keys
 
 

@@ -183,6 +183,12 @@ def squeue(arguments: list[str], context: Context) -> int:
     if ("format" in line) != ("long_format" in line):  # what the command line says wins over the other kind in the environment
         environment.pop("format", None)
         environment.pop("long_format", None)
+    if "format" in line and "long_format" in line:
+        names = {"format": "-o (--format)", "long_format": "-O (--Format)"}
+        first, second = [option.dest for option, _ in given if option.dest in names][:2] if given else ("", "")
+        if first != second:
+            context.error(f"{names[second]} is incompatible with {names[first]}")
+            return 1
     options = {**environment, **line}
     texts.convert_units(convert="noconvert" not in options)
     for name in ("jobs", "steps"):  # a list apart from its option
@@ -352,7 +358,7 @@ def _read_filter(options: "dict[str, str | None]", context: Context) -> _Filter:
 
 
 def _read_job(word: str, context: Context) -> tuple[int, int | None]:
-    number, underscore, task = word.partition("_")
+    number, underscore, task = word.partition(".")[0].partition("_")
     if not underscore and "+" in number:  # a component stands for its whole job
         number, _, offset = number.partition("+")
         number = number if offset.isdigit() else ""
@@ -385,10 +391,14 @@ def state_names() -> list[str]:
 
 
 def _user_id(word: str, context: Context) -> int | None:
-    if word.isdigit():
-        return int(word)
     import pwd
 
+    if word.isdigit():
+        try:
+            pwd.getpwuid(int(word))
+        except (KeyError, OverflowError):
+            context.error(f"Invalid user: {word}\n")
+        return int(word)  # an emulated cluster has users whom this host does not know
     try:
         return pwd.getpwnam(word).pw_uid
     except KeyError:
@@ -409,7 +419,7 @@ def _read_interval(text: str | None, context: Context) -> int | None:
     if text is None:
         return None
     if not text.isdigit() or not int(text):
-        context.error(f"Error: invalid entry for --iterate={text}")
+        context.error(f"--iterate={text}")
         raise _RefusedError
     return int(text)
 

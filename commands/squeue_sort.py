@@ -24,7 +24,7 @@ _NOT_SORTABLE = frozenset("akoqrswxyAEFKRWXYZ")
 
 
 class BadSortError(Exception):
-    """A key that there is not; the text is what is left of the specification."""
+    """A key that there is not; the text is its letter."""
 
 
 class SortKey:
@@ -48,12 +48,12 @@ def read_sort(text: str) -> list[SortKey]:
     """
     keys = []
     descending = False
-    for at, letter in enumerate(text):
+    for letter in text:
         if letter in "+-":
             descending = letter == "-"
         elif letter != ",":
             if letter not in FIELDS.by_letter or letter in _NOT_SORTABLE:
-                raise BadSortError(text[at:])
+                raise BadSortError(letter)
             keys.append(SortKey(letter, descending=descending))
             descending = False
     return keys

@@ -124,7 +124,7 @@ def test_complete_states_name_all_flags() -> None:
         (["-t", "mix&drain"], "n3"),
         (["-n", "n[1-2]"], "n[1-2]"),
         (["-p", "nosuch"], None),
-        (["-d"], ""),
+        (["-d"], None),
     ],
 )
 def test_filters_keep_the_nodes_they_name(arguments: list[str], nodes: str | None) -> None:
@@ -234,3 +234,35 @@ def test_reservations_have_a_line_each() -> None:
     assert lines[1].startswith("far                       INACTIVE  20")
     assert run_command(sinfo, "-T", "-h", client=both).lines[0].startswith("far        INACTIVE  20")
     assert run_command(sinfo, "-T", client=FakeClient()).out == "No reservations in the system\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (["-o", "%c"], 1),  # a partition without nodes has no line of its own if nothing of it is shown
+        (["-p", ""], 0),
+        (["-n", "n[1", "-o", "%N"], 0),
+        (["-S", "?", "-o", "%D"], 1),
+    ],
+)
+def test_what_names_nothing_shows_nothing_and_is_no_error(arguments: list[str], lines: int) -> None:
+    partitions = [
+        record("partitions", name="debug", state="UP", node_indices=[[0, 1]]),
+        record("partitions", name="empty", state="UP", node_indices=[]),
+    ]
+    client = FakeClient(partitions=partitions, nodes=[record("nodes", index=0, name="n1", state=2)])
+    result = run_command(sinfo, "-h", *arguments, client=client)
+    assert (result.code, len(result.lines), result.err) == (0, lines, "")
+
+
+def test_one_line_for_each_node_and_partition_even_if_no_partition_is_shown() -> None:
+    partitions = [record("partitions", name=name, state="UP", node_indices=[[0, 1]]) for name in ("a", "b")]
+    client = FakeClient(partitions=partitions, nodes=[record("nodes", index=0, name="n1", state=1, reason="x")])
+    assert run_command(sinfo, "-h", "-N", "-o", "%N", client=client).lines == ["n1", "n1"]
+    assert run_command(sinfo, "-h", "-RN", client=client).lines[0].split() == ["n1", "1", "a", "down"]
+
+
+def test_a_cut_partition_keeps_the_star_of_the_default_one_and_a_negative_width_hides_a_field() -> None:
+    client = FakeClient(partitions=[record("partitions", name="debug", is_default=True, state="UP", node_indices=[])])
+    assert run_command(sinfo, "-h", "-o", "%4P|", client=client).lines == ["deb*|"]
+    assert run_command(sinfo, "-h", "-O", "partition:-4,nodes:1", client=client).lines == ["0"]

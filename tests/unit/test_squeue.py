@@ -134,8 +134,11 @@ def test_environment_variables_give_defaults_that_the_command_line_overrides(cli
         (["-j", "99"], 1, "slurm_load_jobs error: Invalid job id specified\n"),
         (["-w", "n9"], 1, "squeue: error: Invalid node name n9\n"),
         (["-u", "nosuchuser"], 0, "squeue: error: Invalid user: nosuchuser\n\n"),
+        (["-S", "foo"], 1, "squeue: error: Invalid sort specification: o\n"),
+        (["-o", "%i", "-O", "jobid"], 1, "squeue: error: -O (--Format) is incompatible with -o (--format)\n"),
+        (["-O", "jobid", "-o", "%i"], 1, "squeue: error: -o (--format) is incompatible with -O (--Format)\n"),
         (["-S", "#"], 1, "squeue: error: Invalid sort specification: #\n"),
-        (["-i", "0"], 1, "squeue: error: Error: invalid entry for --iterate=0\n"),
+        (["-i", "0"], 1, "squeue: error: --iterate=0\n"),
     ],
 )
 def test_mistakes_are_answered_in_slurms_words(client: FakeClient, arguments: list[str], code: int, error: str) -> None:
