@@ -149,6 +149,11 @@ class Client:
             now = part[1]
         return Rows(columns, rows, now)
 
+    @property
+    def has_accounting(self) -> bool:
+        """Whether the cluster has an accounting daemon."""
+        return bool(self._locate().accounting_addresses)
+
     def addresses(self, location: Location) -> list[str]:
         """Where to try, in this order."""
         return location.controller_addresses
@@ -296,7 +301,7 @@ class Context:
         wanted = [name for name in (names or "").split(",") if name]
         strange = [name for name in wanted if name not in {self.client.cluster_name, "all"}]
         if strange:
-            self.error("Problem talking to database")
+            self.error(f"No cluster '{strange[0]}' known by database." if self.client.has_accounting else "Problem talking to database")
             self.error(
                 f"'{names}' can't be reached now, or it is an invalid entry for --cluster.  Use 'sacctmgr list clusters' to see available clusters."
             )

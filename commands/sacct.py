@@ -5,7 +5,7 @@ import re
 
 from understudy.commands import sacct_fields
 from understudy.commands.accounting_client import AccountingClient, NoAccountingError, Table
-from understudy.commands.client import VERSION, Client, Context, RefusedError, UsageError, run
+from understudy.commands.client import VERSION, Client, Context, RefusedError, run
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable, last_values
 from understudy.commands.sacct_choice import Wanted, chosen, is_named
 from understudy.commands.states import REQUEUE, job_state_from
@@ -57,7 +57,7 @@ OPTIONS = OptionTable(
         Option("parsable2", "P", NONE, "fields with a | between them"),
         Option("qos", "q", REQUIRED, "LIST: only jobs of these qualities of service"),
         Option("partition", "r", REQUIRED, "LIST: only jobs in these partitions"),
-        Option("reason", "R", REQUIRED, "LIST: only jobs that waited for these reasons"),
+        Option("reason", "", REQUIRED, "LIST: only jobs that waited for these reasons"),
         Option("starttime", "S", REQUIRED, "TIME: only jobs that were there after this"),
         Option("state", "s", REQUIRED, "LIST: only jobs that were in these states"),
         Option("truncate", "T", NONE, "cut times to those of -S and -E"),
@@ -69,6 +69,7 @@ OPTIONS = OptionTable(
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),
         Option("wckeys", "W", REQUIRED, "LIST: only jobs of these keys"),
+        Option("yaml", "", NONE, "print YAML"),
         Option("whole-hetjob", "", OPTIONAL, "yes|no: all components of heterogeneous jobs"),
         Option("allocations", "X", NONE, "jobs without their steps"),
         Option("associations", "x", REQUIRED, "LIST: only jobs of these associations"),
@@ -160,14 +161,18 @@ def sacct(arguments: "list[str]", context: Context) -> int:
     try:
         given, words = OPTIONS.parse(arguments)
     except OptionError as error:
-        raise UsageError(str(error)) from None
+        context.complain(f"sacct: {error}")
+        return 1
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
     if words:
         context.error("Unknown arguments:")
         for word in words:
             context.error(f" {word}")
         return 1
-    if "help" in options or "usage" in options:
+    if "usage" in options:
+        context.print("Usage: sacct [options]\n\tUse --help for help")
+        return 0
+    if "help" in options:
         context.stdout.write(OPTIONS.help_text("sacct [OPTIONS...]"))
         return 0
     if "version" in options:
@@ -219,7 +224,7 @@ def _show_completions(options: "dict[str, str | None]", context: Context) -> int
         wanted = ["JobCompType", "JobCompLoc"]
         settings = dict(Client().query("config", ["name", "value"], {"name": wanted}).rows)  # of the controller, not of accounting
         if settings.get("JobCompType") != "jobcomp/filetxt":
-            context.error("Slurm job completion is disabled")
+            context.complain("Slurm job completion is disabled")
             return 1
     names = [name for name in (options.get("format") or "jobid,uid,jobname,partition,nnodes,nodelist,state,end").lower().split(",") if name]
     for name in names:
@@ -229,8 +234,8 @@ def _show_completions(options: "dict[str, str | None]", context: Context) -> int
     try:
         with open(options.get("file") or settings["JobCompLoc"], encoding="utf-8", errors="surrogateescape") as file:
             records = [dict(_COMPLETION_LINE.findall(line.rstrip("\n"))) for line in file]
-    except OSError as error:
-        context.error(f"{options.get('file') or settings['JobCompLoc']}: {error.strerror}")
+    except OSError:
+        context.complain(f"{options.get('file') or settings['JobCompLoc']} is not a valid file")
         return 1
     for record in records:
         for key in ("ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset"):  # which Slurm writes and does not know
@@ -291,11 +296,11 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
         row["now"] = table.now
         if "truncate" in options:
             _truncate(row, wanted, table.now)
-    if "json" in options:
-        from understudy.commands.sacct_json import document
+    if "json" in options or "yaml" in options:
+        from understudy.commands.sacct_json import document, json_text, yaml_text
 
         numbers = {row["tres"]: row["id"] for row in table.rows("tres", ["tres", "id"])}
-        context.stdout.write(document(rows, numbers))
+        context.stdout.write((yaml_text if "yaml" in options else json_text)(document(rows, numbers)))
         return 0
     parsable = 2 if "parsable2" in options else 1 if "parsable" in options else 0
     out = sacct_fields.lines(fields, rows, header="noheader" not in options, parsable=parsable, delimiter=options.get("delimiter") or "|")
@@ -309,14 +314,15 @@ def _scripts(jobs: "list[Row]", options: "dict[str, str | None]", context: Conte
         return 1
     for job in jobs:
         title = f"{'Batch Script' if 'batch_script' in options else 'Environment used'} for {job['job_id']}"
-        context.print(f"{title}{' (must be batch to get environment)' if 'env_vars' in options else ''}\n{'-' * 80}\nNONE\n")
+        context.print(f"{title}{' (must be batch to display)' if 'env_vars' in options else ''}\n{'-' * 80}\nNONE\n")
     return 0
 
 
 def _read_fields(options: "dict[str, str | None]", context: Context) -> "list[sacct_fields.Field]":
     unit = (options.get("units") or "").upper()
     if unit and unit not in {"K", "M", "G", "T", "P"}:
-        context.error(f"Invalid unit type: {options['units']}")
+        context.error(f"Invalid unit type '{options['units']}'. Possible options are 'KMGTP'")
+        context.fatal("Invalid unit type")
         raise _BadRequestError
     sacct_fields.set_units(unit, convert=bool(unit) or "noconvert" not in options)
     text = sacct_fields.BRIEF if "brief" in options else sacct_fields.LONG if "long" in options else options.get("format") or sacct_fields.DEFAULT
@@ -343,8 +349,8 @@ def _read_wanted(options: "dict[str, str | None]", context: Context, table: Tabl
         wanted.flags = {_flag(word, context) for word in (options["flags"] or "").split(",")}
     if "associations" in options:
         wanted.associations = {int(word) for word in (options["associations"] or "").split(",") if word.isdigit()}
-    wanted.nodes = _range(options.get("nnodes"))
-    wanted.cpus = _range(options.get("ncpus"))
+    wanted.nodes = _range(options.get("nnodes"), "node", context)
+    wanted.cpus = _range(options.get("ncpus"), "cpu", context)
     wanted.limits = _limits(options, context)
     if options.get("nodelist"):
         from understudy.model.hostlist import expand
@@ -418,16 +424,18 @@ def _flag(word: str, context: Context) -> str:
     for flag in ("SchedSubmit", "SchedMain", "SchedBackfill", "StartRecieved", "None"):
         if flag.lower() == word.lower():
             return flag
-    context.error(f"Invalid job flag {word}")
+    context.error(f"str_2_job_flags: Invalid job flag {word}")
     raise _BadRequestError
 
 
-def _range(text: "str | None") -> "tuple[int, int] | None":
+def _range(text: "str | None", what: str, context: Context) -> "tuple[int, int] | None":
     if not text:
         return None
     least, dash, most = text.partition("-")
-    low = int(least) if least.isdigit() else 0
-    return (low, int(most) if most.isdigit() else 1 << 62) if dash else (low, low)
+    if not least.isdigit() or (dash and not most.isdigit()):
+        context.error(f'Invalid numeric value "{text}" for requested {what} range.')
+        raise _BadRequestError
+    return int(least), int(most) if dash else int(least)
 
 
 def _limits(options: "dict[str, str | None]", context: Context) -> "tuple[int, int] | None":
@@ -441,7 +449,7 @@ def _limits(options: "dict[str, str | None]", context: Context) -> "tuple[int, i
         try:
             seconds = parse_limit(text) if text else None
         except ValueError:
-            context.error(f"Invalid time limit: {text}")
+            context.fatal("Invalid time limit specification")
             raise _BadRequestError from None
         minutes.append(None if seconds is None else -(-seconds // 60))
     least = minutes[0] or 0
@@ -453,8 +461,10 @@ def _job(word: str, context: Context) -> "tuple[int, int | None, str]":
     job, _, step = word.partition(".")
     job, _, offset = job.partition("+")
     number, underscore, task = job.partition("_")
-    if not number.isdigit() or (underscore and not task.isdigit()) or (step and not (step.isdigit() or step in _SPECIAL_STEPS)):
-        context.complain(f"sacct: fatal: Bad job/step specified: {word}")
+    wrong = "job/step" if not number.isdigit() else "job array element" if underscore and not task.isdigit() else ""
+    wrong = wrong or ("step" if step and not (step.isdigit() or step in _SPECIAL_STEPS) else "")
+    if wrong:
+        context.fatal(f"Bad {wrong} specified: {word if wrong == 'job/step' else number}")
         raise _BadRequestError
     return int(number) + (int(offset) if offset.isdigit() else 0), int(task) if task else None, step
 

@@ -76,10 +76,10 @@ def _run(row: "Row") -> "tuple[int, int]":
 
 
 def _place(row: "Row") -> "tuple[Any, ...]":
-    """Jobs by number, then arrays, task by task, what is left of each at its end."""
+    """Jobs by the time of their submission; of one second: by number, then arrays, task by task, what is left of each at its end."""
     array = row["array_job_id"] or 0
     task = row["array_task_id"]
-    return row["cluster"], array, 1 << 32 if array and task is None else task or 0, row["job_id"], *_run(row)
+    return row["cluster"], row["submit_time"], array, 1 << 32 if array and task is None else task or 0, row["job_id"], *_run(row)
 
 
 def _is_in(value: "Any", among: "set[Any] | None") -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
     Make = Callable[[Row], str]
+    Fit = Callable[[str, int], str]
 
 ENERGY = "energy"
 _units: "tuple[str, bool]" = ("", True)
@@ -31,16 +32,28 @@ class UnknownFieldError(Exception):
 
 
 class Field:
-    """One field. `width`: negative for left-justified ones."""
+    """One field. `width`: negative for left-justified ones. Texts that are too long are cut and marked, times cut, numbers left whole."""
 
-    __slots__ = ("header", "job", "name", "step", "width")
+    __slots__ = ("fit", "header", "job", "name", "step", "width")
 
-    def __init__(self, name: str, width: int, job: "Make", step: "Make | None" = None, header: str = "") -> None:
-        self.name, self.width, self.job, self.step, self.header = name, width, job, step or _blank, header or name
+    def __init__(self, name: str, width: int, job: "Make", step: "Make | None" = None, header: str = "", fit: "Fit | None" = None) -> None:
+        self.name, self.width, self.job, self.step, self.header, self.fit = name, width, job, step or _blank, header or name, fit or _marked
 
     def with_width(self, width: int) -> "Field":
         """The same, this wide."""
-        return Field(self.name, width, self.job, self.step, self.header)
+        return Field(self.name, width, self.job, self.step, self.header, self.fit)
+
+
+def _marked(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: size - 1] + "+"
+
+
+def _cut(text: str, size: int) -> str:
+    return text[:size]
+
+
+def _whole(text: str, _size: int) -> str:
+    return text
 
 
 def _blank(_row: "Row") -> str:
@@ -238,10 +251,10 @@ def _duration(function: "Callable[[Row], int]") -> "Make":
 FIELDS = [
     Field("Account", 10, _text("account"), _of_job(_text("account"))),
     Field("AdminComment", 15, _text("admin_comment")),
-    Field("AllocCPUS", 10, _number(cpus), _number(cpus)),
-    Field("AllocNodes", 10, _number(_allocated_nodes), _number(_allocated_nodes)),
+    Field("AllocCPUS", 10, _number(cpus), _number(cpus), fit=_whole),
+    Field("AllocNodes", 10, _number(_allocated_nodes), _number(_allocated_nodes), fit=_whole),
     Field("AllocTRES", 10, _tres("tres_allocated"), _tres("tres_allocated")),
-    Field("AssocID", 7, _text("association_id"), _of_job(_text("association_id"))),
+    Field("AssocID", 7, _text("association_id"), _of_job(_text("association_id")), fit=_whole),
     Field("AveCPU", 10, _blank),
     Field("AveCPUFreq", 10, _blank, _energy),
     Field("AveDiskRead", 14, _blank),
@@ -256,17 +269,17 @@ FIELDS = [
     Field("ConsumedEnergy", 14, _energy, _energy),
     Field("ConsumedEnergyRaw", 17, _energy, _energy),
     Field("Container", 19, _text("container")),
-    Field("CPUTime", 10, _duration(_cpu_seconds), _duration(_cpu_seconds)),
-    Field("CPUTimeRAW", 10, _number(_cpu_seconds), _number(_cpu_seconds)),
-    Field("DBIndex", 10, _text("job_id"), _text("job_id")),
+    Field("CPUTime", 10, _duration(_cpu_seconds), _duration(_cpu_seconds), fit=_whole),
+    Field("CPUTimeRAW", 10, _number(_cpu_seconds), _number(_cpu_seconds), fit=_whole),
+    Field("DBIndex", 10, _text("job_id"), _text("job_id"), fit=_whole),
     Field("DerivedExitCode", 15, _derived),
-    Field("Elapsed", 10, _duration(elapsed), _duration(elapsed)),
-    Field("ElapsedRaw", 10, _number(elapsed), _number(elapsed)),
-    Field("Eligible", 19, _when("eligible_time"), _when("start_time")),
-    Field("End", 19, _when("end_time"), _when("end_time")),
+    Field("Elapsed", 10, _duration(elapsed), _duration(elapsed), fit=_whole),
+    Field("ElapsedRaw", 10, _number(elapsed), _number(elapsed), fit=_whole),
+    Field("Eligible", 19, _when("eligible_time"), _when("start_time"), fit=_cut),
+    Field("End", 19, _when("end_time"), _when("end_time"), fit=_cut),
     Field("ExitCode", 8, _exit, _exit),
     Field("Flags", 19, _text("flags")),
-    Field("GID", 6, _text("group_id")),
+    Field("GID", 6, _text("group_id"), fit=_whole),
     Field("Group", 9, _text("group")),
     Field("JobID", -12, job_id, _step_id),
     Field("JobIDRaw", -12, _text("job_id"), _step_id_raw),
@@ -291,12 +304,12 @@ FIELDS = [
     Field("MinCPU", 10, _blank),
     Field("MinCPUNode", 10, _blank),
     Field("MinCPUTask", 10, _blank),
-    Field("NCPUS", 10, _number(cpus), _number(cpus)),
-    Field("NNodes", 8, _number(nodes), _number(nodes)),
+    Field("NCPUS", 10, _number(cpus), _number(cpus), fit=_whole),
+    Field("NNodes", 8, _number(nodes), _number(nodes), fit=_whole),
     Field("NodeList", 15, _nodes_text, _nodes_text),
-    Field("NTasks", 8, _blank, _text("tasks")),
+    Field("NTasks", 8, _blank, _text("tasks"), fit=_whole),
     Field("Partition", 10, _text("partition")),
-    Field("Priority", 10, _text("priority")),
+    Field("Priority", 10, _text("priority"), fit=_whole),
     Field("QOS", 10, _text("qos")),
     Field("QOSRAW", 6, _text("qos_id")),
     Field("Reason", 22, _text("reason")),
@@ -304,20 +317,20 @@ FIELDS = [
     Field("ReqCPUFreqGov", 13, _frequency, _frequency),
     Field("ReqCPUFreqMax", 13, _frequency, _frequency),
     Field("ReqCPUFreqMin", 13, _frequency, _frequency),
-    Field("ReqCPUS", 8, lambda row: str(_amount(row, "tres_requested", "cpu")), _number(cpus)),
+    Field("ReqCPUS", 8, lambda row: str(_amount(row, "tres_requested", "cpu")), _number(cpus), fit=_whole),
     Field("ReqMem", 10, _mem),
-    Field("ReqNodes", 8, lambda row: str(_amount(row, "tres_requested", "node")), _number(nodes)),
+    Field("ReqNodes", 8, lambda row: str(_amount(row, "tres_requested", "node")), _number(nodes), fit=_whole),
     Field("ReqTRES", 10, _tres("tres_requested")),
     Field("Reservation", 20, _text("reservation")),
     Field("ReservationId", 8, lambda row: str(row["reservation_id"] or ""), header="Reservat"),
-    Field("Reserved", 10, _reserved),
-    Field("ResvCPU", 10, _reserved_cpu),
-    Field("ResvCPURAW", 10, _reserved_cpu_raw),
-    Field("Start", 19, _start, _start),
+    Field("Reserved", 10, _reserved, fit=_whole),
+    Field("ResvCPU", 10, _reserved_cpu, fit=_whole),
+    Field("ResvCPURAW", 10, _reserved_cpu_raw, fit=_whole),
+    Field("Start", 19, _start, _start, fit=_cut),
     Field("State", 10, state_of, state_of),
-    Field("Submit", 19, _when("submit_time"), _when("start_time")),
+    Field("Submit", 19, _when("submit_time"), _when("start_time"), fit=_cut),
     Field("SubmitLine", 20, _text("submit_line"), _text("submit_line")),
-    Field("Suspended", 10, lambda row: full_duration(row["suspended_s"] or 0), lambda row: full_duration(row["suspended_s"] or 0)),
+    Field("Suspended", 10, lambda row: full_duration(row["suspended_s"] or 0), lambda row: full_duration(row["suspended_s"] or 0), fit=_whole),
     Field("SystemComment", 15, _text("system_comment")),
     Field("SystemCPU", 10, _cpu_time("system_cpu_us"), _cpu_time("system_cpu_us")),
     Field("Timelimit", 10, _limit),
@@ -339,11 +352,11 @@ FIELDS = [
     Field("TRESUsageOutMinNode", 19, _blank),
     Field("TRESUsageOutMinTask", 19, _blank),
     Field("TRESUsageOutTot", 15, _blank),
-    Field("UID", 6, _text("user_id")),
+    Field("UID", 6, _text("user_id"), fit=_whole),
     Field("User", 9, _text("user")),
     Field("UserCPU", 10, _cpu_time("user_cpu_us"), _cpu_time("user_cpu_us")),
     Field("WCKey", 10, _text("wckey")),
-    Field("WCKeyID", 10, _text("wckey_id")),
+    Field("WCKeyID", 10, _text("wckey_id"), fit=_whole),
     Field("WorkDir", 20, _text("work_dir")),
 ]
 
@@ -397,13 +410,12 @@ def lines(fields: "list[Field]", rows: "Iterable[Row]", *, header: bool, parsabl
         return [delimiter.join(texts) + end for texts in [*heads, *table]]
     found = []
     if header:
-        found.append("".join([_fit(field.name[: abs(field.width)], field.width) for field in fields]))
+        found.append("".join([_placed(field.name[: abs(field.width)], field) for field in fields]))
         found.append("".join(["-" * abs(field.width) + " " for field in fields]))
-    return found + ["".join([_fit(text, field.width) for text, field in zip(texts, fields, strict=True)]) for texts in table]
+    return found + ["".join([_placed(text, field) for text, field in zip(texts, fields, strict=True)]) for texts in table]
 
 
-def _fit(text: str, width: int) -> str:
-    size = abs(width)
-    if len(text) > size:
-        text = text[: size - 1] + "+"
-    return (text.ljust(size) if width < 0 else text.rjust(size)) + " "
+def _placed(text: str, field: "Field") -> str:
+    size = abs(field.width)
+    text = field.fit(text, size)
+    return (text.ljust(size) if field.width < 0 else text.rjust(size)) + " "

@@ -1,9 +1,10 @@
-"""sacct --json: jobs and steps as the document of Slurm's dbv0.0.38.
+"""sacct --json and --yaml: jobs and steps as the document of Slurm's dbv0.0.38.
 
 Place: commands alone; pure.
 """
 
 import json
+import re
 
 from understudy.commands.client import VERSION
 from understudy.commands.sacct_fields import elapsed, nodes
@@ -11,7 +12,7 @@ from understudy.commands.states import job_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     Row = dict[str, Any]
@@ -22,8 +23,8 @@ _SCHEDULERS = {"SchedSubmit": "STARTED_ON_SUBMIT", "SchedMain": "STARTED_ON_SCHE
 _EXIT = {"status": "SUCCESS", "return_code": 0}
 
 
-def document(rows: "Iterable[Row]", numbers: "Numbers") -> str:
-    """The text. Steps follow their jobs, as in the list of rows. `numbers`: those of the resources, by name."""
+def document(rows: "Iterable[Row]", numbers: "Numbers") -> "Row":
+    """The document. Steps follow their jobs, as in the list of rows. `numbers`: those of the resources, by name."""
     jobs: list[Row] = []
     for row in rows:
         if "job" in row:
@@ -35,12 +36,53 @@ def document(rows: "Iterable[Row]", numbers: "Numbers") -> str:
     major, minor, micro = VERSION.split(".")
     version = {"major": int(major), "micro": int(micro), "minor": int(minor)}
     plugin = {"type": "openapi/dbv0.0.38", "name": "Slurm OpenAPI DB v0.0.38"}
-    whole = {"meta": {"plugin": plugin, "Slurm": {"version": version, "release": VERSION}}, "errors": [], "jobs": jobs}
-    return json.dumps(whole, indent=2).replace("/", "\\/") + "\n"
+    return {"meta": {"plugin": plugin, "Slurm": {"version": version, "release": VERSION}}, "errors": [], "jobs": jobs}
+
+
+def json_text(whole: "Row") -> str:
+    """As Slurm writes JSON: slashes escaped, an empty list on two lines."""
+    text = json.dumps(whole, indent=2, ensure_ascii=False).replace("/", "\\/")
+    return re.sub(r'^( *)(.*[^"\w])\[\](,?)$', r"\1\2[\n\1]\3", text, flags=re.MULTILINE)
+
+
+def yaml_text(whole: "Row") -> str:
+    """As Slurm writes YAML: with the tag of each value."""
+    return "\n".join(["%YAML 1.1", "--- !!map", *_yaml_members(whole, ""), "..."]) + "\n"
+
+
+def _yaml_members(members: "Row", indent: str) -> "Iterator[str]":
+    for name, value in members.items():
+        yield from _yaml_value(f"{indent}!!str {name}:", value, indent)
+
+
+def _yaml_value(head: str, value: "Any", indent: str) -> "Iterator[str]":
+    if isinstance(value, dict):
+        yield f"{head} !!map"
+        yield from _yaml_members(value, indent + "  ")
+    elif isinstance(value, list):
+        yield f"{head} !!seq" + ("" if value else " []")
+        for each in value:
+            yield from _yaml_value(f"{indent}-", each, indent)
+    elif value is None:
+        yield f"{head} !!null null"
+    elif isinstance(value, bool | int | float):
+        yield f"{head} !!{'bool' if isinstance(value, bool) else type(value).__name__} {str(value).lower()}"
+    else:
+        yield f"{head} !!str {_yaml_word(value)}".rstrip(" ")
+
+
+def _yaml_word(text: str) -> str:
+    """As it is, or in quotes where it would read as something else."""
+    if text.isprintable() and not re.search(r"^[\s\-?:,\[\]{}#&*!|>'\"%@`]|: | #|[\s:]$", text):
+        return text
+    if text.isprintable():
+        return "'" + text.replace("'", "''") + "'"
+    return json.dumps(text)
 
 
 def _job(row: "Row", numbers: "Numbers") -> "Row":
     asked = row["tres_requested"] or {}
+    held: dict[str, int | None] = {"energy": None, **row["tres_allocated"]} if row["tres_allocated"] else {}
     return {
         "account": row["account"],
         "comment": {"administrator": row["admin_comment"] or None, "job": row["comment"] or None, "system": row["system_comment"] or None},
@@ -58,9 +100,9 @@ def _job(row: "Row", numbers: "Numbers") -> "Row":
         "derived_exit_code": dict(_EXIT),
         "time": _times(
             row,
-            eligible=row["eligible_time"] or 0,
-            submission=row["submit_time"],
-            limit=row["time_limit_min"] if row["time_limit_min"] is not None and row["time_limit_min"] >= 0 else None,
+            eligible={"eligible": row["eligible_time"] or 0},
+            submission={"submission": row["submit_time"]},
+            limit={"limit": row["time_limit_min"] if row["time_limit_min"] is not None and row["time_limit_min"] >= 0 else None},
         ),
         "exit_code": dict(_EXIT),
         "flags": ["CLEAR_SCHEDULING", *[_SCHEDULERS[flag] for flag in (row["flags"] or "").split(",") if flag in _SCHEDULERS]],
@@ -78,7 +120,7 @@ def _job(row: "Row", numbers: "Numbers") -> "Row":
         "reservation": {"id": row["reservation_id"] or 0, "name": row["reservation"] or 0},
         "state": {"current": _state(row["state"]), "reason": row["reason"]},
         "steps": [],
-        "tres": {"allocated": _amounts(row["tres_allocated"], numbers), "requested": _amounts(asked, numbers)},
+        "tres": {"allocated": _amounts(held, numbers), "requested": _amounts(asked, numbers)},
         "user": row["user"],
         "wckey": {"wckey": row["wckey"], "flags": []},
         "working_directory": row["work_dir"],
@@ -105,17 +147,19 @@ def _step(row: "Row", numbers: "Numbers") -> "Row":
     }
 
 
-def _times(row: "Row", **more: "Any") -> "Row":
+def _times(row: "Row", eligible: "Row | None" = None, submission: "Row | None" = None, limit: "Row | None" = None) -> "Row":
     user, system = row.get("user_cpu_us") or 0, row.get("system_cpu_us") or 0
     return {
         "elapsed": elapsed(row),
+        **(eligible or {}),
         "end": row["end_time"] or 0,
         "start": row["start_time"] or 0,
+        **(submission or {}),
         "suspended": row["suspended_s"] or 0,
         "system": _cpu(system),
+        **(limit or {}),
         "total": _cpu(user + system),
         "user": _cpu(user),
-        **more,
     }
 
 
@@ -123,7 +167,7 @@ def _cpu(microseconds: int) -> "Row":
     return {"seconds": microseconds // 1_000_000, "microseconds": microseconds % 1_000_000}
 
 
-def _amounts(amounts: "Mapping[str, int] | None", numbers: "Numbers") -> "list[Row]":
+def _amounts(amounts: "Mapping[str, int | None] | Mapping[str, int] | None", numbers: "Numbers") -> "list[Row]":
     found = []
     for full in sorted(amounts or {}, key=lambda full: numbers.get(full, 0)):
         kind, _, name = full.partition("/")

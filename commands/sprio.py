@@ -14,6 +14,10 @@ LONG = "%.15i %9r %.8u %.10Y %.10S %.10A %.10B %.10F %.10J %.10P %.10Q %.11N %.2
 NORMAL = "%.15i %9r %10y %10a %10f %10j %10p %10q %20t"
 NORMAL_LONG = "%.15i %9r %.8u %10y %10a %10b %10f %10j %10p %10q %20t"
 _MOST = 0xFFFFFFFF
+_USAGE = """\
+Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions]
+   [--federation] [--local] [--sibling] [--usage] [-hlnvVw]
+"""
 
 OPTIONS = OptionTable(
     [
@@ -124,9 +128,12 @@ def sprio(arguments: "list[str]", context: Context) -> int:
         raise UsageError(str(error)) from None
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
     if words:
-        context.error(f"Unrecognized option: {words[0]}")
+        context.stdout.write(_USAGE)
         return 1
-    if "help" in options or "usage" in options:
+    if "usage" in options:
+        context.stdout.write(_USAGE)
+        return 0
+    if "help" in options:
         context.stdout.write(OPTIONS.help_text("sprio [OPTIONS]"))
         return 0
     if "version" in options:
@@ -144,6 +151,8 @@ def sprio(arguments: "list[str]", context: Context) -> int:
 def _show(options: "dict[str, str | None]", context: Context) -> int:
     if is_unsupported(context):
         return 1
+    if "verbose" in options:
+        _print_options(options, context)
     cells = _read_format(options, context)
     header = "noheader" not in options
     if "weights" in options:
@@ -167,7 +176,18 @@ def _read_format(options: "dict[str, str | None]", context: Context) -> "list[Ce
     is_long = "long" in options
     plain, longer = (NORMAL, NORMAL_LONG) if "norm" in options else (WITH_USER if "user" in options else DEFAULT, LONG)
     default = longer if is_long else plain
-    return FIELDS.parse_short(options.get("format") or default, lambda letter: context.error(f"Invalid job format specification: {letter}"))
+    if "sibling" in options:
+        default = default.replace("%9r", "%9r %.8c")
+    cells = FIELDS.parse_short(options.get("format") or default, lambda letter: context.error(f"Invalid job format specification: {letter}"))
+    return [cell for cell in cells if cell.field is not None or not cell.suffix.startswith("%")]  # unknown letters print nothing
+
+
+def _print_options(options: "dict[str, str | None]", context: Context) -> None:
+    """What was asked for, as -v shows it."""
+    rule = "-" * 29
+    names = ("format", "job_flag", "jobs", "partition", "users", "verbose")
+    given = {"job_flag": "0", "users": options.get("user"), "verbose": "1"} | {name: options.get(name) for name in ("format", "jobs", "partition")}
+    context.stdout.write("\n".join([rule, *(f"{name:<10} = {given[name] or '(null)'}" for name in names), rule, "", "", ""]))
 
 
 def _print_weights(cells: "list[Cell]", context: Context) -> None:
@@ -191,13 +211,19 @@ class _Weight(float):
 
 def _print_jobs(cells: "list[Cell]", options: "dict[str, str | None]", context: Context, *, header: bool) -> int:
     where: dict[str, list[Any]] = {}
-    if options.get("jobs"):
-        where["job_id"] = [int(word) for word in (options["jobs"] or "").split(",") if word.isdigit()]
+    if "jobs" in options:
+        words = [word for word in (options["jobs"] or "").split(",") if word]
+        strange = next((word for word in words if not word.isdigit()), None)
+        if strange is not None:
+            context.error(f"Invalid job id: {strange}")
+            return 1
+        where["job_id"] = [int(word) for word in words]
     if options.get("user"):
         where["user_id"] = _users(options["user"] or "", context)
     if options.get("partition"):
         where["partition"] = (options["partition"] or "").split(",")
-    rows = context.client.query("priorities", _COLUMNS, where).rows
+    is_empty = "job_id" in where and not where["job_id"]
+    rows = [] if is_empty else context.client.query("priorities", _COLUMNS, where).rows
     if not rows and ("job_id" in where or where.get("user_id")):
         context.print("Unable to find jobs matching user/id(s) specified")
         return 0

@@ -42,12 +42,16 @@ _UNITS = (  # name, how many letters are enough, title, seconds, with percentage
     ("Hours", 1, "Hours", 3600, False),
     ("Percent", 1, "Percentage of Total", 0, True),
 )
-_REPORTS = {
-    "cluster": ("AccountUtilizationByUser", "UserUtilizationByAccount", "UserUtilizationByWckey", "Utilization", "WCKeyUtilizationByUser"),
-    "job": ("SizesByAccount", "SizesByAccountAndWcKey", "SizesByWckey"),
-    "reservation": ("Utilization",),
-    "user": ("TopUsage",),
+_REPORTS = {  # by kind, each with how many letters are enough; the first that fits counts
+    "cluster": (
+        *(("AccountUtilizationByUser", 1), ("UserUtilizationByAccount", 18), ("UserUtilizationByWckey", 18)),
+        *(("Utilization", 2), ("WCKeyUtilizationByUser", 1)),
+    ),
+    "job": (("SizesByAccount", 1), ("SizesByAccountAndWcKey", 15), ("SizesByWckey", 8)),
+    "reservation": (("Utilization", 1),),
+    "user": (("TopUsage", 1),),
 }
+_LETTERS = {"cluster": 2, "job": 1, "reservation": 2, "user": 1}
 _VALID = {
     "cluster": (
         'Valid cluster reports are, "AccountUtilizationByUser", "UserUtilizationByAccount", "UserUtilizationByWckey", "Utilization", and '
@@ -55,7 +59,7 @@ _VALID = {
     ),
     "job": 'Valid job reports are, "SizesByAccount, SizesByAccountAndWcKey, and  SizesByWckey"',
     "reservation": 'Valid reservation reports are, "Utilization"',
-    "user": 'Valid user reports are, "TopUsage"',
+    "user": 'Valid user reports are, "Top"',
 }
 _CONDITIONS = (
     *("accounts", "acctasparent", "all_clusters", "clusters", "end", "flatview", "format", "gid", "group", "grouping", "jobs", "names", "nodes"),
@@ -84,6 +88,7 @@ _COLUMNS = {  # name in format=: header, width; a width of 0: that of amounts
     "end": ("End", 19),
 }
 _RULE = "-" * 80
+_FLAGS = {"acctasparent", "all_clusters", "flatview", "group", "printjobcount", "tree"}
 
 
 class _UnknownError(Exception):
@@ -103,6 +108,8 @@ class Report:
         self.clusters: list[str] = []
         self.start = self.end = 0
         self.given: dict[str, list[str]] = {}
+        self.widths: dict[str, int] = {}  # that the format asked for
+        self.code = 0
 
     def amount(self, seconds: int, total: int) -> str:
         return text_of(seconds, total, self.unit_s, has_percent=self.has_percent)
@@ -121,6 +128,8 @@ class Report:
         return header
 
     def _width(self, width: int, name: str) -> int:
+        if name in self.widths and _COLUMNS[name][1]:
+            return self.widths[name]
         return -20 if name == "account" and "tree" in self.given else width
 
     def print(self, title: str, lines: "list[str]", columns: "list[tuple[str, int, str]]", rows: "list[Row]") -> None:
@@ -145,7 +154,7 @@ class Report:
 
     @property
     def usage_line(self) -> str:
-        return f"Usage reported in {'TRES' if self.has_tres else 'CPU'} {self.unit}"
+        return f"Usage reported in {'TRES ' if self.has_tres else 'CPU ' if self.unit_s else ''}{self.unit}"
 
     def usage(self, kinds: "list[str]") -> "list[Row]":
         """Rows of the usage of the period: of days where it has whole ones, else of hours."""
@@ -183,14 +192,12 @@ def sreport(arguments: "list[str]", context: Context) -> int:
     if "version" in options:
         context.print(f"slurm {VERSION}")
         return 0
+    session = _Session(context, options)
     try:
-        report = Report(context, options)
-        if options.get("time"):
-            _set_unit(report, options["time"] or "")
         if words:
-            _command(report, options, words)
+            _command(session, words)
         else:
-            _interactive(report, options)
+            _interactive(session)
     except _UnknownError:
         return 1
     except NoAccountingError:
@@ -199,7 +206,21 @@ def sreport(arguments: "list[str]", context: Context) -> int:
     except RefusedError as error:
         context.error(error.text)
         return 1
-    return 0
+    return session.code
+
+
+class _Session:
+    """One run of the command: options, which words may change, and the exit code."""
+
+    def __init__(self, context: Context, options: "dict[str, str | None]") -> None:
+        self.context, self.options, self.code = context, options, 0
+
+    def report(self) -> Report:
+        """A new report under the options as they are."""
+        report = Report(self.context, self.options)
+        if self.options.get("time"):
+            _set_unit(report, self.options["time"] or "")
+        return report
 
 
 def _set_unit(report: Report, word: str) -> None:
@@ -207,63 +228,100 @@ def _set_unit(report: Report, word: str) -> None:
         if len(word) >= least and name.lower().startswith(word.lower()):
             report.unit, report.unit_s, report.has_percent = title, seconds, has_percent
             return
-    report.context.complain(f"unknown time format {word}")
-    raise _UnknownError
+    report.context.stderr.write(f"unknown time format {word}")
 
 
-def _interactive(report: Report, options: "dict[str, str | None]") -> None:
+def _interactive(session: _Session) -> None:
     import shlex
 
-    context = report.context
+    context = session.context
+    last: list[str] = []
     while True:
         context.stdout.write("sreport: ")
         context.stdout.flush()
         line = context.stdin.readline()
-        words = shlex.split(line)
-        if not line or (words and words[0].lower() in {"quit", "exit"}):
+        if not line:
+            context.stdout.write("\n")
             return
+        if not getattr(context.stdin, "isatty", bool)():
+            context.stdout.write(line if line.endswith("\n") else line + "\n")
+        words = shlex.split(line)
+        words = last if words == ["!!"] else words
+        if words and words[0].lower() in {"quit", "exit"}:
+            return
+        last = words
         if words:
             try:
-                _command(Report(context, options), options, words)
+                _command(session, words)
             except _UnknownError:
-                continue
+                session.code = 1
 
 
-def _command(report: Report, options: "dict[str, str | None]", words: "list[str]") -> None:
-    context = report.context
-    kind = next((name for name in _REPORTS if name.startswith(words[0].lower())), None)
+def _command(session: _Session, words: "list[str]") -> None:
+    context = session.context
+    first = words[0].lower()
+    kind = next((name for name, least in _LETTERS.items() if len(first) >= least and name.startswith(first)), None)
     if kind is None:
-        if words[0].lower() == "time" and len(words) > 1:
-            return _set_unit(report, words[1])
+        _set_option(session, first, words)
+        return
+    if len(words) == 1:
+        context.complain(f"too few arguments for keyword:{words[0]}")
+        raise _UnknownError
+    wanted = words[1].lower()
+    name = next((each for each, least in _REPORTS[kind] if len(wanted) >= least and each.lower().startswith(wanted)), None)
+    if name is None:
+        context.complain(f"Not valid report {words[1]}\n{_VALID[kind]}")
+        raise _UnknownError
+    report = session.report()
+    _read_conditions(report, session.options, words[2:])
+    _MAKERS[name.lower() if kind != "reservation" else "reservation"](report)
+    session.code = max(session.code, report.code)
+
+
+def _set_option(session: _Session, word: str, words: "list[str]") -> None:
+    """A command that is no report."""
+    context = session.context
+    if word == "help":
+        context.stdout.write(OPTIONS.help_text("sreport [OPTIONS...] [COMMAND...]"))
+    elif word == "version":
+        context.print(f"slurm {VERSION}")
+    elif word in {"parsable", "parsable2", "verbose", "quiet"}:
+        session.options[word] = None
+    elif word == "time" and len(words) > 1:
+        _set_unit(Report(context, session.options), words[1])
+        session.options["time"] = words[1]
+    elif word == "time":
+        context.complain("too few arguments for keyword:time")
+        raise _UnknownError
+    elif word not in {"exit", "quit"}:
         context.complain(f"invalid keyword: {words[0]}")
         raise _UnknownError
-    wanted = words[1].lower() if len(words) > 1 else ""
-    name = next((each for each in sorted(_REPORTS[kind], key=len) if each.lower().startswith(wanted)), None) if wanted else None
-    if name is None:
-        context.complain(f"Not valid report {words[1] if wanted else ''}\n{_VALID[kind]}")
-        raise _UnknownError
-    _read_conditions(report, options, words[2:])
-    return _MAKERS[name.lower() if kind != "reservation" else "reservation"](report)
 
 
 def _read_conditions(report: Report, options: "dict[str, str | None]", words: "list[str]") -> None:
     for word in words:
-        name, _, value = word.partition("=")
+        name, equals, value = word.partition("=")
         lowered = name.lower()
+        if not equals and lowered not in _FLAGS:
+            report.given.setdefault("clusters", []).append(word)
+            continue
         found = next((each for each in _CONDITIONS if each.startswith(lowered)), None) if lowered else None
         if found == "group" and lowered not in {"group", "grou"}:
             found = "grouping" if value else "group"
         if found is None:
             report.context.complain(f" Unknown condition: {word}\nUse keyword set to modify value")
+            report.code = 1
             continue
         report.given[found] = [each for each in value.strip("'\"").split(",") if each]
-    report.table.rows("tres", ["id"], {"ids": [0]})
+    known = {row["tres"] for row in report.table.rows("tres", ["tres"])}
+    if report.has_tres and "all" not in report.tres and not known.intersection(report.tres):
+        report.context.fatal("No valid TRES given")
+        raise _UnknownError
     now = report.table.now
     midnight = _midnight(now)
-    hour = int(now) // 3600 * 3600
     start, end = (report.given.get(name, []) for name in ("start", "end"))
-    report.start = min(_time(report, start[0], now) if start else _midnight(midnight - 43200), hour)
-    report.end = min(_time(report, end[0], now) if end else midnight, hour)
+    report.start = (_time(report, start[0], now) if start else None) or _midnight(midnight - 43200)
+    report.end = (_time(report, end[0], now) if end else None) or midnight
     if "all_clusters" not in options and "all_clusters" not in report.given:
         report.clusters = report.given.get("clusters") or (options.get("clusters") or report.context.client.cluster_name).split(",")
 
@@ -273,14 +331,15 @@ def _midnight(when: float) -> int:
     return int(time.mktime((moment.tm_year, moment.tm_mon, moment.tm_mday, 0, 0, 0, 0, 0, -1)))
 
 
-def _time(report: Report, text: str, now: float) -> int:
+def _time(report: Report, text: str, now: float) -> "int | None":
+    """The nearest hour."""
     from understudy.commands.sacct import past_time
 
     try:
-        return past_time(text, now) // 3600 * 3600
+        return (past_time(text, now) + 1830) // 3600 * 3600  # seconds are rounded to minutes first
     except ValueError:
         report.context.complain(f"Invalid time specification (pos=0): {text}")
-        raise _UnknownError from None
+        return None
 
 
 def _format(report: Report, default: str) -> "list[str]":
@@ -293,9 +352,13 @@ def _format(report: Report, default: str) -> "list[str]":
         name = part.partition("%")[0].lower()
         field = next((each for each in _COLUMNS if each.startswith(name)), None)
         if field is None:
-            report.context.complain(f" Unknown field '{part}'")
-            raise _UnknownError
+            report.context.complain(f" Unknown field '{name}'")
+            report.code = 1
+            continue
         found.append(field)
+        digits = part.partition("%")[2]
+        if digits.lstrip("-").isdigit():
+            report.widths[field] = int(digits)
     return found
 
 
@@ -354,7 +417,11 @@ def _users_by_account(report: Report) -> None:
 
 
 def _top(report: Report) -> None:
-    count = int(next(iter(report.given.get("topcount", [])), "10"))
+    asked = next(iter(report.given.get("topcount", [])), "10")
+    if not asked.isdigit():
+        report.context.error(f"Invalid value for TopCount ({asked})")
+        report.code = 1
+    count = int(asked) if asked.isdigit() else 10
     rows = _user_rows(report, is_grouped="group" in report.given)[: count * len(report.tres)]
     title = f"Top {count} Users {report.period} ({report.end - report.start} secs)"
     report.show(title, [report.usage_line], _format(report, "cluster,login,proper,account" + _ending(report)), rows)
@@ -499,7 +566,7 @@ def _reservations(report: Report) -> None:
     width = 29 if report.has_percent and report.unit_s else 20
     heads = [("Cluster", 9, "cluster"), ("Name", 9, "name"), ("Start", 19, "start"), ("End", 19, "end"), ("TRES Name", 14, "tresname")]
     heads += [("Allocated", width, "allocated"), ("Idle", width, "idle")]
-    report.print(f"Reservation Utilization {report.period}", [f"Usage reported in TRES {report.unit}"], heads, rows)
+    report.print(f"Reservation Utilization {report.period}", [f"Usage reported in {'TRES ' if report.unit_s else ''}{report.unit}"], heads, rows)
 
 
 def _proper(user: str) -> str:

@@ -109,13 +109,10 @@ _COLUMNS = [
 def sshare(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
     try:
-        given, words = OPTIONS.parse(arguments)
+        given, _ = OPTIONS.parse(arguments)  # words mean nothing
     except OptionError as error:
         raise UsageError(str(error)) from None
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
-    if words:
-        context.error(f"Unknown arguments:\n{' '.join(words)}")
-        return 1
     if "help" in options or "usage" in options:
         context.stdout.write(OPTIONS.help_text("sshare [OPTION]"))
         return 0
@@ -138,6 +135,8 @@ def sshare(arguments: "list[str]", context: Context) -> int:
 def _show(options: "dict[str, str | None]", context: Context) -> int:
     if is_unsupported(context):
         return 1
+    if "verbose" in options:
+        _print_options(options, context)
     rows = _chosen(context.client.query("shares", _COLUMNS).dicts(), options, context)
     is_tree = bool(rows and rows[0]["is_tree"])
     text = options.get("format") or ((LONG if is_tree else LONG_CLASSIC) if "long" in options else DEFAULT)
@@ -153,6 +152,13 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
         fields.append((found[0], int(width), found[2]) if percent and width.lstrip("-").isdigit() else found)
     context.stdout.write("".join([line + "\n" for line in _lines(fields, rows, options)]))
     return 0
+
+
+def _print_options(options: "dict[str, str | None]", context: Context) -> None:
+    """Whose associations are meant, as -v says."""
+    users, accounts = _users(options, context), options.get("accounts")
+    for title, names in (("Users", sorted(users) if users is not None else ["all"]), ("Accounts", accounts.split(",") if accounts else ["all"])):
+        context.complain(f"{title} requested:" + "".join([f"\n\t: {name}" for name in names]))
 
 
 def _chosen(rows: "list[Row]", options: "dict[str, str | None]", context: Context) -> "list[Row]":

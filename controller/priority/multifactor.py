@@ -193,7 +193,7 @@ class MultifactorPriority:
         if is_tree:
             above = np.where(tree.parent >= 0, use[tree.parent], use)
             shares, effective = tree.level_share.copy(), np.divide(use, above, out=np.zeros(len(use)), where=above > 0)
-            shares[tree.parent < 0] = 0.0
+            shares[tree.parent < 0], effective[tree.parent < 0] = 0.0, 1.0
         else:
             shares, effective = fair_share.normalised(tree, use)
         columns = zip(tree.shares, shares.tolist(), use.tolist(), effective.tolist(), self.fair_share.tolist(), level, strict=True)

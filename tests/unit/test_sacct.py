@@ -107,7 +107,7 @@ def test_a_failed_nodes_steps_have_no_exit_code(house):
 
 
 def test_without_jobs_and_states_those_are_shown_that_were_eligible_in_the_time(house):
-    everything = ["1", "2", "4", "5", "6_1", "6_2", "6_[3-5%2]"]
+    everything = ["1", "2", "4", "6_1", "6_2", "6_[3-5%2]", "5"]
     assert ids(house, f"-S uts{NOW}") == everything
     assert ids(house, f"-S uts{NOW + 14} -E uts{NOW + 19}") == ["1", "2", "5", "6_2", "6_[3-5%2]"]
     assert ids(house, f"-S uts{NOW + 60}") == ["2", "6_[3-5%2]"]
@@ -151,7 +151,7 @@ def test_the_last_run_is_shown_unless_all_are_asked_for(house):
         ("-I 2-8", ["1"]),
         ("--name=job2,job4", ["2", "4"]),
         ("-r other", []),
-        ("-R JobHeldUser -j 3,4", ["3"]),
+        ("--reason=JobHeldUser -j 3,4", ["3"]),
         ("-k 5 -K 20 -j 1,4", ["1"]),
         ("-x 99", []),
         ("-M other", []),
@@ -183,6 +183,13 @@ def test_sizes_in_other_units(house):
         ("-j abc", "sacct: fatal: Bad job/step specified: abc"),
         ("-q nix", "sacct: error: You gave a bad qos 'nix'. Valid QOS's are normal\nsacct: fatal: problem processing qos list"),
         ("extra", "sacct: error: Unknown arguments:\nsacct: error:  extra"),
+        ("-j 7_x", "sacct: fatal: Bad job array element specified: 7\n"),
+        ("-j 7.foo", "sacct: fatal: Bad step specified: 7\n"),
+        ("-I x", 'sacct: error: Invalid numeric value "x" for requested cpu range.\n'),
+        ("-k foo", "sacct: fatal: Invalid time limit specification\n"),
+        ("--units=X", "sacct: error: Invalid unit type 'X'. Possible options are 'KMGTP'\nsacct: fatal: Invalid unit type\n"),
+        ("-F foo", "sacct: error: str_2_job_flags: Invalid job flag foo\n"),
+        ("-f /no/such/file", "/no/such/file is not a valid file\n"),
         ("--foo", "sacct: unrecognized option '--foo'"),
         (f"-S uts{NOW} -E uts{NOW - 1}", "sacct: error: Start time ("),
     ],
@@ -228,6 +235,27 @@ def test_jobs_and_steps_as_json(house):
     assert cancelled["kill_request_user"] == "root"
     assert [task["array"]["task_id"] for task in tasks] == [1, 2, None]
     assert tasks[-1]["array"]["limits"] == {"max": {"running": {"tasks": 2}}}
+
+
+def test_texts_that_are_too_long_are_marked_times_cut_and_numbers_left_whole(house):
+    assert show(house, "-n -X -j 1 -o jobname%1,state%4,start%-4,elapsed%2,priority%1,ncpus%1,end%2")[0].startswith("+ FAI+ 20")
+    line = show(house, "-n -X -j 1 -o elapsed%2,start%4,ncpus%1,state%3")[0]
+    assert line[:9] + line[13:] == "00:00:08  3 FA+ "
+    assert "+" not in line[:14]
+
+
+def test_yaml_has_the_tag_of_each_value(house):
+    house.tell(AccountingRecords("conform", [job(31, comment="a: b", constraints="", work_dir="/w")]))
+    lines = show(house, "--yaml -j 31")
+    assert lines[:4] == ["%YAML 1.1", "--- !!map", "!!str meta: !!map", "  !!str plugin: !!map"]
+    assert lines[-2:] == ["  !!str working_directory: !!str /w", "..."]
+    wanted = {"!!str errors: !!seq []", "!!str jobs: !!seq", "- !!map", "    !!str job: !!str 'a: b'", "  !!str constraints: !!str"}
+    assert wanted | {"  !!str container: !!null null", "  !!str job_id: !!int 31"} <= set(lines)
+
+
+def test_an_empty_list_takes_two_lines_in_json(house):
+    lines = show(house, "--json -j 31")
+    assert lines[lines.index('  "errors": [') + 1] == "  ],"
 
 
 def test_json_of_no_jobs_has_the_frame_alone(house):

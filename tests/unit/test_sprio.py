@@ -93,9 +93,20 @@ def test_a_controller_that_does_not_answer_is_an_error(command):
     assert (said.code, said.out, said.err) == (1, "", "slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)\n")
 
 
-def test_an_unknown_letter_is_named_and_printed_as_it_stands():
+def test_an_unknown_letter_is_named_and_prints_nothing():
     said = run_command(sprio, "-h", "-o", "%i %x", client=priorities(waiting(1, 10)))
-    assert (said.lines, said.err) == (["1 %x"], "sprio: error: Invalid job format specification: x\n")
+    assert (said.lines, said.err) == (["1 "], "sprio: error: Invalid job format specification: x\n")
+
+
+def test_a_job_that_is_no_number_is_refused():
+    said = run_command(sprio, "-j", "1,abc", client=priorities(waiting(1, 10)))
+    assert (said.code, said.lines, said.err) == (1, [], "sprio: error: Invalid job id: abc\n")
+
+
+def test_words_get_the_usage_and_verbose_tells_what_was_asked_for():
+    said = run_command(sprio, "foo", client=priorities(waiting(1, 10)))
+    assert (said.code, said.lines[0]) == (1, "Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions]")
+    assert run_command(sprio, "-v", "-h", "-o", "%i", client=priorities(waiting(1, 10))).lines[1:3] == ["format     = %i", "job_flag   = 0"]
 
 
 # --- from the controller -------------------------------------------------------------------------------------------------------

@@ -143,7 +143,11 @@ def test_yesterday_is_the_default_and_only_whole_hours_that_are_over_count(house
     [
         ("cluster foo", 'Not valid report foo\nValid cluster reports are, "AccountUtilizationByUser", "UserUtilizationByAccount"'),
         ("foo", "invalid keyword: foo\n"),
-        ("-t bad cluster utilization", "unknown time format bad\n"),
+        ("cl u", "Not valid report u\n"),
+        ("r util", "invalid keyword: r\n"),
+        ("user", "too few arguments for keyword:user\n"),
+        ("-T foo cluster utilization", "sreport: fatal: No valid TRES given\n"),
+        (f"user top {PERIOD} topcount=x", "sreport: error: Invalid value for TopCount (x)\n"),
         (f"user top {PERIOD} format=foo", " Unknown field 'foo'\n"),
     ],
 )
@@ -151,6 +155,33 @@ def test_wrong_requests(house, line, complaint):
     said = house.run("sreport", sreport, line)
     assert said.code == 1
     assert said.err.startswith(complaint)
+
+
+def test_an_unknown_unit_is_named_and_times_that_are_none_leave_the_default(house):
+    said = house.run("sreport", sreport, "-t bad cluster utilization start=foo")
+    assert (said.code, said.err) == (0, "unknown time format badInvalid time specification (pos=0): foo\n")
+    assert "Usage reported in CPU Minutes" in said.out
+
+
+def test_times_are_those_of_the_nearest_hour(house):
+    for minutes, hours in ((29, 0), (30, 1)):
+        said = house.run("sreport", sreport, f"user top start=uts{HOUR + 60 * minutes} end=uts{HOUR + 7200}")
+        assert f"({7200 - 3600 * hours} secs)" in said.out
+
+
+def test_a_format_may_widen_texts_but_not_amounts(house):
+    lines = show(house, f"cluster utilization {PERIOD} format=cluster%12,allocated%20")
+    assert lines[4] == "     Cluster Allocate "
+
+
+def test_words_are_reports_by_their_beginnings(house):
+    for words, title in (
+        ("cl ut", "Cluster Utilization "),
+        ("job s", "Job Sizes "),
+        ("job sizesbyw", "Job Sizes by Wckey "),
+        ("u t", "Top 10 Users "),
+    ):
+        assert show(house, f"{words} {PERIOD}")[1].startswith(title)
 
 
 def test_an_unknown_condition_is_named_and_passed_over(house):
