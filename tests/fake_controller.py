@@ -25,6 +25,8 @@ def record(table: str, **values: Any) -> dict[str, Any]:
 class FakeClient:
     """Answers queries from records; other messages from `answers` (name: fields of the answer, or an error)."""
 
+    has_accounting = False
+
     def __init__(self, **tables: list[dict[str, Any]]) -> None:
         self.tables = tables
         self.asked: list[tuple[str, dict[str, Any]]] = []
