@@ -33,6 +33,19 @@ class Credential:
     expires: int
 
 
+@dataclass(frozen=True, slots=True)
+class StepCredential:
+    """What was signed for srun: it may have these nodes run this step of the job; step -1: it may send files there."""
+
+    job_id: int
+    restart: int
+    step_id: int
+    nodes: str
+    user_id: int
+    group_id: int
+    expires: int
+
+
 def _private_key(key: bytes) -> Ed25519PrivateKey:
     return Ed25519PrivateKey.from_private_bytes(hmac_digest(key, b"understudy job credential", "sha256"))
 
@@ -47,6 +60,11 @@ class Signer:
     def sign(self, job_id: int, restart: int, nodes: str, user_id: int, start_time: int) -> bytes:
         """The credential: 64 bytes of signature, then the signed text."""
         text: bytes = msgpack.packb([job_id, restart, nodes, user_id, start_time, start_time + self._lifetime_s])
+        return self._sign(text) + text
+
+    def sign_step(self, job_id: int, restart: int, step_id: int, nodes: str, user_id: int, group_id: int, now: int) -> bytes:
+        """A step's credential, to be handed to whoever launches it."""
+        text: bytes = msgpack.packb([job_id, restart, step_id, nodes, user_id, group_id, now + self._lifetime_s])
         return self._sign(text) + text
 
 
@@ -70,4 +88,20 @@ class Verifier:
             raise CredentialError("job credential is not signed by this cluster's controller") from error
         if now is not None and now > content.expires:
             raise CredentialError(f"job credential of job {content.job_id} expired {now - content.expires:.0f} s ago")
+        return content
+
+    def verify_step(self, credential: bytes, now: float | None = None) -> StepCredential:
+        """What was signed for a step.
+
+        Raises:
+            CredentialError: as `verify`.
+        """
+        text = credential[_SIGNATURE_BYTES:]
+        try:
+            self._verify(credential[:_SIGNATURE_BYTES], text)
+            content = StepCredential(*msgpack.unpackb(text))
+        except (InvalidSignature, ValueError, TypeError) as error:
+            raise CredentialError("job step credential is not signed by this cluster's controller") from error
+        if now is not None and now > content.expires:
+            raise CredentialError(f"job step credential of job {content.job_id} expired {now - content.expires:.0f} s ago")
         return content

@@ -60,10 +60,25 @@ class Rows:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
+class _Refusing:
+    """Turns what goes wrong with a connection into what a command says of it."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, TimeoutError):
+            raise RefusedError(TIMED_OUT, _TIMED_OUT_TEXT) from None
+        if isinstance(error, OSError):
+            raise RefusedError(CONNECT_FAILED, CONNECT_FAILED_TEXT) from None
+        if isinstance(error, AuthError):
+            raise RefusedError(AUTHENTICATION_FAILED, _AUTHENTICATION_FAILED_TEXT) from None
+
+
 class Client:
     """A connection to the controller, opened at the first question."""
 
-    def __init__(self, locate: "Callable[[], Location]" = find, *, timeout_s: float = 100.0) -> None:
+    def __init__(self, locate: "Callable[[], Location]" = find, *, timeout_s: float | None = 100.0) -> None:
+        self._address = ""
         self._locate = locate
         self._timeout_s = timeout_s
         self._socket: _socket.socket | None = None
@@ -100,39 +115,34 @@ class Client:
             yield answer
             if not answer[3]:
                 return
-            name, answer = self._receive()
+            name, answer = self.finish()
 
     def exchange(self, message: str, *fields: "Any") -> "tuple[str, list[Any]]":
         """Ask; the answer's name and fields, a Failure too."""
+        self.begin(message, *fields)
+        return self.finish()
+
+    def begin(self, message: str, *fields: "Any") -> None:
+        """Ask, and go on; `finish` reads the answer."""
+        self.send(pack(message, *fields))
+
+    def send(self, message: "list[Any]") -> None:
+        """Ask with a message that is packed already."""
         self._number += 1
-        body: bytes = msgpack.packb([_ASK, self._number, 0, 0, pack(message, *fields)])
-        try:
+        body: bytes = msgpack.packb([_ASK, self._number, 0, 0, message])
+        with _Refusing():
             if self._channel is None:
                 self._connect()
             channel, sock = self._channel, self._socket
             assert channel is not None
             assert sock is not None
             sock.sendall(channel.seal(body), _socket.MSG_NOSIGNAL)
-        except TimeoutError:
-            raise RefusedError(TIMED_OUT, _TIMED_OUT_TEXT) from None
-        except OSError:
-            raise RefusedError(CONNECT_FAILED, CONNECT_FAILED_TEXT) from None
-        except AuthError:
-            raise RefusedError(AUTHENTICATION_FAILED, _AUTHENTICATION_FAILED_TEXT) from None
-        return self._receive()
 
-    def _receive(self) -> "tuple[str, list[Any]]":
-        """The next answer, or part of one."""
-        channel = self._channel
-        assert channel is not None
-        try:
-            envelope = msgpack.unpackb(channel.open(self._read_frame(_MAX_ANSWER)), strict_map_key=False)
-        except TimeoutError:
-            raise RefusedError(TIMED_OUT, _TIMED_OUT_TEXT) from None
-        except OSError:
-            raise RefusedError(CONNECT_FAILED, CONNECT_FAILED_TEXT) from None
-        except AuthError:
-            raise RefusedError(AUTHENTICATION_FAILED, _AUTHENTICATION_FAILED_TEXT) from None
+    def finish(self) -> "tuple[str, list[Any]]":
+        """The name and fields of the next answer, or of a part of one."""
+        with _Refusing():
+            assert self._channel is not None
+            envelope = msgpack.unpackb(self._channel.open(self._read_frame(_MAX_ANSWER)), strict_map_key=False)
         _kind, _number, _deliver, _sequence, (tag, *answer) = envelope
         return _NAME_OF_TAG[tag], answer
 
@@ -154,9 +164,26 @@ class Client:
         """Whether the cluster has an accounting daemon."""
         return bool(self._locate().accounting_addresses)
 
+    def another(self, address: str = "") -> "Client":
+        """A connection of its own, for a question whose answer may take long; or, with an address, to a node daemon."""
+        other = Client(self._locate, timeout_s=self._timeout_s if address else None)
+        other._address = address
+        return other
+
+    def fileno(self) -> int:
+        """The descriptor on which an answer arrives."""
+        assert self._socket is not None
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = self._channel = None
+
     def addresses(self, location: Location) -> list[str]:
         """Where to try, in this order."""
-        return location.controller_addresses
+        return [self._address] if self._address else location.controller_addresses
 
     def _connect(self) -> None:
         location = self._locate()

@@ -5,6 +5,7 @@ Place: under scontrol; pure: records (columns of understudy.model.records by nam
 """
 
 from understudy.commands.squeue_fields import task_expression
+from understudy.commands.squeue_steps import step_id_text
 from understudy.commands.states import PENDING, job_state, node_state_complete
 from understudy.commands.texts import full_duration, full_limit, joined, megabytes, or_na, or_null, timestamp
 
@@ -283,6 +284,26 @@ def partition_lines(partition: "Record") -> list[str]:
     ]
     if partition["tres_billing_weights"]:
         lines.append(f"TRESBillingWeights={partition['tres_billing_weights']}")
+    return lines
+
+
+def step_lines(step: "Record") -> list[str]:
+    """`show step`."""
+    batch = step["step"] == "batch"
+    limit_s = step["time_limit_s"]
+    lines = [
+        (
+            f"StepId={step_id_text(step['job_id'], step['array_job_id'], step['array_task_id'], step['step'])} UserId={step['user_id']}"
+            f" StartTime={timestamp(step['start_time'])} TimeLimit={'UNLIMITED' if limit_s is None else full_duration(limit_s)}"
+        ),
+        f"State={job_state(step['state'], 0)} Partition={step['partition']} NodeList={step['nodes']}",
+        f"Nodes={step['node_count']} CPUs={0 if batch else step['cpus']} Tasks={step['num_tasks']} Name={step['name']} Network=(null)",
+        f"TRES={'(null)' if batch else step['tres_allocated']}",
+        "ResvPorts=(null)",
+        f"CPUFreqReq=Default Dist={step['distribution'].capitalize() or 'Unknown'}",
+    ]
+    if step["host"]:
+        lines.append(f"SrunHost:Pid={step['host']}:{step['pid']}")
     return lines
 
 

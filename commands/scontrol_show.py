@@ -6,7 +6,7 @@ Place: under scontrol; how a record is printed is scontrol_records' matter.
 import os
 
 from understudy.commands.client import RefusedError
-from understudy.commands.scontrol_records import job_lines, node_lines, partition_lines, render, reservation_lines
+from understudy.commands.scontrol_records import job_lines, node_lines, partition_lines, render, reservation_lines, step_lines
 from understudy.commands.squeue import task_numbers
 from understudy.commands.texts import timestamp
 
@@ -133,8 +133,31 @@ def _show_reservations(session: "Session", words: list[str]) -> int:
 
 
 def _show_steps(session: "Session", words: list[str]) -> int:
-    session.context.print(f"Job step {words[0]} not found" if words else "No job steps in the system")
-    return 1 if words else 0
+    from understudy.model.records import STEPS
+
+    context = session.context
+    job, _, number = words[0].partition(".") if words else ("", "", "")
+    array, _, task = job.partition("_")
+    try:
+        if job.isdigit() and not context.client.query("jobs", ["job_id"], {"job_id": [int(job)]}).rows:
+            raise RefusedError(2017, "Invalid job id specified")
+        steps = context.client.query("steps", list(STEPS)).dicts()
+    except RefusedError as error:
+        session.complain(f"slurm_get_job_steps error: {error.text}")
+        return 1
+    if job:
+        steps = [
+            step
+            for step in steps
+            if (str(step["job_id"]) == job or (str(step["array_job_id"]) == array and task in ("", str(step["array_task_id"]))))
+            and number in ("", step["step"])
+        ]
+    if not steps:
+        context.print(f"Job step {words[0]} not found" if words else "No job steps in the system")
+        return 1 if words else 0
+    for step in steps:
+        context.stdout.write(render(step_lines(step), one_line=session.one_line))
+    return 0
 
 
 def _show_nodes(session: "Session", words: list[str]) -> int:

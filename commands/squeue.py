@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 DEFAULT_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 LONG_FORMAT = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 START_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
-STEP_FORMAT_HEADER = "         STEPID     NAME PARTITION     USER      TIME NODELIST"
 
 OPTIONS = OptionTable(
     [
@@ -203,6 +202,8 @@ def squeue(arguments: list[str], context: Context) -> int:
             return 1
         wanted = _read_filter(options, context)
         interval = _read_interval(options.get("iterate"), context)
+        if "steps" in options and "json" not in options and "yaml" not in options:
+            return _list_steps(options, wanted, interval, context)
         cells = _read_format(options, context)
         keys = _read_sort(options, context)
     except _RefusedError:
@@ -210,10 +211,6 @@ def squeue(arguments: list[str], context: Context) -> int:
     kind = "json" if "json" in options else "yaml" if "yaml" in options else ""
     if kind:
         return _write_document(kind, context)
-    if "steps" in options:
-        if "noheader" not in options:
-            context.print(STEP_FORMAT_HEADER)
-        return 0
     while True:
         try:
             _show(options, wanted, cells, keys, context)
@@ -243,6 +240,22 @@ def _write_document(kind: str, context: Context) -> int:
         return 1
     write_document(kind, "jobs", (job_record(job, cores_of) for job in jobs), context.stdout.write)
     return 0
+
+
+def _list_steps(options: "dict[str, str | None]", wanted: _Filter, interval: int | None, context: Context) -> int:
+    from understudy.commands.squeue_steps import show_steps
+
+    while True:
+        try:
+            code = show_steps(options, wanted.users, wanted.texts, wanted.nodes, context)
+        except RefusedError as error:
+            context.complain(f"slurm_get_job_steps error: {error.text}")
+            return 1
+        if interval is None:
+            return code
+        context.stdout.flush()
+        time.sleep(interval)
+        context.print("")
 
 
 def _show(options: "dict[str, str | None]", wanted: _Filter, cells: list[Cell], keys: list[SortKey], context: Context) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
     from understudy.controller.nodes import Node
+    from understudy.controller.step import Step
     from understudy.model.conf import SlurmConfig
 
 _MEGABYTES: Final = {"M": 1, "G": 1 << 10, "T": 1 << 20, "P": 1 << 30}
@@ -58,6 +59,7 @@ def signature(job: Job) -> tuple[object, ...]:
     return (
         *(job.state, job.restarts, job.submit_time, job.start_time, job.end_time if job.is_finished else None, job.eligible_time),
         *(spec.account, spec.qos, spec.name, spec.wckey, spec.comment, job.admin_comment, job.partition, job.time_limit_s),
+        *((step.step_id, step.end_time) for step in job.steps.values()),
         *(job.array_tasks, job.array_task_id, job.node_list, job.pre_suspend_s, job.priority if job.is_pending else None),
     )
 
@@ -158,6 +160,7 @@ def step_records(core: Core, job: Job, kept: Kept) -> list[StepRecord]:
     found = []
     if job.job_id in core.scripts:
         found.append(_batch_step(core, job))
+    found += [_numbered_step(job, step) for step in job.steps.values()]
     if kept.extern_step:
         state = JobState.COMPLETED if job.is_finished else job.state
         found.append(_step(job, "extern", state, 0, 0, amounts(tres_allocated(core, job, core.time.now())), job.node_list, held.node_count))
@@ -171,6 +174,34 @@ def _batch_step(core: Core, job: Job) -> StepRecord:
     assert share is not None
     tres = {"cpu": share.cpus, "mem": share.memory_mb, "node": 1} if share.memory_mb else {"cpu": share.cpus, "node": 1}
     return _step(job, "batch", *_batch_end(job), tres, core.tables.nodes.nodes[held.first_node].name, 1)
+
+
+def _numbered_step(job: Job, step: Step) -> StepRecord:
+    tres = {"cpu": step.cpus, "mem": step.memory_mb, "node": len(step.places)} if step.memory_mb else {"cpu": step.cpus, "node": len(step.places)}
+    usage = {name: value for name, value in step.usage.items() if name not in {"user_cpu_us", "system_cpu_us"}}
+    return StepRecord(
+        job_id=job.job_id,
+        submit_time=job.submit_time,
+        restarts=job.restarts,
+        step=str(step.step_id),
+        name=step.name,
+        state=int(step.state),
+        start_time=step.start_time,
+        end_time=step.end_time,
+        exit_code=step.exit_code,
+        exit_signal=step.exit_signal,
+        nodes=step.node_list,
+        node_count=len(step.places),
+        tasks=step.tasks,
+        cpus=step.cpus,
+        tres_allocated=tres,
+        layout=step.distribution.capitalize(),
+        submit_line=step.submit_line,
+        killed_by=step.killed_by,
+        user_cpu_us=step.usage.get("user_cpu_us", 0),
+        system_cpu_us=step.usage.get("system_cpu_us", 0),
+        usage=usage,
+    )
 
 
 def _batch_end(job: Job) -> tuple[int, int | None, int]:

@@ -153,6 +153,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         message_timeout_s=float(config.seconds("MessageTimeout") or 10),
         tree_width=config.count("TreeWidth") if config.is_set("TreeWidth") else 32,  # 22.05 itself would take 50
         credential_lifetime_s=int(lifetime) if lifetime.isdecimal() else 120,
+        max_step_count=config.count("MaxStepCount"),
         kill_invalid_dependency="kill_invalid_depend" in {word.lower() for word in config.words("DependencyParameters")},
         requeue_exit_codes=_codes(config.words("RequeueExit")),
         requeue_exit_hold_codes=_codes(config.words("RequeueExitHold")),

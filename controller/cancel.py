@@ -13,6 +13,7 @@ from understudy.controller.complete import end_job, signal_job
 from understudy.controller.eligibility import forget_dependency, note_end
 from understudy.controller.het_jobs import components, require_whole
 from understudy.controller.job import JobEvent, advance
+from understudy.controller.steps import cancel_step, signal_steps
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import JobResults
 
@@ -35,7 +36,23 @@ def cancel_jobs(core: Core, message: CancelJobs, sender: Sender) -> JobResults:
     def act(job: Job) -> None:
         _cancel_or_signal(core, job, message, sender, now)
 
-    return JobResults(for_each(core, message.job_ids, message.where, act))
+    if not any("." in text for text in message.job_ids):
+        return JobResults(for_each(core, message.job_ids, message.where, act))
+    results = []
+    for text in message.job_ids:
+        if "." in text:
+            results.append(_cancel_step(core, text, message.signal, sender))
+        else:
+            results += for_each(core, [text], {}, act)
+    return JobResults(results)
+
+
+def _cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> tuple[str, int, str]:
+    try:
+        cancel_step(core, text, signal, sender)
+    except SlurmError as error:
+        return text, error.code, error.text
+    return text, 0, ""
 
 
 def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender, now: float) -> None:
@@ -51,9 +68,12 @@ def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender,
                 cancel(core, each, now)
     elif job.is_pending:
         raise SlurmError(JOB_PENDING)
-    elif message.batch_only or message.full:
-        signal_job(core, job, message.signal, batch_only=message.batch_only and not message.full)
-    # Else only its steps are meant (scancel(1) --batch), and it has none.
+    elif message.batch_only:
+        signal_job(core, job, message.signal, batch_only=not message.full)
+    else:  # its steps are meant, and with --full the script, too
+        if message.full:
+            signal_job(core, job, message.signal, batch_only=False)
+        signal_steps(core, job, message.signal)
 
 
 def cancel(core: Core, job: Job, now: float) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.eligibility import note_end, notify_dependents, review
 from understudy.controller.het_jobs import others
-from understudy.controller.job import JobEvent, advance
+from understudy.controller.job import NO_STEPS, JobEvent, advance
+from understudy.controller.steps import end_steps
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobFlag, JobState
 from understudy.protocol.messages import BatchComplete, EpilogComplete, Message, Ok, SignalJob, TerminateJob
@@ -79,12 +80,20 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
         from understudy.controller.limits import unwatch  # noqa: PLC0415 - limits ends jobs through this module
 
         unwatch(core, job)
+    if core.awaited:
+        _tell_waiting(core, job)
     terminate(core, job, allocation.nodes & ~lost_nodes)
     if job.het is not None:
         for other in others(job):
             if not other.is_finished and other.allocation is not None and not other.is_pending:
                 other.exit_code, other.exit_signal, other.killed_by = job.exit_code, job.exit_signal, job.killed_by
                 end_job(core, other, event, now, reason=reason)
+
+
+def _tell_waiting(core: Core, job: Job) -> None:
+    from understudy.controller.allocate import tell_waiting  # noqa: PLC0415 - it ends jobs through this module
+
+    tell_waiting(core, job)
 
 
 def terminate(core: Core, job: Job, nodes: int) -> None:
@@ -159,6 +168,8 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
     elif job.held.nodes & nodes:
         table.release(job.held, nodes)
     job.completing_nodes &= ~nodes
+    if job.steps:
+        end_steps(core, job, nodes)
     freed = nodes
     if len(core.completing) > 1:
         for other in core.completing.values():
@@ -205,6 +216,7 @@ def enqueue_again(core: Core, job: Job, now: float) -> None:
     """A requeued job of which no node has anything any more: it is as if it were submitted now, to begin when its old credential is worthless."""
     job.allocation, job.held, job.node_list = None, None, ""
     job.restarts += 1
+    job.steps, job.next_step_id = NO_STEPS, 0
     job.submit_time = int(now)
     job.begin_time = int(now) + core.settings.credential_lifetime_s + 1
     core.tables.pending[job.job_id] = job

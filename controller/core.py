@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from understudy.controller.agents import Agents
     from understudy.controller.enforcement.limits import JobLimits
     from understudy.controller.job import Job, JobArray
-    from understudy.controller.ports import Clock, Journal, Sender, Signer, TimerHandle, Users
+    from understudy.controller.ports import Clock, Journal, Sender, Signer, StepSigner, TimerHandle, Users
     from understudy.controller.priority.api import PriorityPlugin
     from understudy.controller.scheduling.api import SchedulingPolicy, Selector, Tables
     from understudy.controller.settings import Settings
@@ -110,6 +110,8 @@ class Core:
     purge_queue: deque[tuple[float, int]] = field(default_factory=deque)  # (when to forget it, job id) of finished jobs, oldest first
     purge_timer: TimerHandle | None = None
     reboots: int = 0  # nodes (a bitmap) that are to boot when they are idle
+    step_signer: StepSigner | None = None
+    awaited: dict[int, list[tuple[bool, Later]]] = field(default_factory=dict)  # by job id: who waits for its start or, True, for its end
     awaiting_empty: list[Later] = field(default_factory=list)
     breakpoints: set[int] = field(default_factory=set)  # ids of jobs at whose start virtual time stops
     start_time: float = 0.0  # when the controller started

@@ -135,6 +135,10 @@ def notify_dependents(core: Core, job: Job, now: float) -> None:
 def note_end(core: Core, job: Job, now: float) -> None:
     """The job will not go on, and holds nothing any more: those that waited for it, and in time it is forgotten."""
     core.last_job_update = now
+    if core.awaited:
+        from understudy.controller.allocate import tell_waiting  # noqa: PLC0415 - it submits and ends jobs through this module
+
+        tell_waiting(core, job)
     if core.dependents or core.singletons:
         notify_dependents(core, job, now)
     schedule_purge(core, job, now)

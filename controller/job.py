@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from understudy.controller.gres import Held
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from understudy.controller.dependency import Dependency
+    from understudy.controller.step import Step
     from understudy.protocol.messages import Emulation, JobSpec
 
+NO_STEPS: Final[MappingProxyType[int, Any]] = MappingProxyType({})
 HELD_BY_ADMIN: Final = "JobHeldAdmin"
 HELD_BY_USER: Final = "JobHeldUser"
 BAD_CONSTRAINTS: Final = "BadConstraints"  # no partition of its own could ever hold it; also who holds it then
@@ -315,6 +318,9 @@ class Job:
     array_tasks: int = 0  # bitmap of the tasks for which an array's record stands
     het: HetJob | None = None
     het_offset: int = 0
+    interactive: bool = False  # of srun or salloc: it has no script
+    steps: Mapping[int, Step] = field(default_factory=lambda: NO_STEPS)  # by number; a dict from the first step on
+    next_step_id: int = 0
     log: list[tuple[float, str]] = field(default_factory=list)  # the last few events, for `story`
 
     @property

@@ -336,7 +336,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "derived_exit_code": lambda _c, j, _n: j.derived_exit_code,
     "restarts": lambda _c, j, _n: j.restarts,
     "requeue": lambda _c, j, _n: j.requeue,
-    "batch": _constant(True),
+    "batch": lambda _c, j, _n: not j.interactive,
     "reboot": lambda _c, j, _n: j.spec.extra.get("reboot", "0") not in ("0", "no", ""),
     "priority": lambda _c, j, _n: j.priority,
     "nice": lambda _c, j, _n: j.nice,

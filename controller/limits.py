@@ -15,6 +15,7 @@ from understudy.controller.complete import end_job, signal_job
 from understudy.controller.eligibility import note_end
 from understudy.controller.job import JobEvent, advance
 from understudy.controller.reservations import latest_end
+from understudy.controller.steps import signal_steps
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
@@ -152,7 +153,8 @@ def _warn(core: Core, job: Job, now: float) -> None:
     core.journal.job(job.job_id)
     if job.spec.kill_signal_batch:
         signal_job(core, job, job.spec.kill_signal, batch_only=True)
-    # Else only its steps are meant (sbatch(1) --signal), and it has none.
+    else:  # sbatch(1) --signal: its steps are meant
+        signal_steps(core, job, job.spec.kill_signal)
 
 
 def _deadline(core: Core, job: Job, now: float) -> None:

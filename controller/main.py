@@ -90,6 +90,7 @@ class Controller:
             signer=None if settings.emulates_jobs else Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s),
             selector=registry.selector(config.text("SelectType"), frozenset(config.words("SelectTypeParameters"))),
         )
+        core.step_signer = Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s) if cluster.key_file else None
         accounts = AccountsOf(lambda: core.associations, core.users.user_name)
         priorities = priority_registry.priority(config.text("PriorityType"))
         core.priorities = priorities(tables, read_options(config), accounts, core.start_time)

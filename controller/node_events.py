@@ -98,7 +98,7 @@ def _settle_jobs(core: Core, record: DaemonRecord, running: list[int], *, is_new
     for job in list(core.tables.running.values()):
         allocation = job.allocation
         assert allocation is not None
-        if job.job_id in present or not record.nodes >> allocation.first_node & 1:
+        if job.interactive or job.job_id in present or not record.nodes >> allocation.first_node & 1:
             continue
         if not job.launch_acknowledged:
             if is_new_life:
@@ -125,7 +125,7 @@ def nodes_down(core: Core, nodes: int, now: float) -> None:
 def _lose(core: Core, job: Job, lost: int, now: float) -> None:
     """End or requeue a running job that has lost nodes (a bitmap). Nobody waits for them, but if they are there after all they hear of it."""
     _clean_up(core, job, lost)
-    if job.requeue:
+    if job.requeue and not job.interactive:
         requeue_job(core, job, now, event=JobEvent.NODE_FAILED, lost_nodes=lost)
         return
     job.exit_code, job.exit_signal = 0, SIGTERM

@@ -64,6 +64,12 @@ class Signer(Protocol):
     def sign(self, job_id: int, restart: int, nodes: str, user_id: int, start_time: int) -> bytes: ...
 
 
+class StepSigner(Protocol):
+    """Signs job step credentials."""
+
+    def sign_step(self, job_id: int, restart: int, step_id: int, nodes: str, user_id: int, group_id: int, now: int) -> bytes: ...
+
+
 class Users(Protocol):
     """Names of users and groups, as the controller's host knows them; the number as text for one that it does not."""
 

@@ -13,6 +13,7 @@ from understudy.controller.dependency import Dependency, Outlook, Term
 from understudy.controller.job import Allocation, HetJob, Job, JobArray
 from understudy.controller.partitions import Partition
 from understudy.controller.scheduling.reserved import Reservation
+from understudy.controller.step import Step
 from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
 from understudy.protocol.messages import Emulation, JobSpec  # noqa: TC001 - msgspec looks at the annotations
 
@@ -91,6 +92,9 @@ class JobRecord(msgspec.Struct, array_like=True):
     pushed_aside: bool = False
     het_job_id: int = 0
     het_offset: int = 0
+    interactive: bool = False
+    steps: list[list[Any]] = []
+    next_step_id: int = 0
 
 
 class NodeRecord(msgspec.Struct, array_like=True):
@@ -124,7 +128,7 @@ _SAME: Final = (  # noqa: SIM905 - easier to read
     "end_time time_limit_s time_limit_is_set min_nodes max_nodes num_tasks cpus_per_task min_cpus memory_per_node_mb memory_per_cpu_mb exclusive "
     "nice node_list launch_acknowledged exit_code exit_signal derived_exit_code restarts requeue held_by admin_comment emulation kill_sent killed_by "
     "lifted qos_flags used_reservation "
-    "suspend_time pre_suspend_s suspended_s preempt_time pushed_aside"
+    "suspend_time pre_suspend_s suspended_s preempt_time pushed_aside interactive next_step_id"
 ).split()
 
 
@@ -209,6 +213,9 @@ def encode_job(job: Job) -> bytes:
             job.pushed_aside,
             0 if job.het is None else job.het.job_id,
             job.het_offset,
+            job.interactive,
+            [step.pack() for step in job.steps.values()] if job.steps else [],
+            job.next_step_id,
         )
     )
 
@@ -236,6 +243,9 @@ def decode_job(octets: bytes) -> Job:
         job.array_task_id, job.array_tasks = record.array_task_id, _bitmap(record.array_tasks)
     if record.het_job_id:
         job.het, job.het_offset = HetJob(record.het_job_id), record.het_offset
+    if record.steps:
+        steps = [Step.unpack(packed) for packed in record.steps]
+        job.steps = {step.step_id: step for step in steps}
     if record.allocation is not None:
         job.allocation = Allocation.unpack(record.allocation)
     return job

@@ -86,7 +86,7 @@ def _lose(core: Core, job: Job, now: float) -> None:
         advance(job, JobEvent.NODE_FAILED, now)
         job.end_time, job.reason = int(now), "NodeDown"
     job.flags, job.completing_nodes, job.allocation = JobFlag.NONE, 0, None
-    if job.is_pending or job.requeue:
+    if job.is_pending or (job.requeue and not job.interactive):
         if not job.is_pending:
             advance(job, JobEvent.REQUEUED, now)
         job.start_time = job.end_time = job.eligible_time = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from understudy.controller.allocate import allocate, await_job, complete_job, get_allocation
 from understudy.controller.cancel import cancel_jobs
 from understudy.controller.complete import batch_complete, epilog_complete
 from understudy.controller.core import Later
@@ -16,6 +17,7 @@ from understudy.controller.locks import READ, WRITE, Needs
 from understudy.controller.maintain import notify_job, set_configuration, update_step
 from understudy.controller.node_events import register_nodes
 from understudy.controller.reboot import reboot_nodes
+from understudy.controller.steps import create_step, get_step, step_complete
 from understudy.controller.submit import submit
 from understudy.controller.update_jobs import update_jobs
 from understudy.controller.update_nodes import update_nodes
@@ -23,15 +25,21 @@ from understudy.controller.update_partitions import update_partition
 from understudy.controller.update_reservations import update_reservation
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import (
+    AllocateJob,
     AssociationsChanged,
     AwaitEmpty,
+    AwaitJob,
     AwaitRecorded,
     BatchComplete,
     BreakAtStart,
     CancelJobs,
+    CompleteJob,
     ControlJobs,
+    CreateStep,
     EpilogComplete,
+    GetAllocation,
     GetScript,
+    GetStep,
     Message,
     NotifyJob,
     Ok,
@@ -42,6 +50,7 @@ from understudy.protocol.messages import (
     Script,
     SetConfiguration,
     Shutdown,
+    StepComplete,
     SubmitJob,
     UpdateJobs,
     UpdateNodes,
@@ -138,6 +147,13 @@ PASS_NEEDS: Final = Needs(READ, WRITE, WRITE, READ)  # the scheduler's
 
 RPCS: Final[dict[type[Message], Rpc]] = {
     SubmitJob: Rpc(submit, _JOB_WRITE),
+    AllocateJob: Rpc(allocate, _JOB_AND_NODE),
+    AwaitJob: Rpc(await_job, _JOB_READ),
+    GetAllocation: Rpc(get_allocation, _JOB_READ),
+    CompleteJob: Rpc(complete_job, _JOB_AND_NODE),
+    CreateStep: Rpc(create_step, _JOB_WRITE),
+    GetStep: Rpc(get_step, _JOB_READ),
+    StepComplete: Rpc(step_complete, _JOB_WRITE),
     BatchComplete: Rpc(batch_complete, _JOB_AND_NODE),
     EpilogComplete: Rpc(epilog_complete, _JOB_AND_NODE),
     CancelJobs: Rpc(cancel_jobs, _JOB_AND_NODE),

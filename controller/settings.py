@@ -39,6 +39,7 @@ class Settings:
     message_timeout_s: float = 10.0
     tree_width: int = 32
     credential_lifetime_s: int = 120
+    max_step_count: int = 40_000
     kill_invalid_dependency: bool = False
     requeue_exit_codes: frozenset[int] = frozenset()
     requeue_exit_hold_codes: frozenset[int] = frozenset()

@@ -47,7 +47,13 @@ class Planning:
         if first is None:
             return False
         job = self._begin(job, partition, allocation, now)
-        launch(core, job, first)
+        if job.interactive:
+            from understudy.controller.allocate import tell_waiting  # noqa: PLC0415 - it starts jobs through this module
+
+            job.launch_acknowledged = True
+            tell_waiting(core, job)
+        else:
+            launch(core, job, first)
         if core.dependents or core.singletons:
             notify_dependents(core, job, now)
         return True

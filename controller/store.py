@@ -111,7 +111,7 @@ class Dirty:
                 saved.discard(job_id)
                 continue
             jobs.append((job_id, encode_job(job)))
-            if job_id not in saved:
+            if job_id not in saved and not job.interactive:
                 saved.add(job_id)
                 scripts.append((job_id, core.scripts.get(job_id, "")))
         nodes = [(node.name, encode_node(node)) for node in (core.tables.nodes.nodes[index] for index in nodeset.indices(self._nodes))]

@@ -32,13 +32,13 @@ from understudy.controller.scheduling.reserved import WAITS
 from understudy.model import nodeset
 from understudy.model.errors import SlurmError
 from understudy.model.gres import gpus_in, mixes_types, read_request
-from understudy.protocol.messages import Submitted
+from understudy.protocol.messages import SubmitJob, Submitted
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.partitions import Partition
     from understudy.controller.ports import Sender
-    from understudy.protocol.messages import JobSpec, SubmitJob
+    from understudy.protocol.messages import AllocateJob, JobSpec
 
 TRY_AGAIN: Final = 11  # EAGAIN: sbatch waits and tries again
 UNLIMITED_S: Final = -1
@@ -54,6 +54,7 @@ INVALID_NICE: Final = 2123
 _LIMIT_CODES: Final = {
     "PartitionTimeLimit": 2051,
     "PartitionNodeLimit": 2006,
+    "PartitionCpuLimit": 2005,
     "MaxMemPerLimit": 2044,
     "AccountNotAllowed": 2045,
     "QOSNotAllowed": 2066,
@@ -61,9 +62,18 @@ _LIMIT_CODES: Final = {
 
 
 def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
-    """Take in a job."""
-    now = core.time.now()
-    spec = message.spec
+    """sbatch: take in a batch job."""
+    if not message.script and message.emulation is None and not message.test_only:
+        raise SlurmError(2009)
+    if message.components:
+        return _submit_components(core, message, sender, *_allowed_as(core, message, sender), core.time.now())
+    if message.test_only:
+        return _test_only(core, _checked(core, message, sender)[0], core.time.now())
+    return Submitted(take_in(core, message, sender).job_id)
+
+
+def _allowed_as(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> tuple[int, int]:
+    """User and group of a new job, if there may be one more."""
     user_id, group_id = sender.user_id, sender.group_id
     if message.user_id not in (-1, user_id):
         if not core.is_admin(user_id):
@@ -73,14 +83,16 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
         if not core.is_admin(sender.user_id):
             raise SlurmError(2113)
         group_id = message.group_id
-    if not message.script and message.emulation is None and not message.test_only:
-        raise SlurmError(2009)
-    tables = core.tables
-    if len(tables.jobs) >= core.settings.max_job_count:
+    if len(core.tables.jobs) >= core.settings.max_job_count:
         log.warning("MaxJobCount %d reached", core.settings.max_job_count)
         raise SlurmError(TRY_AGAIN, "Resource temporarily unavailable")
-    if message.components:
-        return _submit_components(core, message, sender, user_id, group_id, now)
+    return user_id, group_id
+
+
+def _checked(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> tuple[Job, int, int]:
+    """The job's record, not in the tables yet; of an array its tasks and how many of them may run at a time."""
+    now, spec = core.time.now(), message.spec
+    user_id, group_id = _allowed_as(core, message, sender)
     tasks, task_limit = read_tasks(core, spec.array) if spec.array else (0, 0)
     job = build_job(core, message, user_id, group_id, now, by_admin=core.is_admin(sender.user_id))
     check_policy(core, job, tasks.bit_count() or 1)
@@ -88,8 +100,13 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
         catch_up(core, now)
     if spec.reservation:
         _check_reservation(core, job)
-    if message.test_only:
-        return _test_only(core, job, now)
+    return job, tasks, task_limit
+
+
+def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job:
+    """Put a new job into the tables."""
+    job, tasks, task_limit = _checked(core, message, sender)
+    now, spec, tables = core.time.now(), message.spec, core.tables
     job_id = job.job_id = core.take_job_id()
     tables.jobs[job_id] = job
     if spec.dependency:
@@ -100,7 +117,10 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
             raise
         if job.dependency is not None:
             watch_dependency(core, job)
-    core.scripts[job_id] = intern(message.script)
+    if isinstance(message, SubmitJob):
+        core.scripts[job_id] = intern(message.script)
+    else:
+        job.interactive = True
     # Users submit job after job from the same shell: what is equal is kept once, which is 2 instead of 8 kB a job.
     spec.environment[:] = map(intern, spec.environment)
     if tasks:
@@ -131,7 +151,7 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     core.last_job_update = now
     core.journal.job(job_id)
     core.changed("submit", now)
-    return Submitted(job_id)
+    return job
 
 
 def _submit_components(core: Core, message: SubmitJob, sender: Sender, user_id: int, group_id: int, now: float) -> Submitted:
@@ -195,7 +215,7 @@ def _check_reservation(core: Core, job: Job) -> None:
         raise
 
 
-def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: float, *, by_admin: bool) -> Job:
+def build_job(core: Core, message: SubmitJob | AllocateJob, user_id: int, group_id: int, now: float, *, by_admin: bool) -> Job:
     """The job record, checked, without an id and not in the tables.
 
     Raises:
@@ -227,7 +247,7 @@ def build_job(core: Core, message: SubmitJob, user_id: int, group_id: int, now: 
         min_cpus=min_cpus,
         exclusive=spec.exclusive,
         requeue=core.settings.requeue_by_default if spec.requeue is None else spec.requeue,
-        emulation=message.emulation,
+        emulation=message.emulation if isinstance(message, SubmitJob) else None,
         nice=spec.nice,
         qos_flags=access.qos_flags,
     )
@@ -484,10 +504,18 @@ def _enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:
     if rule == "NO":
         return
     max_memory = (core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb)
-    broken = [limit_broken(job, partition, max_memory) for partition in partitions]
+    broken = [limit_broken(job, partition, max_memory) or _too_small(core, job, partition) for partition in partitions]
     if not any(broken) or (rule == "ANY" and not all(broken)):
         return
     raise SlurmError(_LIMIT_CODES[next(filter(None, broken))])
+
+
+def _too_small(core: Core, job: Job, partition: Partition) -> str:
+    """Whether all of the partition would not be enough."""
+    if job.min_nodes > partition.nodes.bit_count():
+        return "PartitionNodeLimit"
+    cpus = sum(kind.cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
+    return "PartitionCpuLimit" if job.min_cpus > cpus and not job.spec.overcommit else ""
 
 
 def _is_feasible(core: Core, job: Job) -> bool:

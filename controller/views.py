@@ -14,11 +14,12 @@ from understudy.controller.partition_columns import PARTITION_COLUMNS
 from understudy.controller.priority_views import priority_rows, share_rows
 from understudy.controller.reservation_columns import RESERVATION_COLUMNS
 from understudy.controller.reservations import catch_up
+from understudy.controller.step_columns import step_rows
 from understudy.controller.visibility import Viewer
 from understudy.model import hostlist
 from understudy.model.errors import SlurmError
 from understudy.model.records import TABLES
-from understudy.protocol.messages import Rows
+from understudy.protocol.messages import Query, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
     from understudy.controller.ports import Sender
-    from understudy.protocol.messages import Query
 
 _NONE: Final[frozenset[str]] = frozenset()
 _SHOW_PLANS: Final = {"jobs": frozenset(("start_time", "end_time", "expected_start", "expected_nodes")), "nodes": frozenset(("flags",))}
@@ -195,9 +195,24 @@ def _filtered(records: Sequence[Any], query: Query, getter_of: Callable[[str], C
     return [[getter(record) for getter in getters] for record in records]
 
 
+def _steps(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | None, None, Rows]:
+    now = core.time.now()
+    where = dict(query.where)
+    if "job_id" in where:
+        jobs = [core.tables.jobs[job_id] for job_id in sorted(set(where.pop("job_id"))) if job_id in core.tables.jobs]
+    else:
+        jobs = [*core.tables.running.values(), *core.completing.values()]
+        jobs.sort(key=lambda job: job.job_id)
+    shown = [row for job in viewer.jobs(jobs) for row in step_rows(core, job, now)]
+    yield None
+    inner = Query(query.table, query.columns, where)
+    return Rows(_filtered(shown, inner, lambda column: lambda row: row[column]), now, core.last_job_update)
+
+
 _QUERIES: Final[dict[str, Callable[[Core, Query, Viewer], Generator[Rows | None, None, Rows]]]] = {
     "jobs": _jobs,
     "nodes": _nodes,
+    "steps": _steps,
     "partitions": _partitions,
     "licenses": _licenses,
     "reservations": _reservations,

@@ -397,8 +397,34 @@ SHARES: Final[dict[str, Column]] = {
     "tres_run_mins": Column(list, "[resource, minutes that running jobs may still use]"),
 }
 
+STEPS: Final[dict[str, Column]] = {
+    "job_id": _number("the job's own id"),
+    "array_job_id": _number("id of the array that the job belongs to; 0 if it is in none"),
+    "array_task_id": _maybe("the job's number in the array; None outside arrays"),
+    "step": _text("the step's number, or 'batch'"),
+    "name": _text("its name"),
+    "user_id": _number("the owner's number"),
+    "user_name": _text("the owner's name"),
+    "partition": _text("the job's partition"),
+    "state": _number("base state"),
+    "start_time": _number("when it began"),
+    "run_time_s": _number("for how long it has run"),
+    "time_limit_s": _maybe("its own limit; None: none but the job's"),
+    "nodes": _text("its nodes"),
+    "node_count": _number("how many"),
+    "cpus": _number("CPUs of its nodes that it has"),
+    "num_tasks": _number("tasks"),
+    "memory_mb": _number("memory that it has, MB; 0: not limited"),
+    "tres_allocated": _text("what it has, as 'cpu=1,node=1'"),
+    "distribution": _text("how its tasks are dealt out: 'block', 'cyclic' ...; '' for the batch step"),
+    "host": _text("where its srun runs"),
+    "pid": _number("the pid of its srun"),
+    "cluster": _text("the cluster's name"),
+}
+
 TABLES: Final[dict[str, dict[str, Column]]] = {
     "jobs": JOBS,
+    "steps": STEPS,
     "nodes": NODES,
     "partitions": PARTITIONS,
     "licenses": LICENSES,

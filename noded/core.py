@@ -16,12 +16,25 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.model.hostlist import compress, expand
 from understudy.noded.faults import FaultTable
-from understudy.protocol.messages import BatchComplete, EpilogComplete, Failure, LaunchBatch, Message, Ok, SignalJob, TerminateJob
+from understudy.noded.steps import NodeSteps, StepKey
+from understudy.protocol.messages import (
+    BatchComplete,
+    EpilogComplete,
+    Failure,
+    LaunchBatch,
+    LaunchTasks,
+    Message,
+    Ok,
+    SignalJob,
+    SignalTasks,
+    StepComplete,
+    TerminateJob,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from understudy.auth.credential import Credential
+    from understudy.auth.credential import Credential, StepCredential
 
 Key = tuple[int, int]  # job id, restart count
 
@@ -116,7 +129,7 @@ class RunEpilog:
 class Report:
     """Tell the controller, until it acknowledges. `node` speaks."""
 
-    message: BatchComplete | EpilogComplete
+    message: BatchComplete | EpilogComplete | StepComplete
     node: str
 
 
@@ -127,7 +140,31 @@ class Forget:
     key: Key
 
 
-Effect = StartScript | SignalScript | KillScript | RunEpilog | Report | Forget
+@dataclass(slots=True)
+class StartTasks:
+    """Have the executor run a step's tasks on these of its nodes, which are own nodes; their end comes back as `step_ended`."""
+
+    launch: LaunchTasks
+    nodes: str
+
+
+@dataclass(slots=True)
+class SendToTasks:
+    """Have the executor send a signal to a step's tasks; `ends`: it is to end the step, which those who read its output are told."""
+
+    key: StepKey
+    signal: int
+    ends: bool
+
+
+@dataclass(slots=True)
+class EndTasks:
+    """Have the executor end a step: gently first, by force after KillWait."""
+
+    key: StepKey
+
+
+Effect = StartScript | SignalScript | KillScript | RunEpilog | Report | Forget | StartTasks | SendToTasks | EndTasks
 Step = tuple[Message | None, list[Effect]]  # the answer (None: none, as if the node were dead) and what to do after it was sent
 
 
@@ -180,6 +217,8 @@ class NodeCore:
         self.faults = faults if faults is not None else FaultTable()
         self.reports_killed = reports_killed
         self.jobs: dict[Key, NodeJob] = {}
+        self.steps = NodeSteps()
+        self._held: dict[Key, list[tuple[NodeJob, str]]] = {}  # epilogs that wait for the ends of steps
         self._past: OrderedDict[Key, bool] = OrderedDict()  # whether it was launched here before it was over
 
     @property
@@ -227,7 +266,7 @@ class NodeCore:
             return None, []
         if job.phase is Phase.RUNNING:
             job.advance(Event.TERMINATED)
-            return OK, [KillScript(key)]
+            return OK, [KillScript(key), *map(EndTasks, self.steps.of(key))]
         if job.phase is Phase.ENDED:
             job.advance(Event.TERMINATED)
             return OK, self._begin_epilog(job, job.nodes)
@@ -259,6 +298,34 @@ class NodeCore:
             return None, []
         return OK, [SignalScript(key, message.signal, message.batch_only)]
 
+    def launch_tasks(self, message: LaunchTasks, credential: StepCredential) -> Step:
+        """LaunchTasks, with what its credential says."""
+        key = message.job_id, message.restart
+        step: StepKey = (*key, message.step_id)
+        if (credential.job_id, credential.restart, credential.step_id, credential.nodes) != (*step, message.nodes):
+            return Failure(INVALID_CREDENTIAL, f"the credential is not for step {message.job_id}.{message.step_id}"), []
+        nodes, _ = self.own.part(message.nodes)
+        if not nodes:
+            return Failure(INVALID_CREDENTIAL, f"step {message.job_id}.{message.step_id} is not for this daemon's nodes"), []
+        if self.faults and not self._audible(nodes):
+            return None, []
+        if step in self.steps:
+            return OK, []
+        job = self.jobs.get(key)
+        if key in self._past or (job is not None and job.phase is not Phase.RUNNING):
+            return Failure(ALREADY_DONE, "Job/step already completing or completed"), []
+        self.steps.add(step, nodes, credential.user_id)
+        return OK, [StartTasks(message, nodes)]
+
+    def signal_tasks(self, message: SignalTasks) -> Step:
+        """SignalTasks."""
+        step = message.job_id, message.restart, message.step_id
+        if step not in self.steps:
+            return Failure(INVALID_JOB, "Invalid job id specified"), []
+        if self.faults and not self._audible(self.steps.nodes_of(step)):
+            return None, []
+        return OK, [SendToTasks(step, message.signal, message.ends)]
+
     def end_unknown(self, job_ids: Iterable[int]) -> list[Effect]:
         """The controller knows nothing of these jobs: end them."""
         wanted = set(job_ids)
@@ -272,7 +339,7 @@ class NodeCore:
     def script_ended(self, key: Key, exit_code: int, signal: int, *, timed_out: bool = False) -> list[Effect]:
         """The executor has seen the script's end."""
         job = self.jobs[key]
-        if self.cleans_up_at_once and job.phase is Phase.RUNNING and not self.faults:
+        if self.cleans_up_at_once and job.phase is Phase.RUNNING and not self.faults and key not in self.steps.by_job:
             del self.jobs[key]
             self._remember(key, launched=True)
             return [Report(BatchComplete(key[0], key[1], exit_code, signal, timed_out, job.first_node, job.nodes), job.first_node)]
@@ -282,6 +349,16 @@ class NodeCore:
             effects.append(Report(BatchComplete(key[0], key[1], exit_code, signal, timed_out, job.first_node), job.first_node))
         if job.phase is Phase.EPILOG:
             effects += self._begin_epilog(job, job.nodes)
+        return effects
+
+    def step_ended(self, step: StepKey, exit_code: int, signal: int, usage: dict[str, int]) -> list[Effect]:
+        """The executor has seen the end of a step's tasks."""
+        nodes = self.steps.remove(step)
+        key = step[:2]
+        effects: list[Effect] = [Report(StepComplete(*step, nodes, exit_code, signal, usage), "" if not self.faults else _first(nodes))]
+        if key not in self.steps.by_job:
+            for job, held in self._held.pop(key, ()):
+                effects += self._begin_epilog(job, held)
         return effects
 
     def epilog_done(self, job: NodeJob, nodes: str) -> list[Effect]:
@@ -301,6 +378,9 @@ class NodeCore:
     # --- the rest -----------------------------------------------------------------------------------------------------------
 
     def _begin_epilog(self, job: NodeJob, nodes: str) -> list[Effect]:
+        if job.key in self.steps.by_job:
+            self._held.setdefault(job.key, []).append((job, nodes))
+            return [EndTasks(step) for step in self.steps.of(job.key)]
         if not self.faults:
             job.epilogs += 1
             return [RunEpilog(job, nodes, 0.0)]

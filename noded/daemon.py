@@ -19,32 +19,41 @@ from understudy.noded.core import (
     INVALID_CREDENTIAL,
     OK,
     Effect,
+    EndTasks,
     Forget,
     KillScript,
     NodeCore,
     NodeJob,
     Report,
     RunEpilog,
+    SendToTasks,
     SignalScript,
     StartScript,
+    StartTasks,
     Step,
 )
 from understudy.noded.reports import CONTROLLER, Reports, is_passing, pause_s
 from understudy.protocol.messages import (
     AnyMessage,
+    AttachTasks,
     BatchComplete,
     EpilogComplete,
     Failure,
     Forward,
     LaunchBatch,
+    LaunchTasks,
     Message,
     NotifyTasks,
     Ping,
     Reconfigure,
     Registered,
     RegisterNodes,
+    SendFile,
     Shutdown,
     SignalJob,
+    SignalTasks,
+    StatTasks,
+    TaskStatistics,
     TerminateJob,
 )
 from understudy.protocol.tree import TIMED_OUT, UNKNOWN_NODE, WELL, ForwardTree, Outcome, Routes, Send, Target, budget_s, merged
@@ -54,14 +63,17 @@ if TYPE_CHECKING:
     import logging
     from collections.abc import Callable, Sequence
 
-    from understudy.auth.credential import Verifier
+    from understudy.auth.credential import StepCredential, Verifier
     from understudy.clock.timekeeper import Timekeeper
     from understudy.noded.core import Key
-    from understudy.noded.executor import Executor
+    from understudy.noded.executor import Executor, StepRunner
+    from understudy.noded.files import FileReceiver
     from understudy.noded.journal import Journal
+    from understudy.noded.steps import StepKey
     from understudy.protocol.messenger import Messenger, Request
 
 ACCESS_DENIED: Final = 2002
+OF_COMMANDS: Final = (LaunchTasks, SignalTasks, AttachTasks, StatTasks, SendFile, Forward)  # with a credential in it
 UNEXPECTED: Final = 1000
 _decode: Final = msgspec.msgpack.Decoder(AnyMessage).decode
 
@@ -82,16 +94,21 @@ class FrontEnd:
         *,
         boot_time: float,
         journal: Journal | None = None,
+        step_verifier: Verifier | None = None,
+        files: FileReceiver | None = None,
         stop: Callable[[], None] = lambda: None,
     ) -> None:
         self.name, self.address, self.core = name, address, core
         self._messenger, self._time, self._verifier, self.routes, self._log = messenger, time, verifier, routes, log
         self._boot_time, self._start_time = boot_time, time.now()
         self._journal, self._stop = journal, stop
+        self._step_verifier, self.files = step_verifier, files
+        self._owners: dict[StepKey, tuple[int, int]] = {}  # user and group of the steps that are about to run, or run
         self.reports = Reports(messenger, time, core.faults, log, journal, on_back=self.register)
         self._registration = 0  # the number of the last round of registering
         self.is_registered = False
         self.executor: Executor
+        self.step_runner: StepRunner
 
     def start(self, executor: Executor, adopt: Callable[[LaunchBatch], None] | None = None) -> None:
         """Begin. The executor has `script_ended` as its `on_ended`; `adopt` is its way to look after scripts of the daemon's earlier life."""
@@ -165,10 +182,14 @@ class FrontEnd:
     def handle(self, request: Request) -> Message | None:
         """Answer a request."""
         message = request.message
-        if not request.sender.is_daemon and not isinstance(message, Ping):
+        if not request.sender.is_daemon and not isinstance(message, (Ping, *OF_COMMANDS)):
             return Failure(ACCESS_DENIED, "Access/permission denied")
         if isinstance(message, Forward):
-            return _Forwarding(self, message, request.reply).begin()
+            return _Forwarding(self, message, request.reply, is_trusted=request.sender.is_daemon).begin()
+        if isinstance(message, StatTasks):
+            return self._statistics(message, request.reply)
+        if isinstance(message, SignalTasks) and not request.sender.is_daemon and (refusal := self.refusal(message)):
+            return refusal
         answer, effects = self.step(message, "")
         if answer is not None and effects:
             request.reply(answer)
@@ -202,6 +223,26 @@ class FrontEnd:
             case NotifyTasks():
                 self.executor.notify((message.job_id, message.restart), message.text)
                 return OK, []
+            case LaunchTasks():
+                try:
+                    step_credential = self._verified(message.credential, self._time.now())
+                except CredentialError as error:
+                    self._log.warning("launch of step %d.%d refused: %s", message.job_id, message.step_id, error)
+                    return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}"), []
+                step = self.core.launch_tasks(message, step_credential)
+                for effect in step[1]:
+                    if isinstance(effect, StartTasks):
+                        self._owners[message.job_id, message.restart, message.step_id] = step_credential.user_id, step_credential.group_id
+                return step
+            case SignalTasks():
+                return self.core.signal_tasks(message)
+            case AttachTasks():
+                if (refusal := self.refusal(message)) is not None:
+                    return refusal, []
+                self.step_runner.attach((message.job_id, message.restart, message.step_id), message.io_address, message.io_key)
+                return OK, []
+            case SendFile():
+                return self._take_file(message), []
             case Ping():
                 return OK, []
             case Reconfigure():
@@ -212,6 +253,49 @@ class FrontEnd:
                 return OK, []
             case _:
                 return Failure(UNEXPECTED, f"Unexpected message received: {type(message).__name__}"), []
+
+    def _verified(self, credential: bytes, now: float | None = None) -> StepCredential:
+        if self._step_verifier is None:
+            raise CredentialError("this daemon has no key to check credentials with")
+        return self._step_verifier.verify_step(credential, now)
+
+    def refusal(self, message: SignalTasks | AttachTasks | StatTasks) -> Failure | None:
+        """Why a command may not do this to the step; None if it may: it has the step's credential."""
+        step = message.job_id, message.restart, message.step_id
+        try:
+            credential = self._verified(message.credential)
+        except CredentialError as error:
+            return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}")
+        if (credential.job_id, credential.restart, credential.step_id) != step:
+            return Failure(ACCESS_DENIED, "Access/permission denied")
+        return None if step in self.core.steps else Failure(2017, "Invalid job id specified")
+
+    def _statistics(self, message: StatTasks, reply: Callable[[Message], None]) -> Message | None:
+        refusal = self.refusal(message)
+        if refusal is None:
+            self.step_runner.statistics((message.job_id, message.restart, message.step_id), lambda tasks: reply(TaskStatistics(tasks)))
+        return refusal
+
+    def _take_file(self, message: SendFile) -> Message:
+        """sbcast: a piece of a file for the nodes, which share this host's disks."""
+        try:
+            credential = self._verified(message.credential)
+        except CredentialError as error:
+            return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}")
+        if credential.job_id != message.job_id:
+            return Failure(ACCESS_DENIED, "Access/permission denied")
+        if self.files is None:
+            return OK  # emulated nodes have no disks
+        try:
+            self.files.take(message, credential.user_id, credential.group_id)
+        except OSError as error:
+            return Failure(error.errno or UNEXPECTED, error.strerror or str(error))
+        return OK
+
+    def step_ended(self, step: StepKey, exit_code: int, signal: int, usage: dict[str, int]) -> None:
+        """The step runner's word that a step's tasks have ended."""
+        self._owners.pop(step, None)
+        self.do(self.core.step_ended(step, exit_code, signal, usage))
 
     def do(self, effects: list[Effect]) -> None:
         """Carry out what the core wants."""
@@ -227,6 +311,14 @@ class FrontEnd:
                     self.executor.kill(effect.key)
                 case SignalScript():
                     self.executor.signal(effect.key, effect.signal, batch_only=effect.batch_only)
+                case StartTasks():
+                    launch = effect.launch
+                    user_id, group_id = self._owners[launch.job_id, launch.restart, launch.step_id]
+                    self.step_runner.start(launch, effect.nodes, user_id, group_id)
+                case SendToTasks():
+                    self.step_runner.signal(effect.key, effect.signal, ends=effect.ends)
+                case EndTasks():
+                    self.step_runner.end(effect.key)
                 case Forget():
                     self.executor.forget(effect.key)
                     if self._journal is not None:
@@ -252,7 +344,8 @@ class FrontEnd:
 class _Forwarding:
     """One `Forward` that is being served: the own nodes' answers, and the tree below."""
 
-    def __init__(self, front_end: FrontEnd, message: Forward, reply: Callable[[Message], None]) -> None:
+    def __init__(self, front_end: FrontEnd, message: Forward, reply: Callable[[Message], None], *, is_trusted: bool) -> None:
+        self._is_trusted = is_trusted  # a daemon sent it; what a command sends must show a credential
         self._front_end, self._message, self._reply = front_end, message, reply
         self._nodes: list[str] = []
         self._known: dict[str, Outcome] = {}
@@ -269,7 +362,11 @@ class _Forwarding:
             self._nodes = list(dict.fromkeys(expand(message.nodes)))
         except (msgspec.DecodeError, ValueError) as error:
             return Failure(UNEXPECTED, f"malformed message to forward: {error}")
-        if isinstance(inner, Forward | LaunchBatch):
+        if not self._is_trusted and not isinstance(inner, OF_COMMANDS[:-1]):
+            return Failure(ACCESS_DENIED, "Access/permission denied")
+        if isinstance(inner, SignalTasks) and (not self._is_trusted or inner.credential) and (refusal := front_end.refusal(inner)):
+            return refusal
+        if isinstance(inner, Forward | LaunchBatch | StatTasks):
             return Failure(UNEXPECTED, f"{type(inner).__name__} is not for many nodes")
         own, rest, strangers = self._divide()
         self._known |= dict.fromkeys(strangers, (UNKNOWN_NODE, "Invalid node name specified"))

@@ -11,13 +11,42 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from understudy.noded.core import Key, NodeJob
-    from understudy.protocol.messages import LaunchBatch
+    from understudy.noded.steps import StepKey
+    from understudy.protocol.messages import LaunchBatch, LaunchTasks
 
 
 class OnEnded(Protocol):
     """Called at the end of each script that was started, once."""
 
     def __call__(self, key: Key, exit_code: int, signal: int, *, timed_out: bool) -> None: ...
+
+
+class OnStepEnded(Protocol):
+    """Called when all tasks of a step on a daemon's nodes have ended, once for each step that was started."""
+
+    def __call__(self, step: StepKey, exit_code: int, signal: int, usage: dict[str, int]) -> None: ...
+
+
+class StepRunner(Protocol):
+    """Runs steps' tasks. Nothing here waits; ends are told through `OnStepEnded`, never from within `start`."""
+
+    def start(self, launch: LaunchTasks, nodes: str, user_id: int, group_id: int) -> None:
+        """Begin the tasks on these of the step's nodes."""
+
+    def signal(self, step: StepKey, number: int, *, ends: bool) -> None:
+        """Send a signal to the tasks; `ends`: those who read their output hear that the step is ended."""
+
+    def end(self, step: StepKey) -> None:
+        """End the tasks: gently first, by force after KillWait."""
+
+    def attach(self, step: StepKey, address: str, key: bytes) -> None:
+        """Send a copy of the tasks' output there, and take input from there."""
+
+    def statistics(self, step: StepKey, answer: Callable[[list[list[object]]], None]) -> None:
+        """Hand over what each task uses: see `TaskStatistics`."""
+
+    def close(self) -> None:
+        """The daemon ends, and all steps with it."""
 
 
 class Executor(Protocol):

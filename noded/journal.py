@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from understudy.protocol.messages import AnyMessage, BatchComplete, EpilogComplete, LaunchBatch, Message, TerminateJob
+from understudy.protocol.messages import AnyMessage, BatchComplete, EpilogComplete, LaunchBatch, Message, StepComplete, TerminateJob
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(AnyMessage).decode
 
-Entry = LaunchBatch | TerminateJob | BatchComplete | EpilogComplete
+Entry = LaunchBatch | TerminateJob | BatchComplete | EpilogComplete | StepComplete
 
 
 def _file_name(message: Entry) -> str:
+    if isinstance(message, StepComplete):
+        return f"StepComplete.{message.job_id}.{message.restart}.{message.step_id}.{zlib.crc32(message.nodes.encode()):08x}"
     end = f".{zlib.crc32(message.nodes.encode()):08x}" if isinstance(message, EpilogComplete) else ""
     return f"{type(message).__name__}.{message.job_id}.{message.restart}{end}"
 

@@ -19,6 +19,8 @@ from understudy.model.conf_scan import scan
 from understudy.noded.core import NodeCore, OwnNodes
 from understudy.noded.daemon import FrontEnd
 from understudy.noded.emulated import EmulatedExecutor
+from understudy.noded.emulated_steps import EmulatedSteps
+from understudy.noded.files import FileReceiver
 from understudy.noded.journal import Journal
 from understudy.protocol.tree import Routes
 
@@ -56,11 +58,14 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         Routes.of(cluster.nodeds),
         daemon.log,
         boot_time=_host_boot_time() if is_real else daemon.time.now(),
+        step_verifier=Verifier(read_key(Path(cluster.key_file))) if cluster.key_file else None,
+        files=FileReceiver() if is_real else None,
         journal=Journal(spool / "journal") if is_real else None,
         stop=daemon.stop,
     )
     if is_real:
         from understudy.noded.real import RealExecutor  # noqa: PLC0415  emulated daemons need no subprocesses
+        from understudy.noded.real_steps import RealSteps  # noqa: PLC0415
 
         conf = daemon.run_dir / "slurm.conf"
         settings = _settings(conf if conf.exists() else Path(cluster.conf))
@@ -74,6 +79,16 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             epilog=settings.get("epilog", ""),
         )
         daemon.at_exit.append(real.close)
+        steps = RealSteps(
+            front_end.step_ended,
+            daemon.log,
+            conf=str(conf),
+            kill_wait_s=float(settings.get("killwait", "30")),
+            task_prolog=settings.get("taskprolog", ""),
+            task_epilog=settings.get("taskepilog", ""),
+        )
+        daemon.at_exit.append(steps.close)
+        front_end.step_runner = steps
         front_end.start(real, adopt=real.adopt)
     else:
         emulated = EmulatedExecutor(
@@ -86,6 +101,9 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             epilog_s=cluster.epilog_s,
         )
         daemon.at_exit.append(emulated.close)
+        emulated_steps = EmulatedSteps(daemon.time, cluster.default_run_s, front_end.step_ended, daemon.log)
+        daemon.at_exit.append(emulated_steps.close)
+        front_end.step_runner = emulated_steps
         front_end.start(emulated)
     return front_end
 
@@ -119,7 +137,7 @@ def _settings(conf: Path) -> dict[str, str]:
         lines = scan(str(conf)).lines
     except OSError:
         return {}
-    return {key: value for line in lines for key, value in line.pairs if key in ("killwait", "epilog") and value}
+    return {key: value for line in lines for key, value in line.pairs if key in ("killwait", "epilog", "taskprolog", "taskepilog") and value}
 
 
 def _host_boot_time() -> float:

@@ -55,6 +55,8 @@ def _tuple(values: list[Any]) -> str:
 
 
 def _literal(value: Any) -> str:
+    if value == b"":
+        return 'b""'
     return '"' + value + '"' if isinstance(value, str) else repr(value)
 
 

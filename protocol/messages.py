@@ -304,6 +304,110 @@ class BreakAtStart(Message, frozen=True, tag=27):
     job_id: str
 
 
+class AllocateJob(Message, frozen=True, tag=30):
+    """srun or salloc asks for resources. Answered by `Allocated`, whose job may still be waiting, or `Failure`.
+
+    `immediate`: it must start now or not at all.
+    """
+
+    spec: JobSpec
+    immediate: bool = False
+    user_id: int = -1
+    group_id: int = -1
+
+
+class Allocated(Message, frozen=True, tag=31):
+    """The resources of an interactive job, or, not `is_running`, that it waits for them."""
+
+    job_id: int
+    is_running: bool
+    nodes: str = ""
+    environment: list[str] = []
+    state: int = 0  # model.states.JobState
+    end_time: int | None = None
+    credential: bytes = b""  # lets its owner send files to the nodes (sbcast)
+    daemons: list[tuple[str, str, str]] = []  # name, address and nodes of those that stand for its nodes
+
+
+class AwaitJob(Message, frozen=True, tag=32):
+    """Answered by `Allocated` when the job has started or is over; `until_end`: when it is over."""
+
+    job_id: int
+    until_end: bool = False
+
+
+class GetAllocation(Message, frozen=True, tag=33):
+    """The resources of a job, for its owner. Answered by `Allocated` or `Failure`."""
+
+    job_id: int
+
+
+class CompleteJob(Message, frozen=True, tag=34):
+    """srun or salloc is done with its job. Answered by `Ok` or `Failure`."""
+
+    job_id: int
+    exit_code: int
+    exit_signal: int = 0
+
+
+class StepSpec(Message, frozen=True, tag=35):
+    """What srun asks for within a job; None or "" where nothing was said. Names follow srun(1)."""
+
+    name: str = ""
+    min_nodes: int | None = None
+    max_nodes: int | None = None
+    num_tasks: int | None = None
+    cpus_per_task: int | None = None
+    ntasks_per_node: int | None = None
+    nodes: str = ""  # --nodelist; with the distribution "arbitrary" one entry a task
+    excluded_nodes: str = ""
+    relative: int | None = None
+    distribution: str = ""
+    overlap: bool = False
+    exact: bool = False
+    overcommit: bool = False
+    mem_per_node_mb: int | None = None
+    mem_per_cpu_mb: int | None = None
+    time_limit_s: int | None = None
+    submit_line: str = ""
+    host: str = ""  # where srun runs
+    pid: int = 0
+    sends_output: bool = True  # False: nobody reads it
+
+
+class CreateStep(Message, frozen=True, tag=36):
+    """srun: a step of a running job. Answered by `StepCreated` or `Failure`."""
+
+    job_id: int
+    spec: StepSpec
+
+
+class StepCreated(Message, frozen=True, tag=37):
+    """A step: its nodes, the tasks of each (global numbers) and the CPUs, what its credential is, and which daemons stand for the nodes."""
+
+    job_id: int
+    restart: int
+    step_id: int
+    nodes: str
+    tasks: list[list[int]]
+    cpus: list[int]
+    credential: bytes
+    daemons: list[tuple[str, str, str]]  # name, address, nodes
+    tree_width: int
+    environment: list[str]
+    end_time: int | None = None
+    kill_wait_s: int = 30
+    user: str = ""
+    end_time_of_step: int | None = None
+
+
+class GetStep(Message, frozen=True, tag=38):
+    """sattach and sstat: a running step, as it was created. Answered by `StepCreated` or `Failure`."""
+
+    job_id: int
+    step_id: int
+
+
 # --- node daemons to the controller --------------------------------------------------------------------------------------------
 
 
@@ -345,6 +449,18 @@ class EpilogComplete(Message, frozen=True, tag=43):
     job_id: int
     restart: int
     nodes: str
+
+
+class StepComplete(Message, frozen=True, tag=44):
+    """On these nodes the step's tasks have ended; the highest exit code, and what signal ended one if any."""
+
+    job_id: int
+    restart: int
+    step_id: int
+    nodes: str
+    exit_code: int
+    exit_signal: int
+    usage: dict[str, int] = {}  # user_cpu_us, system_cpu_us, max_rss, ...
 
 
 # --- the controller to node daemons --------------------------------------------------------------------------------------------
@@ -393,6 +509,94 @@ class NotifyTasks(Message, frozen=True, tag=146):
     job_id: int
     restart: int
     text: str
+
+
+class SignalTasks(Message, frozen=True, tag=66):
+    """Send a signal to a step's tasks; `ends`: they are to end, and those who read their output hear of it. A command needs the credential."""
+
+    job_id: int
+    restart: int
+    step_id: int
+    signal: int
+    ends: bool = False
+    credential: bytes = b""
+
+
+class LaunchTasks(Message, frozen=True, tag=67):
+    """srun to the node daemons: run the tasks of a step. `tasks` and `cpus` have one entry for each of `nodes`.
+
+    The tasks' streams go to `io_address`, where `io_key` says who speaks, unless they are files (`std_out` and so on: patterns as in srun(1), "" for
+    srun itself, "none").
+    """
+
+    credential: bytes
+    job_id: int
+    restart: int
+    step_id: int
+    nodes: str
+    tasks: list[list[int]]
+    cpus: list[int]
+    user: str
+    arguments: list[str]
+    environment: list[str]
+    work_dir: str
+    umask: int
+    io_address: str
+    io_key: bytes
+    std_in: str = ""
+    std_out: str = ""
+    std_err: str = ""
+    append: bool = False
+    end_time: int | None = None
+    task_prolog: str = ""
+    task_epilog: str = ""
+    programs: list[tuple[list[int], list[str]]] = []  # --multi-prog: these tasks, this command line
+    pty: tuple[int, int] | None = None  # rows and columns
+    mpi: str = ""
+    job_name: str = ""
+    unbuffered: bool = False
+    stdin_task: int = -1  # the one that reads what srun reads; -1: all, -2: none
+
+
+class AttachTasks(Message, frozen=True, tag=68):
+    """sattach: send a copy of the tasks' output there as well, and take input from there."""
+
+    credential: bytes
+    job_id: int
+    restart: int
+    step_id: int
+    io_address: str
+    io_key: bytes
+
+
+class StatTasks(Message, frozen=True, tag=69):
+    """sstat: what the tasks of a step use. Answered by `TaskStatistics`."""
+
+    credential: bytes
+    job_id: int
+    restart: int
+    step_id: int
+
+
+class TaskStatistics(Message, frozen=True, tag=70):
+    """By task: [number, node, pid, CPU microseconds, bytes resident, bytes of address space, pages faulted in, bytes read, bytes written]."""
+
+    tasks: list[list[Any]]
+
+
+class SendFile(Message, frozen=True, tag=71):
+    """sbcast: a piece of a file for each of the nodes. The first begins it, the last makes it complete."""
+
+    credential: bytes
+    job_id: int
+    path: str
+    number: int
+    data: bytes
+    is_last: bool
+    mode: int
+    user_name: str
+    force: bool = False
+    times: tuple[float, float] | None = None
 
 
 class Forward(Message, frozen=True, tag=63):
@@ -674,6 +878,22 @@ AnyMessage = (
     | Script
     | AwaitEmpty
     | BreakAtStart
+    | AllocateJob
+    | Allocated
+    | AwaitJob
+    | GetAllocation
+    | CompleteJob
+    | StepSpec
+    | CreateStep
+    | StepCreated
+    | GetStep
+    | StepComplete
+    | SignalTasks
+    | LaunchTasks
+    | AttachTasks
+    | StatTasks
+    | TaskStatistics
+    | SendFile
     | RegisterNodes
     | Registered
     | BatchComplete

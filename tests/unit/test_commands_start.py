@@ -10,7 +10,9 @@ import pytest
 HEAVY = ("asyncio", "msgspec", "typer", "dataclasses", "argparse", "logging", "json", "numpy", "uvloop", "socket", "rich", "sqlalchemy")
 
 
-@pytest.mark.parametrize("command", ["squeue", "sinfo", "smap", "scancel", "scontrol", "sbatch", "sacctmgr", "sacctmgr_show", "sacctmgr_change"])
+@pytest.mark.parametrize(
+    "command", ["squeue", "sinfo", "smap", "scancel", "scontrol", "sbatch", "salloc", "srun", "sacctmgr", "sacctmgr_show", "sacctmgr_change"]
+)
 def test_a_command_imports_nothing_heavy(command: str) -> None:
     program = f"import sys, understudy.commands.{command}; print(*[name for name in {HEAVY!r} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

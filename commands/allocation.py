@@ -1,0 +1,188 @@
+"""What srun and salloc share: their options beside sbatch's, and getting resources, with what Slurm says while one waits.
+
+Place: under both commands. Follows srun(1) and salloc(1) of 22.05.
+"""
+
+import os
+import time
+
+from understudy.commands.client import Client, Context, RefusedError, pack_named
+from understudy.commands.options import Option, OptionTable
+from understudy.commands.sbatch_options import OPTIONS as BATCH_OPTIONS
+from understudy.commands.sbatch_options import Job, number
+from understudy.model.times import parse_time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_ALREADY_DONE = 2021
+_BUSY = 2016
+_NO_PARTITION = 2000
+_CANCELLED_STATE, _TIMEOUT_STATE = 4, 6
+_NOT_OF_BATCH = frozenset(
+    (
+        *(
+            "array",
+            "batch",
+            "export-file",
+            "ignore-pbs",
+            "parsable",
+            "requeue",
+            "no-requeue",
+            "wait",
+            "wrap",
+            "test-only",
+            "input",
+            "output",
+            "error",
+        ),
+        *("open-mode", "export", "propagate", "usage", "help", "version", "quiet", "verbose"),
+    )
+)
+_IMMEDIATE_TEXT = "Connection timed out"
+
+
+class Allocation:
+    """The resources of a job."""
+
+    def __init__(self, job_id: int, nodes: str, environment: list[str], credential: bytes, daemons: "list[list[str]]") -> None:
+        self.job_id, self.nodes, self.credential = job_id, nodes, credential
+        self.environment = dict(entry.partition("=")[::2] for entry in environment)
+        self.daemons = daemons
+
+    @property
+    def node_count(self) -> int:
+        return int(self.environment.get("SLURM_JOB_NUM_NODES", "1"))
+
+
+class AllocationError(Exception):
+    """No resources. `during_wait`: the job was taken in, and then lost."""
+
+    def __init__(self, code: int, text: str, *, during_wait: bool = False) -> None:
+        self.code, self.text, self.during_wait = code, text, during_wait
+        super().__init__(text)
+
+
+def table(prefix: str, own: "Sequence[Option]", names: "dict[str, str]") -> OptionTable:
+    """Sbatch's options that concern the job, with this command's environment variables, and the command's own options."""
+    shared = []
+    for option in BATCH_OPTIONS.options:
+        if option.long in _NOT_OF_BATCH or any(each.long == option.long for each in own):
+            continue
+        given = names.get(option.long)
+        env = given if given is not None else " ".join(name.replace("SBATCH_", prefix) for name in option.env)
+        taken = any(each.short == option.short for each in own) if option.short else False
+        shared.append(Option(option.long, "" if taken else option.short, option.value, option.help, env=env, dest=option.dest))
+    return OptionTable(sorted([*shared, *own], key=lambda option: option.long.lower()))
+
+
+def immediate_s(value: str | None) -> int:
+    """--immediate[=SECONDS]."""
+    return 1 if not value else number("immediate", value, 0)
+
+
+def complete(job: Job, command: str, arguments: list[str], context: Context, name: str) -> None:
+    """What follows from no option."""
+    spec = job.spec
+    spec.setdefault("name", name)
+    spec.setdefault("work_dir", os.getcwd())
+    spec["command"] = command
+    job.extra["alloc_node"] = os.uname().nodename.partition(".")[0]
+    job.extra["alloc_sid"] = str(os.getsid(0))
+    spec["submit_line"] = " ".join([context.program, *arguments])
+    spec["extra"] = job.extra
+    for text, field in ((job.begin, "begin_time"), (job.deadline, "deadline")):
+        if text:
+            now = context.client.query("ping", ["host"]).now  # the cluster's clock, which may be a virtual one
+            spec[field] = float(parse_time(text, now))
+
+
+def of_answer(answer: "list[Any]") -> Allocation:
+    """From the fields of `Allocated`."""
+    job_id, _is_running, nodes, environment, _state, _end, credential, daemons, *_ = answer
+    return Allocation(job_id, nodes, environment, credential, daemons)
+
+
+def allocate(job: Job, immediate: int, context: Context, *, quiet: bool) -> Allocation:
+    """Ask for resources and wait for them.
+
+    Raises:
+        AllocationError: there will be none.
+    """
+
+    def say(text: str) -> None:
+        if not quiet:
+            context.complain(f"{context.program}: {text}")
+            context.stderr.flush()
+
+    client = context.client
+    try:
+        answer = client.call("AllocateJob", pack_named("JobSpec", job.spec), immediate == 1, job.user_id, job.group_id)
+    except RefusedError as error:
+        note = f"invalid partition specified: {job.spec['partition']}\n" if error.code == _NO_PARTITION and job.spec.get("partition") else ""
+        raise AllocationError(error.code, note + error.text) from None
+    job_id, is_running = answer[:2]
+    if is_running:
+        return of_answer(answer)
+    if context.program == "salloc":
+        say(f"Pending job allocation {job_id}")
+    say(f"job {job_id} queued and waiting for resources")
+    until = time.monotonic() + immediate if immediate else None
+    try:
+        later = _await(client, job_id, until)
+    except KeyboardInterrupt:
+        _cancel(client, job_id)
+        raise
+    if later is None:
+        _cancel(client, job_id)
+        raise AllocationError(_BUSY, _IMMEDIATE_TEXT, during_wait=True)
+    answer = later
+    if not answer[1]:
+        if answer[4] == _CANCELLED_STATE or context.program == "srun":
+            say("Job has been cancelled")
+        raise AllocationError(_ALREADY_DONE, "Job/step already completing or completed", during_wait=True)
+    say(f"job {job_id} has been allocated resources")
+    return of_answer(answer)
+
+
+def _await(client: Client, job_id: int, until: float | None) -> "list[Any] | None":
+    """The answer when the job has started or is over; None when time is up."""
+    while True:
+        waiting = client.another()
+        try:
+            waiting.begin("AwaitJob", job_id, False)
+            if until is not None:
+                import select
+
+                poll = select.poll()
+                poll.register(waiting.fileno(), select.POLLIN)
+                if not poll.poll(max(int((until - time.monotonic()) * 1000), 0)):
+                    return None
+            name, answer = waiting.finish()
+        except RefusedError:
+            if until is not None and time.monotonic() > until:
+                return None
+            time.sleep(1)  # the controller is away: it may come back
+            continue
+        finally:
+            waiting.close()
+        if name == "Failure":
+            raise AllocationError(answer[0], answer[1], during_wait=True)
+        return answer
+
+
+def _cancel(client: Client, job_id: int) -> None:
+    try:  # noqa: SIM105  contextlib costs a command time
+        client.another().call("CancelJobs", [str(job_id)], None, {}, False, False, False)
+    except RefusedError:
+        pass
+
+
+def release(client: Client, job_id: int, code: int, signal: int = 0) -> None:
+    """The command is done with its job."""
+    try:  # noqa: SIM105  contextlib costs a command time
+        client.another().call("CompleteJob", job_id, code, signal)
+    except RefusedError:
+        pass  # it has ended already

@@ -1,0 +1,272 @@
+"""salloc: get resources, run a command with them, give them back. Follows salloc(1) of 22.05."""
+
+import _signal  # type: ignore[import-not-found]  # as in client.py
+import os
+import time
+
+from understudy.commands.allocation import Allocation, AllocationError, allocate, complete, immediate_s, release, table
+from understudy.commands.client import VERSION, Client, Context, RefusedError, UsageError, run
+from understudy.commands.gres_options import INVALID, complaint
+from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError
+from understudy.commands.sbatch_options import BadOptionError, Job
+
+TYPE_CHECKING = False
+
+OPTIONS = table(
+    "SALLOC_",
+    [
+        Option("begin", "", REQUIRED, "TIME: not before then"),
+        Option("bell", "", NONE, "ring the terminal's bell when the resources are there", env="SALLOC_BELL"),
+        Option("help", "h", NONE, "print this text"),
+        Option("immediate", "I", OPTIONAL, "SECONDS: give up when there are no resources by then", env="SALLOC_IMMEDIATE"),
+        Option("kill-command", "K", OPTIONAL, "SIGNAL: send it to the command when the resources are lost", env="SALLOC_KILL_CMD"),
+        Option("no-bell", "", NONE, "never ring it", env="SALLOC_NO_BELL"),
+        Option("no-shell", "", NONE, "run nothing and leave the resources allocated"),
+        Option("quiet", "Q", NONE, "print errors only"),
+        Option("usage", "", NONE, "print a short summary of the options"),
+        Option("verbose", "v", NONE, "say more"),
+        Option("version", "V", NONE, "print the version"),
+        Option("x11", "", OPTIONAL, ""),
+    ],
+    {},
+)
+USAGE_LINE = "salloc [OPTIONS...] [COMMAND [ARGUMENTS...]]"
+USAGE_EXIT = 255
+_OWN = frozenset(("bell", "help", "immediate", "kill_command", "no_bell", "no_shell", "quiet", "usage", "verbose", "version", "x11"))
+_NOT_FOR_COMMANDS = frozenset(("SLURM_JOB_GID", "SLURM_JOB_UID", "SLURM_JOB_USER", "SLURM_RESTART_COUNT", "CUDA_VISIBLE_DEVICES"))
+_AT_ONCE_CODES = frozenset((11, 110, 2013, 2015, 2016, 2068, 2101, 2070))
+
+
+def salloc(arguments: list[str], context: Context) -> int:
+    """The command. Returns the exit code."""
+    try:
+        return _salloc(arguments, context)
+    except OptionError as error:
+        raise UsageError(str(error)) from None
+    except BadOptionError as error:
+        for line in error.lines:
+            context.complain(line)
+        context.error(error.text)
+        return error.exit_code
+
+
+def _salloc(arguments: list[str], context: Context) -> int:
+    given, operands = OPTIONS.parse(arguments, permute=False)
+    names = {option.dest for option, _ in given}
+    if "help" in names:
+        context.stdout.write(OPTIONS.help_text(USAGE_LINE))
+        return 0
+    if "usage" in names:
+        context.print(f"Usage: {USAGE_LINE}")
+        return 0
+    if "version" in names:
+        context.print(f"slurm {VERSION}")
+        return 0
+    job = Job(time.time())
+    own: dict[str, str | None] = {}
+    for option, value in [*OPTIONS.from_environment(context.environ), *given]:
+        if option.dest in _OWN:
+            own[option.dest] = value
+        else:
+            job.apply(option, value)
+    if context.refuses_clusters(next((value for option, value in reversed(given) if option.dest == "clusters"), None)):
+        return 1
+    if job.asks_for_gres and (said := complaint(job.spec, job.extra)):
+        context.error(said)
+        context.error(INVALID)
+        return 1
+    immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
+    quiet = "quiet" in own
+    complete(job, "", arguments, context, "interactive")
+    interrupted: list[int] = []
+
+    def interrupt(number: int, _frame: object) -> None:
+        interrupted.append(number)
+        raise KeyboardInterrupt
+
+    for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
+        _signal.signal(number, interrupt)
+    try:
+        allocation = allocate(job, immediate, context, quiet=quiet)
+    except AllocationError as error:
+        *notes, last = error.text.split("\n")
+        for note in notes:
+            context.error(note)
+        if (immediate and error.code in _AT_ONCE_CODES) or error.during_wait:
+            context.error(f"Unable to allocate resources: {last}")
+        else:
+            context.error(f"Job submit/allocate failed: {last}")
+        return 1
+    except KeyboardInterrupt:
+        context.error("Interrupted by signal. Allocation request rescinded.")
+        return 1
+    finally:
+        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+    job_id = allocation.job_id
+    if not quiet:
+        context.complain(f"salloc: Granted job allocation {job_id}")
+    if "bell" in own and "no_bell" not in own:
+        context.stdout.write("\a")
+    context.stdout.flush()
+    context.stderr.flush()
+    if "no_shell" in own:
+        return 0
+    kill_signal = _kill_signal(own.get("kill_command")) if "kill_command" in own else 0
+    return _run(operands or [context.environ.get("SHELL", "/bin/sh")], allocation, context, job, kill_signal=kill_signal, quiet=quiet)
+
+
+def _kill_signal(text: str | None) -> int:
+    if not text:
+        return int(_signal.SIGTERM)
+    from understudy.model.times import parse_signal
+
+    return parse_signal(text)
+
+
+def command_environment(allocation: Allocation, job: Job, context: Context) -> dict[str, str]:
+    """The command's environment: ours, and what tells srun and the command of the allocation."""
+    spec = job.spec
+    added = {name: value for name, value in allocation.environment.items() if name not in _NOT_FOR_COMMANDS}
+    added |= {
+        "SLURM_NODE_ALIASES": "(null)",
+        "SLURM_SUBMIT_DIR": os.getcwd(),
+        "SLURM_SUBMIT_HOST": os.uname().nodename.partition(".")[0],
+    }
+    if spec.get("distribution"):
+        added["SLURM_DISTRIBUTION"] = spec["distribution"]
+    if "SLURM_CONF" in context.environ:
+        added["SLURM_CONF"] = context.environ["SLURM_CONF"]
+    return {**context.environ, **added}
+
+
+def _run(command: list[str], allocation: Allocation, context: Context, job: Job, *, kill_signal: int, quiet: bool) -> int:
+    """Run the command and give the resources back; the exit code is the command's."""
+    job_id = allocation.job_id
+    program = _find(command[0], context.environ.get("PATH", ""))
+    if not program:
+        context.error(f'_fork_command: Unable to find command "{command[0]}"')
+        return _give_back(job_id, 1, 0, context, quiet=quiet)
+    reads, writes = os.pipe()
+    os.set_blocking(writes, False)
+    _signal.set_wakeup_fd(writes)
+    _signal.signal(_signal.SIGCHLD, lambda _number, _frame: None)
+    terminal = _terminal()
+    pid = os.fork()
+    if pid == 0:
+        _become(program, command, command_environment(allocation, job, context), job.spec["work_dir"], terminal)
+    quietly(os.setpgid, pid, pid)
+
+    def forward(number: int, _frame: object) -> None:
+        quietly(os.killpg, pid, number)
+
+    for number in (_signal.SIGTERM, _signal.SIGHUP, _signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGQUIT, _signal.SIGINT):
+        _signal.signal(number, forward)
+    status, is_revoked = _wait(pid, reads, job_id, context, kill_signal=kill_signal)
+    if terminal >= 0:
+        _signal.signal(_signal.SIGTTOU, _signal.SIG_IGN)
+        quietly(os.tcsetpgrp, terminal, os.getpgrp())
+    code = os.waitstatus_to_exitcode(status)
+    if is_revoked:
+        return max(code, 0)
+    if code < 0 and not quiet:
+        context.complain(f"salloc: Command terminated by signal {-code}")
+    return _give_back(job_id, max(code, 0), max(-code, 0), context, quiet=quiet)
+
+
+def _give_back(job_id: int, code: int, signal: int, context: Context, *, quiet: bool) -> int:
+    if not quiet:
+        context.complain(f"salloc: Relinquishing job allocation {job_id}")
+    release(context.client, job_id, code, signal)
+    return code if not signal else 128 + signal
+
+
+def _wait(pid: int, wake: int, job_id: int, context: Context, *, kill_signal: int) -> tuple[int, bool]:
+    """The command's wait status, and whether the resources were lost before it ended."""
+    import select
+
+    poll = select.poll()
+    poll.register(wake, select.POLLIN)
+    watch: Client | None = None
+    is_revoked = False
+    retry_at = 0.0
+    while True:
+        done, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
+        if done and not os.WIFSTOPPED(status):
+            return status, is_revoked
+        if watch is None and not is_revoked and time.monotonic() >= retry_at:
+            watch = context.client.another()
+            try:
+                watch.begin("AwaitJob", job_id, True)
+                poll.register(watch.fileno(), select.POLLIN)
+            except RefusedError:
+                watch, retry_at = None, time.monotonic() + 5
+        for number, _ in poll.poll(5000 if watch is None and not is_revoked else None):
+            if number == wake:
+                quietly(os.read, wake, 4096)
+            elif watch is not None:
+                poll.unregister(number)
+                try:
+                    watch.finish()
+                    is_revoked = True
+                except RefusedError:
+                    retry_at = time.monotonic() + 1
+                watch.close()
+                watch = None
+                if is_revoked:
+                    context.complain(f"salloc: Job allocation {job_id} has been revoked.")
+                    context.stderr.flush()
+                    quietly(os.killpg, pid, kill_signal or _signal.SIGHUP)
+                    quietly(os.killpg, pid, _signal.SIGCONT)
+
+
+def _terminal() -> int:
+    """The terminal that the command is to have in its foreground; -1: none."""
+    try:
+        if os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp():
+            return 0
+    except OSError:
+        pass
+    return -1
+
+
+def _find(name: str, path: str) -> str:
+    if "/" in name:
+        return name if os.access(name, os.X_OK) else ""
+    for folder in path.split(":"):
+        full = f"{folder or '.'}/{name}"
+        if os.access(full, os.X_OK) and not os.path.isdir(full):
+            return full
+    return ""
+
+
+def _become(program: str, command: list[str], environment: dict[str, str], work_dir: str, terminal: int) -> None:
+    """Turn this process, a child, into the command. Does not return."""
+    try:
+        _signal.set_wakeup_fd(-1)
+        quietly(os.setpgid, 0, 0)
+        if terminal >= 0:
+            _signal.signal(_signal.SIGTTOU, _signal.SIG_IGN)
+            quietly(os.tcsetpgrp, terminal, os.getpgrp())
+        for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGTTOU, _signal.SIGPIPE, _signal.SIGCHLD):
+            _signal.signal(number, _signal.SIG_DFL)
+        quietly(os.chdir, work_dir)
+        os.execve(program, command, environment)  # noqa: S606
+    except OSError:
+        pass
+    os._exit(127)
+
+
+def quietly(call: object, *arguments: object) -> None:
+    try:  # noqa: SIM105  contextlib costs a command time
+        call(*arguments)  # type: ignore[operator]
+    except OSError:
+        pass
+
+
+def main() -> int:
+    """Run as a program; does not return."""
+    return run("salloc", salloc, USAGE_EXIT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,875 @@
+"""srun: run tasks, in resources that are there or that it gets for them. Follows srun(1) of 22.05.
+
+The controller gives the step and signs its credential; from there on srun talks to the node daemons (see
+`../docs/adr/0011-the-streams-of-steps.md`).
+"""
+
+import _signal  # type: ignore[import-not-found]  # as in client.py
+import os
+import time
+
+from understudy.commands.allocation import Allocation, AllocationError, allocate, complete, immediate_s, of_answer, release
+from understudy.commands.client import VERSION, Client, Context, RefusedError, UsageError, pack, pack_named, run
+from understudy.commands.gres_options import INVALID, complaint
+from understudy.commands.options import OptionError
+from understudy.commands.sbatch_options import BadOptionError, Job, number
+from understudy.commands.srun_options import OPTIONS, OWN, USAGE_LINE
+from understudy.commands.step_io import ABORT, ALL, EXITED, MESSAGE, PMI, STARTED, STDERR, STDOUT, WINDOW, Part, Sink, StepIO, frame
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+USAGE_EXIT = 255
+_BUSY = 2016
+_RETRY_S = (0.05, 1.0)
+_SIGNAL_TEXTS = {
+    1: "Hangup", 2: "Interrupt", 3: "Quit", 4: "Illegal instruction", 5: "Trace/breakpoint trap", 6: "Aborted", 7: "Bus error",
+    8: "Floating point exception", 9: "Killed", 10: "User defined signal 1", 11: "Segmentation fault", 12: "User defined signal 2", 13: "Broken pipe",
+    14: "Alarm clock", 15: "Terminated", 16: "Stack fault", 24: "CPU time limit exceeded", 25: "File size limit exceeded", 31: "Bad system call",
+}  # fmt: skip
+_PER_TASK = ("%t", "%n", "%N")  # patterns that make a file for each task or node, which the nodes open
+_STATUS_S = 1.0
+
+
+class StepError(Exception):
+    """There will be no step; what to say has been said."""
+
+
+def srun(arguments: list[str], context: Context) -> int:
+    """The command. Returns the exit code."""
+    try:
+        return _srun(arguments, context)
+    except OptionError as error:
+        raise UsageError(str(error)) from None
+    except BadOptionError as error:
+        for line in error.lines:
+            context.complain(line)
+        context.error(error.text)
+        return error.exit_code
+
+
+class Settings:
+    """What the command line and the environment say of the step and of srun itself."""
+
+    def __init__(self, arguments: list[str], context: Context) -> None:
+        given, self.command = OPTIONS.parse(arguments, permute=False)
+        self.arguments = arguments
+        environ = dict(context.environ)
+        inside = bool(environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID")) or any(option.dest == "jobid" for option, _ in given)
+        if inside:
+            environ.pop("SLURM_JOB_NAME", None)  # the job's, not the step's
+        self.job = Job(time.time())
+        self.own: dict[str, str] = {}
+        self.on_line = {option.dest for option, _ in given}
+        for option, value in [*OPTIONS.from_environment(environ), *given]:
+            if option.dest in OWN:
+                self.own[option.dest] = "" if value is None else value
+                if option.dest == "exclusive" and not inside:
+                    self.job.apply(option, value)
+            else:
+                self.job.apply(option, value)
+        own = self.own
+        self.quiet = "quiet" in own
+        self.verbose = sum(option.dest == "verbose" for option, _ in given)
+        self.immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
+        self.wait_s = number("wait", own["wait"], 0) if "wait" in own else None
+        bad_exit = own.get("kill_on_bad_exit")
+        self.kill_on_bad_exit = None if bad_exit is None else bad_exit != "0"
+        self.job_id = number("jobid", own["jobid"].partition(".")[0]) if own.get("jobid") else 0
+        self.relative = number("relative", own["relative"], 0) if "relative" in own else None
+
+
+def _srun(arguments: list[str], context: Context) -> int:
+    settings = Settings(arguments, context)
+    own = settings.own
+    if "help" in own:
+        context.stdout.write(OPTIONS.help_text(USAGE_LINE))
+        return 0
+    if "usage" in own:
+        context.print(f"Usage: {USAGE_LINE}")
+        return 0
+    if "version" in own:
+        context.print(f"slurm {VERSION}")
+        return 0
+    if own.get("mpi") == "list":
+        for line in ("MPI plugin types are...", "\tnone", "\tpmi2"):
+            context.print(line)
+        return 0
+    if own.get("mpi", "none") not in {"none", "pmi2", "openmpi", ""}:
+        context.error(f"Couldn't find the specified plugin name for mpi/{own['mpi']} looking at all files")
+        context.error(f"cannot find mpi plugin for mpi/{own['mpi']}")
+        context.error(f"cannot create mpi context for mpi/{own['mpi']}")
+        context.error(f"invalid MPI type '{own['mpi']}', --mpi=list for acceptable types")
+        return 1
+    if not settings.command:
+        context.fatal("No command given to execute.")
+        return 1
+    if "no_allocate" in own:
+        context.error("must specify a node list with -Z, --no-allocate.")
+        return 1
+    job = settings.job
+    if job.asks_for_gres and (said := complaint(job.spec, job.extra)):
+        context.error(said)
+        context.error(INVALID)
+        return 1
+    name = os.path.basename(settings.command[0])
+    if "test_only" in own:
+        return _test(settings, name, context)
+    try:
+        programs = _read_programs(settings, context) if "multi_prog" in own else []
+        if settings.job_id:
+            return _inside(settings, name, programs, context)
+        return _outside(settings, name, programs, context)
+    except StepError:
+        return 1
+
+
+def _test(settings: Settings, name: str, context: Context) -> int:
+    job = settings.job
+    complete(job, settings.command[0], settings.arguments, context, name)
+    try:
+        _, note, *_ = context.client.call("SubmitJob", pack_named("JobSpec", job.spec), "", None, job.user_id, job.group_id, True)
+    except RefusedError as error:
+        context.complain(f"allocation failure: {error.text}")
+        return 1
+    context.complain(f"srun: {note}")
+    return 0
+
+
+def _outside(settings: Settings, name: str, programs: "list[Any]", context: Context) -> int:
+    """Get resources, run the step, give them back."""
+    if settings.relative is not None:
+        context.fatal("--relative option invalid for job allocation request")
+        return 1
+    job = settings.job
+    _fit_nodes(settings, context)
+    complete(job, settings.command[0], settings.arguments, context, name)
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    for each in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
+        _signal.signal(each, interrupt)
+    try:
+        allocation = allocate(job, settings.immediate, context, quiet=settings.quiet)
+    except AllocationError as error:
+        *notes, last = error.text.split("\n")
+        for note in notes:
+            context.error(note)
+        context.error(f"Unable to allocate resources: {last}")
+        return 1
+    except KeyboardInterrupt:
+        context.complain("srun: Job allocation has been revoked")
+        return 1
+    code, signal = 1, 0
+    try:
+        code, signal = Step(settings, allocation, programs, context, owns_job=True).run(name)
+    except StepError:
+        pass
+    finally:
+        release(context.client, allocation.job_id, 0 if signal else code, signal)
+    return code
+
+
+def _inside(settings: Settings, name: str, programs: "list[Any]", context: Context) -> int:
+    """Run the step in a job that is there."""
+    try:
+        allocation = of_answer(context.client.call("GetAllocation", settings.job_id))
+    except RefusedError as error:
+        context.error(f"Unable to confirm allocation for job {settings.job_id}: {error.text}")
+        if error.code in {2017, 2021}:
+            context.complain(f"srun: Check SLURM_JOB_ID environment variable. Expired or invalid job {settings.job_id}")
+        return 1
+    _fit_nodes(settings, context)
+    code, _ = Step(settings, allocation, programs, context, owns_job=False).run(name)
+    return code
+
+
+def _fit_nodes(settings: Settings, context: Context) -> None:
+    """No node may be without a task."""
+    spec = settings.job.spec
+    tasks, nodes = spec.get("num_tasks"), spec.get("min_nodes")
+    if tasks is not None and nodes is not None and nodes > tasks:
+        if not settings.quiet:
+            context.complain(f"srun: Warning: can't run {tasks} processes on {nodes} nodes, setting nnodes to {tasks}")
+        spec["min_nodes"] = tasks
+        if (spec.get("max_nodes") or 0) > tasks:
+            spec["max_nodes"] = tasks
+
+
+def _read_programs(settings: Settings, context: Context) -> "list[Any]":
+    """--multi-prog: [(task ranges or None for the rest, command)] of the file, checked."""
+    path = settings.command[0]
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().replace("\\\n", "").split("\n")
+    except OSError:
+        context.error(f"Could not open multi_prog config file {path}")
+        raise StepError from None
+    import shlex
+
+    tasks = settings.job.spec.get("num_tasks") or settings.job.spec.get("min_nodes") or 1
+    found: list[Any] = []
+    taken: set[int] = set()
+    for at, line in enumerate(lines, 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        ranks, _, rest = text.partition(" ") if " " in text else text.partition("\t")
+        try:
+            words = shlex.split(rest)
+        except ValueError:
+            words = []
+        numbers = [each for each in range(tasks) if each not in taken] if ranks == "*" else _ranks(ranks)
+        bad = ""
+        if numbers is None:
+            bad = f"Invalid task range specification ({ranks})"
+        elif twice := [each for each in numbers if each in taken]:
+            bad = f"Duplicate record for task {twice[0]}"
+        if bad or not words:
+            context.error(bad or f"No program name given in line {at}")
+            context.error(f"Line {at} of configuration file {path} invalid")
+            raise StepError
+        assert numbers is not None
+        taken.update(numbers)
+        for offset, each in enumerate(numbers):
+            if each < tasks:
+                found.append(([each], [word.replace("%t", str(each)).replace("%o", str(offset)) for word in words]))
+    for each in range(tasks):
+        if each not in taken:
+            context.error(f"Configuration file {path} invalid, no record for task id {each}")
+            raise StepError
+    return found
+
+
+def _ranks(text: str) -> "list[int] | None":
+    numbers: list[int] = []
+    for word in text.split(","):
+        first, dash, last = word.partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            return None
+        numbers += range(int(first), int(last if dash else first) + 1)
+    return numbers
+
+
+class Step:
+    """A step from its creation to its last task's end."""
+
+    def __init__(self, settings: Settings, allocation: Allocation, programs: "list[Any]", context: Context, *, owns_job: bool) -> None:
+        self.settings, self.allocation, self.programs, self.context, self.owns_job = settings, allocation, programs, context, owns_job
+        self.exits: dict[int, int] = {}
+        self.node_of: dict[int, str] = {}
+        self.size = 0
+        self.highest = 0
+        self.ended_by = 0
+        self.is_aborted = self.is_forced = self.is_terminated = False
+        self.first_exit_at = self.interrupted_at = 0.0
+        self.interrupts = 0
+        self.gathered: list[bytes] = []
+        self.terminal: Any = None
+
+    def say(self, text: str) -> None:
+        self.context.stderr.write(f"srun: {text}\n")
+        self.context.stderr.flush()
+
+    def error(self, text: str) -> None:
+        self.say(f"error: {text}")
+
+    # --- beginning -----------------------------------------------------------------------------------------------------------
+
+    def run(self, name: str) -> tuple[int, int]:
+        """(exit code, signal that ended the task with the highest)."""
+        created = self.create(name)
+        (self.job_id, self.restart, self.step_id, nodes, self.tasks, self.cpus, self.credential, daemons, width, environment, self.end_time) = (
+            created[:11]
+        )
+        self.kill_wait_s, user = created[11], created[12]
+        self.nodes = nodes
+        from understudy.model.hostlist import expand
+
+        names = expand(nodes)
+        for node, numbers in zip(names, self.tasks, strict=True):
+            for each in numbers:
+                self.node_of[each] = node
+        self.size = len(self.node_of)
+        host = "127.0.0.1" if all(address.startswith("unix:") or ":127." in address for _, address, _ in daemons) else os.uname().nodename
+        self.io = StepIO(host, os.urandom(32), len(daemons))
+        self.io.on_frame = self.take
+        self.catch_signals()
+        prolog = self.settings.own.get("prolog", "none")
+        task_environment = self.environment(environment, names, host)
+        if prolog.lower() != "none" and (status := _run_here(prolog, task_environment)):
+            self.error(f"srun prolog failed rc = {status}. Aborting step.")
+        self.open_streams(task_environment)
+        self.launch(daemons, width, user, task_environment, host)
+        self.follow()
+        self.restore_terminal()
+        epilog = self.settings.own.get("epilog", "none")
+        if epilog.lower() != "none":
+            _run_here(epilog, task_environment)
+        return self.highest, self.ended_by
+
+    def create(self, name: str) -> "list[Any]":
+        """The step, from the controller; waits while others use its CPUs."""
+        settings, spec = self.settings, self.settings.job.spec
+        own = settings.own
+        wanted: dict[str, Any] = {
+            "name": spec.get("name") if "job_name" in settings.on_line or self.owns_job else name,
+            "submit_line": " ".join(["srun", *settings.arguments]),
+            "host": os.uname().nodename.partition(".")[0],
+            "pid": os.getpid(),
+            "overlap": "overlap" in own,
+            "exact": "exact" in own or ("exclusive" in own and not self.owns_job),
+        }
+        for ours, theirs in (("required_nodes", "nodes"), ("excluded_nodes", "excluded_nodes"), ("distribution", "distribution")):
+            if spec.get(ours):
+                wanted[theirs] = spec[ours]
+        for field in ("min_nodes", "max_nodes", "num_tasks", "cpus_per_task", "ntasks_per_node", "overcommit", "mem_per_node_mb", "mem_per_cpu_mb"):
+            if spec.get(field) is not None and not (self.owns_job and field.startswith(("mem", "min", "max"))):
+                wanted[field] = spec[field]
+        if self.owns_job:
+            wanted["min_nodes"] = wanted["max_nodes"] = self.allocation.node_count
+        if self.owns_job and "num_tasks" not in wanted:
+            wanted["num_tasks"] = sum(_counts(self.allocation.environment.get("SLURM_TASKS_PER_NODE", "1")))
+        if spec.get("time_limit_s") and not self.owns_job:
+            wanted["time_limit_s"] = spec["time_limit_s"]
+        if settings.relative is not None:
+            wanted["relative"] = settings.relative
+        if os.path.exists(wanted.get("nodes", "")) and "/" in wanted["nodes"]:
+            wanted.pop("nodes")
+        self.check_counts(wanted)
+        pause, longest = _RETRY_S
+        until = time.monotonic() + settings.immediate if settings.immediate else None
+        has_waited = False
+        client = self.context.client
+        while True:
+            try:
+                created = client.call("CreateStep", self.allocation.job_id, pack_named("StepSpec", wanted))
+            except RefusedError as error:
+                if error.code != _BUSY or (until is not None and time.monotonic() >= until):
+                    self.error(f"Unable to create step for job {self.allocation.job_id}: {error.text}")
+                    raise StepError from None
+                if not has_waited and not settings.quiet:
+                    self.say(f"Job {self.allocation.job_id} step creation temporarily disabled, retrying (Requested nodes are busy)")
+                has_waited = True
+                time.sleep(pause)
+                pause = min(pause * 2, longest)
+                continue
+            if has_waited and not settings.quiet:
+                self.say(f"Step created for job {self.allocation.job_id}")
+            return created
+
+    def check_counts(self, wanted: "dict[str, Any]") -> None:
+        held = self.allocation.node_count
+        least = wanted.get("min_nodes")
+        if least is None or self.owns_job:
+            return
+        if self.settings.relative is not None and self.settings.relative + least > held:
+            self.error(f"--relative and --nodes option incompatible with count of allocated nodes ({self.settings.relative}+{least}>{held})")
+            if "nodes" not in self.settings.on_line:
+                return
+        elif least > held and "nodes" in self.settings.on_line:
+            self.error(f"Only allocated {held} nodes asked for {least}")
+
+    def environment(self, told: list[str], names: list[str], host: str) -> dict[str, str]:
+        """The tasks' environment, but for what belongs to a node or a task."""
+        settings, spec = self.settings, self.settings.job.spec
+        environ = self.context.environ
+        wanted = settings.own.get("export")
+        if wanted is None or wanted.upper() == "ALL":
+            chosen = dict(environ)
+        elif wanted.upper() in {"NONE", "NIL"}:
+            chosen = {name: value for name, value in environ.items() if name.startswith("SLURM_")}
+        else:
+            chosen = {name: value for name, value in environ.items() if name.startswith("SLURM_")}
+            for word in wanted.split(","):
+                name, equals, value = word.partition("=")
+                if word.upper() == "ALL":
+                    chosen |= environ
+                elif equals:
+                    chosen[name] = value
+                elif name in environ:
+                    chosen[name] = environ[name]
+        for name in ("SLURM_EXPORT_ENV", "SLURM_CPUS_PER_TASK", "SLURM_TASK_PID"):
+            chosen.pop(name, None)
+        chosen |= dict(entry.partition("=")[::2] for entry in told)
+        per_node = _compressed([len(tasks) for tasks in self.tasks])
+        umask = os.umask(0)
+        os.umask(umask)
+        port = str(self.io.port)
+        chosen |= {
+            "SLURM_JOB_NAME": chosen.get("SLURM_JOB_NAME") or spec.get("name", ""),
+            "SLURM_LAUNCH_NODE_IPADDR": "127.0.0.1" if host.startswith("127.") else host,
+            "SLURM_NNODES": str(len(names)),
+            "SLURM_NPROCS": str(self.size),
+            "SLURM_NTASKS": str(self.size),
+            "SLURM_PRIO_PROCESS": "0",
+            "SLURM_SRUN_COMM_HOST": "127.0.0.1" if host.startswith("127.") else host,
+            "SLURM_SRUN_COMM_PORT": port,
+            "SLURM_STEPID": str(self.step_id),
+            "SLURM_STEP_ID": str(self.step_id),
+            "SLURM_STEP_LAUNCHER_PORT": port,
+            "SLURM_STEP_NODELIST": self.nodes,
+            "SLURM_STEP_NUM_NODES": str(len(names)),
+            "SLURM_STEP_NUM_TASKS": str(self.size),
+            "SLURM_STEP_TASKS_PER_NODE": per_node,
+            "SLURM_TASKS_PER_NODE": per_node,
+            "SLURM_UMASK": f"{umask:04o}",
+        }
+        chosen.setdefault("SLURM_SUBMIT_DIR", os.getcwd())
+        chosen.setdefault("SLURM_SUBMIT_HOST", os.uname().nodename.partition(".")[0])
+        chosen.setdefault("TMPDIR", "/tmp")  # noqa: S108  what Slurm gives
+        controller = next((each for each in self.context.client.location.controller_addresses if each.startswith("tcp:")), "")
+        if controller:
+            cluster = chosen.get("SLURM_CLUSTER_NAME", "")
+            chosen["SLURM_WORKING_CLUSTER"] = f"{cluster}:{controller.removeprefix('tcp:')}:9728:109"
+        if spec.get("cpus_per_task"):
+            chosen["SLURM_CPUS_PER_TASK"] = str(spec["cpus_per_task"])
+        if "label" in settings.own:
+            chosen["SLURM_LABELIO"] = "1"
+        if not self.owns_job:
+            chosen["SLURM_DISTRIBUTION"] = spec.get("distribution") or ("cyclic" if self.size <= len(names) else "block")
+        elif spec.get("distribution"):
+            chosen["SLURM_DISTRIBUTION"] = spec["distribution"]
+        return chosen
+
+    def open_streams(self, environment: dict[str, str]) -> None:
+        """Decide for each stream whether it comes here, to a file that we write, or to files that the nodes write."""
+        own = self.settings.own
+        width = len(str(max(self.size - 1, 0))) if "label" in own else 0
+        append = own.get("open_mode", "").startswith("a")
+        self.remote: dict[str, str] = {"std_in": "", "std_out": "", "std_err": ""}
+        names = {
+            "A": environment.get("SLURM_ARRAY_JOB_ID", str(self.job_id)), "a": environment.get("SLURM_ARRAY_TASK_ID", "4294967294"),
+            "J": f"{self.job_id}.{self.step_id}", "j": str(self.job_id), "s": str(self.step_id),
+            "u": environment.get("SLURM_JOB_USER", ""), "x": environment.get("SLURM_JOB_NAME", ""),
+        }  # fmt: skip
+        out = Sink(1, width)
+        self.only_task: dict[int, int] = {}
+        for kind, option, field in ((STDOUT, "output", "std_out"), (STDERR, "error", "std_err")):
+            pattern = own.get(option, "")
+            if not pattern or pattern.lower() == "all":
+                if kind == STDERR and not pattern and own.get("output", "").lower() not in {"", "all"}:
+                    self.io.sinks[kind] = self.io.sinks[STDOUT]
+                    self.remote[field] = self.remote["std_out"] if self.remote["std_out"] == "none" else ""
+                    if self.remote["std_out"]:
+                        self.remote[field] = self.remote["std_out"]
+                else:
+                    self.io.sinks[kind] = out if kind == STDOUT else Sink(2, width)
+            elif pattern.lower() == "none":
+                self.remote[field] = "none"
+            elif pattern.isdigit() and int(pattern) < self.size:
+                self.only_task[kind] = int(pattern)
+                self.io.sinks[kind] = OneTask(1 if kind == STDOUT else 2, width, int(pattern))
+            elif any(each in pattern.translate(_NO_DIGITS) for each in _PER_TASK):
+                self.remote[field] = pattern if pattern.startswith("/") else f"{self.work_dir}/{pattern}"
+            else:
+                path = _expanded(pattern, names)
+                flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else os.O_TRUNC)
+                if kind == STDERR and pattern == own.get("output"):
+                    self.io.sinks[kind] = self.io.sinks[STDOUT]
+                    continue
+                try:
+                    self.io.sinks[kind] = Sink(os.open(path, flags, 0o666), width)
+                except OSError as error:
+                    self.context.fatal(f"Unable to open {'output' if kind == STDOUT else 'error'} file {path}: {error.strerror}")
+                    raise StepError from None
+        self.open_input(names)
+
+    @property
+    def work_dir(self) -> str:
+        found: str = self.settings.job.spec.get("work_dir") or os.getcwd()
+        return found
+
+    def open_input(self, names: dict[str, str]) -> None:
+        pattern = self.settings.own.get("input", "")
+        self.stdin_task = -1
+        self.stdin = 0
+        if not pattern or pattern.lower() == "all":
+            return
+        if pattern.lower() == "none":
+            self.stdin_task, self.stdin = -2, -1
+        elif pattern.isdigit() and int(pattern) < self.size:
+            self.stdin_task = int(pattern)
+        elif any(each in pattern.translate(_NO_DIGITS) for each in _PER_TASK):
+            self.remote["std_in"] = pattern if pattern.startswith("/") else f"{self.work_dir}/{pattern}"
+            self.stdin = -1
+        else:
+            try:
+                self.stdin = os.open(_expanded(pattern, names), os.O_RDONLY)
+            except OSError as error:
+                self.context.fatal(f"Unable to open input file {pattern}: {error.strerror}")
+                raise StepError from None
+
+    def pty_size(self) -> "tuple[int, int] | None":
+        if "pty" not in self.settings.own:
+            return None
+        if not os.isatty(0):
+            self.error("ioctl(TIOCGWINSZ): Inappropriate ioctl for device")
+            self.error("Not using a pseudo-terminal, disregarding --pty option")
+            return None
+        size = os.get_terminal_size(0)
+        import termios
+
+        self.terminal = termios.tcgetattr(0)
+        raw = termios.tcgetattr(0)
+        raw[0] &= ~(termios.BRKINT | termios.ICRNL | termios.INPCK | termios.ISTRIP | termios.IXON)
+        raw[1] &= ~termios.OPOST
+        raw[2] = raw[2] & ~(termios.CSIZE | termios.PARENB) | termios.CS8
+        raw[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
+        termios.tcsetattr(0, termios.TCSAFLUSH, raw)
+        _signal.signal(_signal.SIGWINCH, lambda _number, _frame: None)
+        return size.lines, size.columns
+
+    def restore_terminal(self) -> None:
+        if self.terminal is not None:
+            import termios
+
+            termios.tcsetattr(0, termios.TCSADRAIN, self.terminal)
+            self.terminal = None
+
+    def launch(self, daemons: "list[list[str]]", width: int, user: str, environment: dict[str, str], host: str) -> None:
+        """Tell the node daemons: at most `width` of them, who tell the others."""
+        own = self.settings.own
+        umask = os.umask(0)
+        os.umask(umask)
+        pty = self.pty_size()
+        message = pack(
+            "LaunchTasks", self.credential, self.job_id, self.restart, self.step_id, self.nodes, self.tasks, self.cpus, user,
+            self.settings.command, [f"{name}={value}" for name, value in environment.items()], self.work_dir, umask,
+            f"tcp:{host}:{self.io.port}", self.io.key, self.remote["std_in"], self.remote["std_out"], self.remote["std_err"],
+            own.get("open_mode", "").startswith("a"), self.end_time, own.get("task_prolog", ""), own.get("task_epilog", ""), self.programs, pty,
+            "pmi2" if own.get("mpi") == "pmi2" else "", environment.get("SLURM_JOB_NAME", ""), "unbuffered" in own or pty is not None,
+            self.stdin_task,
+        )  # fmt: skip
+        for text in send_down(self.context.client, message, daemons, width):
+            self.error(f"Task launch for StepId={self.job_id}.{self.step_id} failed on node {text}")
+            self.highest = self.highest or 1
+        if self.stdin_task != -2:
+            self.io.feed(self.stdin, ALL if self.stdin_task < 0 else self.stdin_task)
+
+    # --- while it runs ---------------------------------------------------------------------------------------------------------
+
+    def catch_signals(self) -> None:
+        reads, writes = os.pipe()
+        os.set_blocking(reads, False)
+        os.set_blocking(writes, False)
+        _signal.set_wakeup_fd(writes)
+        for each in (
+            _signal.SIGINT,
+            _signal.SIGTERM,
+            _signal.SIGHUP,
+            _signal.SIGQUIT,
+            _signal.SIGUSR1,
+            _signal.SIGUSR2,
+            _signal.SIGCONT,
+            _signal.SIGALRM,
+        ):
+            _signal.signal(each, lambda _number, _frame: None)
+        for each in (_signal.SIGTTIN, _signal.SIGTTOU):
+            _signal.signal(each, _signal.SIG_IGN)
+        self.wake = reads
+        self.io.watch(reads, self.signalled)
+
+    def signalled(self) -> None:
+        try:
+            numbers = os.read(self.wake, 256)
+        except BlockingIOError:
+            return
+        for each in numbers:
+            if each == _signal.SIGINT:
+                self.interrupted()
+            elif each in (_signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT):
+                self.say("forcing job termination")
+                self.abort()
+                self.terminate(_signal.SIGKILL)
+            elif each in (_signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGALRM):
+                self.send_signal(each)
+            elif each == _signal.SIGCONT:
+                self.say("got SIGCONT")
+            elif each == _signal.SIGWINCH:
+                size = os.get_terminal_size(0)
+                self.io.send_all(frame(WINDOW, 0, f"{size.lines} {size.columns}".encode()))
+
+    def interrupted(self) -> None:
+        now = time.monotonic()
+        own = self.settings.own
+        if "quit_on_interrupt" not in own and (not self.interrupted_at or now - self.interrupted_at > _STATUS_S):
+            self.interrupted_at = now
+            if "disable_status" not in own:
+                self.say("interrupt (one more within 1 sec to abort)")
+                self.status()
+                return
+        self.interrupts += 1
+        if self.interrupts == 1:
+            self.say(f"sending Ctrl-C to StepId={self.job_id}.{self.step_id}")
+            self.send_signal(_signal.SIGINT)
+            self.abort()
+            self.terminate(_signal.SIGTERM, after_s=0)
+        else:
+            self.say("forcing job termination")
+            self.abort()
+            self.terminate(_signal.SIGKILL)
+
+    def status(self) -> None:
+        running = [each for each in range(self.size) if each not in self.exits]
+        groups = [("running", running)]
+        groups.append(("exited", [each for each, status in self.exits.items() if not status]))
+        groups.append(("exited abnormally", [each for each, status in self.exits.items() if status]))
+        for text, numbers in groups:
+            if numbers:
+                self.say(f"StepId={self.job_id}.{self.step_id} {_tasks_text(sorted(numbers))}: {text}")
+
+    def abort(self) -> None:
+        if not self.is_aborted:
+            self.is_aborted = True
+            self.say(f"Job step aborted: Waiting up to {self.kill_wait_s + 2} seconds for job step to finish.")
+            self.give_up_at = time.monotonic() + self.kill_wait_s + 2 + 10
+
+    give_up_at = 0.0
+
+    def terminate(self, signal: int, after_s: int = 0) -> None:
+        """Have the controller end the step."""
+        del after_s
+        try:
+            self.context.client.another().call(
+                "CancelJobs", [f"{self.job_id}.{self.step_id}"], None if signal == _signal.SIGKILL else int(signal), {}
+            )
+        except RefusedError:
+            self.send_signal(signal)
+
+    def send_signal(self, signal: int) -> None:
+        try:
+            self.context.client.another().call("CancelJobs", [f"{self.job_id}.{self.step_id}"], int(signal), {})
+        except RefusedError as error:
+            self.error(f"Unable to signal the step: {error.text}")
+
+    def take(self, kind: int, _task: int, body: bytes, part: Part) -> None:
+        """A frame that is no output."""
+        if kind == MESSAGE:
+            Sink(2, 0).write(body)
+        elif kind == EXITED:
+            status, _, numbers = body.partition(b" ")
+            self.ended(int(status), [int(each) for each in numbers.split(b",")])
+        elif kind == ABORT:
+            if not self.is_terminated:
+                self.abort()
+        elif kind == PMI:
+            self.gathered.append(body)
+            if len(self.gathered) == self.io.expected:
+                merged = b"\n".join(each for each in self.gathered if each)
+                self.gathered = []
+                self.io.send_all(frame(PMI, 0, merged))
+        elif kind == STARTED and self.settings.verbose:
+            del part
+
+    def ended(self, status: int, numbers: list[int]) -> None:
+        for each in numbers:
+            self.exits[each] = status
+        self.first_exit_at = self.first_exit_at or time.monotonic()
+        code = os.waitstatus_to_exitcode(status)
+        value = 128 - code if code < 0 else code
+        if value > self.highest:
+            self.highest, self.ended_by = value, max(-code, 0)
+        if status:
+            by_node: dict[str, list[int]] = {}
+            for each in numbers:
+                by_node.setdefault(self.node_of.get(each, "?"), []).append(each)
+            what = f"Exited with exit code {code}" if code > 0 else _signal_text(-code, core=bool(status & 0x80))
+            for node, its in by_node.items():
+                self.error(f"{node}: {_tasks_text(its)}: {what}")
+            if code in (-_signal.SIGKILL, -_signal.SIGTERM) and not self.is_aborted and not self.is_forced:
+                self.is_forced = True
+                self.say(f"Force Terminated StepId={self.job_id}.{self.step_id}")
+            if self.kills_on_bad_exit() and len(self.exits) < self.size and not self.is_terminated:
+                self.is_terminated = True
+                self.say(f"launch/slurm: _step_signal: Terminating StepId={self.job_id}.{self.step_id}")
+                self.end_rest(_signal.SIGTERM)
+
+    def kills_on_bad_exit(self) -> bool:
+        return bool(self.settings.kill_on_bad_exit)
+
+    def end_rest(self, signal: int) -> None:
+        """End the tasks that are left, by a word to the node daemons that also tells those who read."""
+        message = pack("SignalTasks", self.job_id, self.restart, self.step_id, int(signal), True, self.credential)
+        send_down(self.context.client, message, self.allocation.daemons, 32)
+
+    def follow(self) -> None:
+        """Until all parts are done."""
+        io = self.io
+        is_told = False
+        while not io.is_over and not (self.give_up_at and time.monotonic() > self.give_up_at):
+            if self.highest and not io.known and not io.parts and len(self.exits) == 0 and self.launch_failed():
+                return
+            pause = None
+            wait_s = self.settings.wait_s
+            if wait_s and self.first_exit_at and not is_told and len(self.exits) < self.size:
+                left = self.first_exit_at + wait_s - time.monotonic()
+                if left <= 0:
+                    is_told = True
+                    self.say(f"First task exited {wait_s}s ago")
+                    self.status()
+                    self.say(f"launch/slurm: _step_signal: Terminating StepId={self.job_id}.{self.step_id}")
+                    self.end_rest(_signal.SIGKILL)
+                else:
+                    pause = int(left * 1000) + 1
+            if self.give_up_at:
+                pause = min(pause or 1000, 1000)
+            io.turn(pause)
+        missing = self.size - len(self.exits)
+        if missing and not self.is_aborted:
+            self.error(f"{missing} tasks of StepId={self.job_id}.{self.step_id} were lost")
+            self.highest = self.highest or 1
+
+    def launch_failed(self) -> bool:
+        self.io.turn(1000)
+        return not self.io.parts and not self.io.known
+
+
+class OneTask(Sink):
+    """The output of one task; what others write is dropped."""
+
+    def __init__(self, descriptor: int, label_width: int, task: int) -> None:
+        super().__init__(descriptor, label_width)
+        self.task = task
+
+    def put(self, task: int, data: bytes) -> None:
+        if task == self.task:
+            super().put(task, data)
+
+
+def send_down(client: Client, message: "list[Any]", daemons: "list[list[str]]", width: int, *, codes: bool = False) -> list[str]:
+    """Send a message to node daemons: at most `width` get it from us and hand it on. What went wrong, a text a node, with `codes` a number first."""
+    parts = _split(daemons, width)
+    asked: list[tuple[Client, list[list[str]]]] = []
+    bad: list[str] = []
+
+    def note(code: int, nodes: str, text: str) -> None:
+        bad.append(f"{code} {nodes}: {text}" if codes else f"{nodes}: {text}")
+
+    for whole in parts:
+        part = whole
+        while part:
+            daemon = client.another(part[0][1])
+            try:
+                if len(part) == 1:
+                    daemon.send(message)
+                else:
+                    import msgpack
+
+                    nodes = ",".join(each[2] for each in part)
+                    daemon.begin("Forward", msgpack.packb(message), nodes, width, 10.0, False)
+                asked.append((daemon, part))
+                break
+            except RefusedError as error:
+                note(error.code, part[0][2], error.text)
+                part = part[1:]
+    for daemon, part in asked:
+        try:
+            name, answer = daemon.finish()
+        except RefusedError as error:
+            note(error.code, part[0][2], error.text)
+            continue
+        finally:
+            daemon.close()
+        if name == "Failure":
+            note(answer[0], part[0][2], answer[1])
+        elif name == "NodeReplies":
+            for _tag, nodes, code, text in answer[0]:
+                if code:
+                    note(code, nodes, text)
+    return bad
+
+
+def _split(daemons: "list[list[str]]", width: int) -> "list[list[list[str]]]":
+    count = max(min(width, len(daemons)), 1)
+    size, more = divmod(len(daemons), count)
+    parts, at = [], 0
+    for index in range(count):
+        end = at + size + (index < more)
+        parts.append(daemons[at:end])
+        at = end
+    return parts
+
+
+_NO_DIGITS = {ord(digit): None for digit in "0123456789"}
+
+
+def _expanded(pattern: str, names: dict[str, str]) -> str:
+    if "\\" in pattern:
+        return pattern.replace("\\", "")
+    found, at = "", 0
+    while at < len(pattern):
+        if pattern[at] != "%":
+            found += pattern[at]
+            at += 1
+            continue
+        end = at + 1
+        while end < len(pattern) and pattern[end].isdigit():
+            end += 1
+        width, key = pattern[at + 1 : end], pattern[end : end + 1]
+        if key in names and key:
+            found += names[key].rjust(min(int(width or 0), 10), "0") if key in "Aajs" else names[key]
+        else:
+            found += "%" if key == "%" and not width else "%" + width + key
+        at = end + 1
+    return found
+
+
+def _counts(text: str) -> list[int]:
+    """`2(x3),1` as numbers."""
+    found: list[int] = []
+    for word in text.split(","):
+        value, _, times = word.partition("(x")
+        found += [int(value)] * int(times.rstrip(")") or 1)
+    return found
+
+
+def _compressed(values: list[int]) -> str:
+    rows: list[list[int]] = []
+    for value in values:
+        if rows and rows[-1][0] == value:
+            rows[-1][1] += 1
+        else:
+            rows.append([value, 1])
+    return ",".join(f"{value}(x{count})" if count > 1 else str(value) for value, count in rows)
+
+
+def _tasks_text(numbers: list[int]) -> str:
+    """`task 3`, `tasks 0-3,7`."""
+    ranges: list[str] = []
+    at = 0
+    while at < len(numbers):
+        end = at
+        while end + 1 < len(numbers) and numbers[end + 1] == numbers[end] + 1:
+            end += 1
+        ranges.append(str(numbers[at]) if end == at else f"{numbers[at]}-{numbers[end]}")
+        at = end + 1
+    return f"task{'s' if len(numbers) > 1 else ''} {','.join(ranges)}"
+
+
+def _signal_text(signal: int, *, core: bool) -> str:
+    text = f"Real-time signal {signal - 34}" if 34 <= signal <= 64 else _SIGNAL_TEXTS.get(signal, f"Unknown signal {signal}")
+    return text + (" (core dumped)" if core else "")
+
+
+def _run_here(program: str, environment: dict[str, str]) -> int:
+    """A prolog or epilog of srun's own; its exit code."""
+    _signal.set_wakeup_fd(-1)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.execve("/bin/sh", ["sh", "-c", program], environment)  # noqa: S606
+        finally:
+            os._exit(127)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def main() -> int:
+    """Run as a program; does not return."""
+    return run("srun", srun, USAGE_EXIT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""sstat: what the tasks of running steps use. Follows sstat(1) of 22.05."""
+
+from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
+from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+OPTIONS = OptionTable(
+    [
+        Option("allsteps", "a", NONE, "all steps of a job that is named without one"),
+        Option("helpformat", "e", NONE, "list the fields"),
+        Option("help", "h", NONE, "print this text"),
+        Option("pidformat", "i", NONE, "job, nodes and pids"),
+        Option("jobs", "j", REQUIRED, "LIST: of jobs or steps"),
+        Option("noheader", "n", NONE, "no header line"),
+        Option("noconvert", "", NONE, "leave sizes as they are"),
+        Option("format", "o", REQUIRED, "FIELDS: what to print"),
+        Option("fields", "", REQUIRED, "", dest="format"),
+        Option("parsable", "p", NONE, "fields parted and ended by |"),
+        Option("parsable2", "P", NONE, "fields parted by |"),
+        Option("usage", "u", NONE, "print a short summary of the options"),
+        Option("verbose", "v", NONE, "say more"),
+        Option("version", "V", NONE, "print the version"),
+    ]
+)
+DEFAULT_FIELDS = (
+    "jobid,maxvmsize,maxvmsizenode,maxvmsizetask,avevmsize,maxrss,maxrssnode,maxrsstask,averss,maxpages,maxpagesnode,maxpagestask,avepages,mincpu,"
+    "mincpunode,mincputask,avecpu,ntasks,avecpufreq,reqcpufreqmin,reqcpufreqmax,reqcpufreqgov,consumedenergy,maxdiskread,maxdiskreadnode,"
+    "maxdiskreadtask,avediskread,maxdiskwrite,maxdiskwritenode,maxdiskwritetask,avediskwrite,tresusageinave,tresusageinmax,tresusageinmaxn,"
+    "tresusageinmaxt,tresusageinmin,tresusageinminn,tresusageinmint,tresusageintot,tresusageoutave,tresusageoutmax,tresusageoutmaxn,"
+    "tresusageoutmaxt,tresusageoutmin,tresusageoutminn,tresusageoutmint,tresusageouttot"
+)
+NUMBER, NODE, PID, CPU, RSS, VSIZE, PAGES, READ, WRITTEN = range(9)
+
+
+def size_text(amount: float) -> str:
+    """`1652K`: bytes as Slurm's accounting commands print them."""
+    value, unit = amount / 1024, 0
+    while value >= 10240 and unit < 4:
+        value, unit = value / 1024, unit + 1
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if not amount else f"{text}{'KMGTP'[unit]}"
+
+
+def cpu_text(microseconds: float) -> str:
+    seconds = int(microseconds // 1_000_000)
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _plain(amount: float) -> str:
+    return f"{amount:.2f}".rstrip("0").rstrip(".") if amount else "0"
+
+
+def _of(column: int, which: str, text: "Callable[[float], str]") -> "Callable[[dict[str, Any]], str]":
+    def value(step: "dict[str, Any]") -> str:
+        tasks = step["tasks"]
+        if not tasks:
+            return ""
+        if which == "ave":
+            return text(sum(task[column] for task in tasks) / len(tasks))
+        chosen = (min if which.startswith("min") else max)(tasks, key=lambda task: task[column])
+        return str(chosen[NODE]) if which.endswith("node") else str(chosen[NUMBER]) if which.endswith("task") else text(chosen[column])
+
+    return value
+
+
+def _tres(step: "dict[str, Any]", kind: str, which: str) -> str:
+    """`cpu=00:00:01,mem=1652K`: all at once."""
+    columns = [("cpu", CPU, cpu_text), ("energy", -1, _plain), ("fs/disk", READ, _plain), ("mem", RSS, size_text), ("pages", PAGES, _plain),
+               ("vmem", VSIZE, size_text)] if kind == "in" else [("energy", -1, _plain), ("fs/disk", WRITTEN, _plain)]  # fmt: skip
+    tasks = step["tasks"]
+    if not tasks:
+        return ""
+    found = []
+    for name, column, text in columns:
+        if column < 0:
+            found.append(f"{name}=0" if which in {"ave", "max", "min", "tot"} else f"{name}={tasks[0][NODE] if which.endswith('n') else 0}")
+        elif which == "tot":
+            found.append(f"{name}={text(sum(task[column] for task in tasks))}")
+        else:
+            kinds = {"ave": "ave", "max": "max", "maxn": "maxnode", "maxt": "maxtask", "min": "min", "minn": "minnode", "mint": "mintask"}
+            found.append(f"{name}={_of(column, kinds[which], text)(step)}")
+    return ",".join(found)
+
+
+def _fields() -> "dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]]":
+    """By name in lower case: header, width (negative: to the left), how to get it."""
+    found: dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]] = {"jobid": ("JobID", -12, lambda step: step["id"])}
+    for name, column, text, width in (("VMSize", VSIZE, size_text, 10), ("RSS", RSS, size_text, 10), ("Pages", PAGES, _plain, 8),
+                                      ("DiskRead", READ, size_text, 12), ("DiskWrite", WRITTEN, size_text, 12)):  # fmt: skip
+        found[f"max{name}".lower()] = (f"Max{name}", width, _of(column, "max", text))
+        found[f"max{name}node".lower()] = (f"Max{name}Node", {"VMSize": 14, "RSS": 10, "Pages": 12}.get(name, 15), _of(column, "maxnode", text))
+        found[f"max{name}task".lower()] = (f"Max{name}Task", {"VMSize": 14, "RSS": 10, "Pages": 14}.get(name, 15), _of(column, "maxtask", text))
+        found[f"ave{name}".lower()] = (
+            f"Ave{name}",
+            {"Pages": 10}.get(name, {"DiskRead": 14, "DiskWrite": 14}.get(name, 10)),
+            _of(column, "ave", text),
+        )
+    found["mincpu"] = ("MinCPU", 10, _of(CPU, "min", cpu_text))
+    found["mincpunode"] = ("MinCPUNode", 10, _of(CPU, "minnode", cpu_text))
+    found["mincputask"] = ("MinCPUTask", 10, _of(CPU, "mintask", cpu_text))
+    found["avecpu"] = ("AveCPU", 10, _of(CPU, "ave", cpu_text))
+    found["ntasks"] = ("NTasks", 8, lambda step: str(step["count"]))
+    found["nodelist"] = ("Nodelist", 20, lambda step: step["nodes"])
+    found["pids"] = ("Pids", 20, lambda step: ",".join(str(task[PID]) for task in step["tasks"]))
+    found["avecpufreq"] = ("AveCPUFreq", 10, lambda _step: "0")
+    found["reqcpufreqmin"] = ("ReqCPUFreqMin", 13, lambda _step: "0")
+    found["reqcpufreqmax"] = ("ReqCPUFreqMax", 13, lambda _step: "0")
+    found["reqcpufreqgov"] = ("ReqCPUFreqGov", 13, lambda _step: "0")
+    found["consumedenergy"] = ("ConsumedEnergy", 14, lambda _step: "0")
+    found["consumedenergyraw"] = ("ConsumedEnergyRaw", 17, lambda _step: "0")
+    for kind in ("In", "Out"):
+        for which in ("Ave", "Max", "MaxNode", "MaxTask", "Min", "MinNode", "MinTask", "Tot"):
+            short = which.replace("Node", "N").replace("Task", "T")
+
+            def value(step: "dict[str, Any]", kind: str = kind.lower(), short: str = short.lower()) -> str:
+                return _tres(step, kind, short)
+
+            found[f"tresusage{kind}{which}".lower()] = found[f"tresusage{kind}{short}".lower()] = (f"TRESUsage{kind}{which}", 20, value)
+    return found
+
+
+def sstat(arguments: list[str], context: Context) -> int:
+    """The command. Returns the exit code."""
+    try:
+        given, operands = OPTIONS.parse(arguments)
+    except OptionError as error:
+        raise UsageError(str(error)) from None
+    options = last_values(given)
+    if "help" in options:
+        context.stdout.write(OPTIONS.help_text("sstat [OPTION] -j JOB[.STEP]"))
+        return 0
+    if "usage" in options:
+        context.print("Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help")
+        return 0
+    if "version" in options:
+        context.print(f"slurm {VERSION}")
+        return 0
+    fields = _fields()
+    if "helpformat" in options:
+        headers = list(dict.fromkeys(header for header, _, _ in fields.values()))
+        for at in range(0, len(headers), 4):
+            context.print(" ".join(f"{header:<19}" for header in headers[at : at + 4]))
+        return 0
+    wanted = [word for word in ",".join([options.get("jobs") or "", *operands]).split(",") if word]
+    if not wanted:
+        context.error("You didn't give me any jobs to stat.")
+        return 1
+    names = "jobid,nodelist,pids" if "pidformat" in options else options.get("format") or DEFAULT_FIELDS
+    cells = []
+    for word in names.split(","):
+        name, _, size = word.partition("%")
+        matches = [key for key in fields if key.startswith(name.lower())]
+        if not name or not matches:
+            context.error(f'Invalid field requested: "{name}"')
+            return 1
+        header, width, value = fields[name.lower() if name.lower() in fields else matches[0]]
+        cells.append((header, int(size) if size.lstrip("-").isdigit() else width, value))
+    steps = []
+    for word in wanted:
+        found = _steps(word, options, context)
+        if found is None:
+            return 1
+        steps += found
+    if "noheader" not in options:
+        context.print(_line([header for header, _, _ in cells], cells, options))
+        if "parsable" not in options and "parsable2" not in options:
+            context.print(" ".join("-" * abs(width) for _, width, _ in cells) + " ")
+    for step in steps:
+        context.print(_line([value(step) for _, _, value in cells], cells, options))
+    return 0
+
+
+def _line(texts: list[str], cells: "list[tuple[str, int, Any]]", options: "dict[str, str | None]") -> str:
+    if "parsable2" in options:
+        return "|".join(texts)
+    if "parsable" in options:
+        return "|".join(texts) + "|"
+    line = ""
+    for text, (_, width, _) in zip(texts, cells, strict=True):
+        size = abs(width)
+        if len(text) > size:
+            text = text[: size - 1] + "+"  # noqa: PLW2901
+        line += (text.ljust(size) if width < 0 else text.rjust(size)) + " "
+    return line
+
+
+def _steps(word: str, options: "dict[str, str | None]", context: Context) -> "list[dict[str, Any]] | None":
+    job, _, number = word.partition(".")
+    if not job.isdigit():
+        context.error(f"Invalid job id specified: {word}")
+        return None
+    numbered: list[int] = []
+    try:
+        if number.isdigit():
+            numbered = [int(number)]
+        elif not number or number == "batch":
+            rows = context.client.query("steps", ["step"], {"job_id": [int(job)]}).rows
+            numbered = sorted(int(row[0]) for row in rows if row[0].isdigit())
+            if "allsteps" not in options:
+                numbered = numbered[:1]
+        if not numbered and number != "batch":
+            raise RefusedError(2017, "Invalid job id specified")
+        return [_statistics(int(job), step, context) for step in numbered]
+    except RefusedError as error:
+        context.error(f"couldn't get steps for job {job}" if not number else f"problem getting step_layout for StepId={word}: {error.text}")
+        return None
+
+
+def _statistics(job_id: int, step_id: int, context: Context) -> "dict[str, Any]":
+    created = context.client.call("GetStep", job_id, step_id)
+    restart, nodes, tasks, credential, daemons = created[1], created[3], created[4], created[6], created[7]
+    used: list[list[Any]] = []
+    for _, address, _ in daemons:
+        daemon = context.client.another(address)
+        try:
+            used += daemon.call("StatTasks", credential, job_id, restart, step_id)[0]
+        finally:
+            daemon.close()
+    return {"id": f"{job_id}.{step_id}", "nodes": nodes, "count": sum(map(len, tasks)), "tasks": sorted(used)}
+
+
+def main() -> int:
+    """Run as a program; does not return."""
+    return run("sstat", sstat)
+
+
+if __name__ == "__main__":
+    main()

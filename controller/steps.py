@@ -1,0 +1,247 @@
+"""Steps of running jobs: created for srun with a signed credential, signalled, ended.
+
+Place: the controller's core. The controller lays a step out and signs its credential; srun takes both to the node daemons, and these say when it is
+over. Follows: srun(1), scancel(1), `../docs/adr/0011-the-streams-of-steps.md`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.core import log
+from understudy.controller.step import Held, Step, distribution_of, lay_out
+from understudy.model import hostlist
+from understudy.model.errors import SlurmError
+from understudy.model.states import JobState
+from understudy.protocol.messages import Ok, SignalTasks, StepCreated
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+    from understudy.controller.ports import Sender
+    from understudy.protocol.messages import CreateStep, GetStep, Message, StepComplete
+
+ACCESS_DENIED: Final = 2002
+INVALID_JOB: Final = 2017
+INVALID_NODE: Final = 2018
+ALREADY_DONE: Final = 2021
+JOB_PENDING: Final = 2024
+SUSPENDED: Final = 2077
+TOO_MANY_STEPS: Final = 2076
+SIGKILL: Final = 9
+SIGTERM: Final = 15
+OF_JOB: Final = -1  # the step id in a credential that is for the job's nodes rather than for a step
+
+
+def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
+    """Srun wants a step of a running job."""
+    job = _own_job(core, message.job_id, sender)
+    if job.is_pending:
+        raise SlurmError(JOB_PENDING)
+    if job.state is JobState.SUSPENDED:
+        raise SlurmError(SUSPENDED)
+    if not job.is_running:
+        raise SlurmError(ALREADY_DONE)
+    spec, allocation, now = message.spec, job.allocation, core.time.now()
+    assert allocation is not None
+    if job.next_step_id >= core.settings.max_step_count:
+        raise SlurmError(TOO_MANY_STEPS)
+    used: dict[int, tuple[int, int]] = {}
+    for other in job.steps.values():
+        if other.is_running and not other.overlap:
+            for place in other.places:
+                cpus, memory_mb = used.get(place.node, (0, 0))
+                used[place.node] = cpus + place.cpus, memory_mb + place.memory_mb
+    held = [Held(share.node, share.cpus, share.memory_mb, *used.get(share.node, (0, 0))) for share in allocation.shares]
+    try:
+        required = [core.tables.nodes.index_of[name] for name in hostlist.expand(spec.nodes)] if spec.nodes else []
+        excluded = core.names.to_bitmap(spec.excluded_nodes) if spec.excluded_nodes else 0
+    except (KeyError, ValueError):
+        raise SlurmError(INVALID_NODE) from None
+    places = lay_out(spec, held, required, excluded)
+    nodes = 0
+    for place in places:
+        nodes |= 1 << place.node
+    names = core.tables.nodes.nodes
+    expression = hostlist.compress([names[place.node].name for place in places], sort=False)
+    step = Step(
+        job.next_step_id,
+        spec.name,
+        places,
+        expression,
+        int(now),
+        distribution_of(spec, sum(len(place.tasks) for place in places), len(places)),
+        spec.overlap,
+        spec.time_limit_s,
+        spec.host,
+        spec.pid,
+        spec.submit_line,
+        open_nodes=nodes,
+    )
+    job.next_step_id += 1
+    steps = job.steps if isinstance(job.steps, dict) else {}
+    steps[step.step_id] = step
+    job.steps = steps
+    core.last_job_update = now
+    core.journal.job(job.job_id)
+    if spec.time_limit_s is not None and spec.time_limit_s > 0:
+        core.at(now + spec.time_limit_s, _time_out, core, job, step, job.restarts)
+    return describe(core, job, step)
+
+
+def describe(core: Core, job: Job, step: Step) -> StepCreated:
+    """What srun needs to launch the step, or sattach to find it."""
+    from understudy.controller.start import job_environment  # noqa: PLC0415 - start launches jobs, which needs no steps
+
+    nodes = 0
+    for place in step.places:
+        nodes |= 1 << place.node
+    settings = core.settings
+    credential = b""
+    if core.step_signer is not None:
+        now = int(core.time.now())
+        credential = core.step_signer.sign_step(job.job_id, job.restarts, step.step_id, step.node_list, job.user_id, job.group_id, now)
+    ends = [when for when in (job.end_time, None if not step.time_limit_s else step.start_time + step.time_limit_s) if when is not None]
+    return StepCreated(
+        job.job_id,
+        job.restarts,
+        step.step_id,
+        step.node_list,
+        [place.tasks for place in step.places],
+        [place.cpus for place in step.places],
+        credential,
+        daemons_of(core, nodes),
+        settings.tree_width,
+        job_environment(core, job),
+        job.end_time,
+        int(settings.kill_wait_s),
+        core.users.user_name(job.user_id),
+        min(ends, default=None),
+    )
+
+
+def daemons_of(core: Core, nodes: int) -> list[tuple[str, str, str]]:
+    """Name, address and nodes of the daemons that stand for the nodes (a bitmap)."""
+    return [(daemon.name, daemon.address, core.names.to_expression(part)) for daemon, part in core.parts(nodes)]
+
+
+def get_step(core: Core, message: GetStep, sender: Sender) -> StepCreated:
+    """A running step, for its owner."""
+    job = _own_job(core, message.job_id, sender)
+    step = job.steps.get(message.step_id)
+    if step is None or not step.is_running:
+        raise SlurmError(INVALID_JOB)
+    return describe(core, job, step)
+
+
+def _own_job(core: Core, job_id: int, sender: Sender) -> Job:
+    job = core.tables.jobs.get(job_id)
+    if job is None:
+        raise SlurmError(INVALID_JOB)
+    if job.user_id != sender.user_id and not core.is_admin(sender.user_id):
+        raise SlurmError(ACCESS_DENIED)
+    return job
+
+
+def step_complete(core: Core, message: StepComplete, sender: Sender) -> Message:
+    """A node daemon says that a step has ended on some of its nodes."""
+    if not sender.is_daemon:
+        raise SlurmError(ACCESS_DENIED)
+    job = core.tables.jobs.get(message.job_id)
+    step = None if job is None or job.restarts != message.restart else job.steps.get(message.step_id)
+    if job is None or step is None or not step.is_running:
+        return Ok()
+    try:
+        nodes = core.names.to_bitmap(message.nodes)
+    except ValueError:
+        raise SlurmError(INVALID_NODE) from None
+    step.open_nodes &= ~nodes
+    step.exit_code = max(step.exit_code, message.exit_code)
+    step.exit_signal = step.exit_signal or message.exit_signal
+    for name, value in message.usage.items():
+        step.usage[name] = max(step.usage.get(name, 0), value) if name.startswith("max_") else step.usage.get(name, 0) + value
+    if not step.open_nodes:
+        _end(core, job, step)
+    return Ok()
+
+
+def _end(core: Core, job: Job, step: Step) -> None:
+    now = core.time.now()
+    step.end_time = int(now)
+    if step.state is JobState.RUNNING:
+        ended_with_job = job.is_finished and job.state not in {JobState.COMPLETED, JobState.FAILED}
+        if step.killed_by is not None or ended_with_job or (step.exit_signal and step.exit_signal in {SIGKILL, SIGTERM}):
+            step.state = JobState.CANCELLED
+        elif step.exit_signal or step.exit_code:
+            step.state = JobState.FAILED
+        else:
+            step.state = JobState.COMPLETED
+    job.derived_exit_code = max(job.derived_exit_code, step.exit_code)
+    core.last_job_update = now
+    core.journal.job(job.job_id)
+
+
+def end_steps(core: Core, job: Job, nodes: int) -> None:
+    """The nodes (a bitmap) are free of the job: what of its steps was there is over, whoever said so."""
+    for step in job.steps.values():
+        if step.is_running and step.open_nodes & nodes:
+            step.open_nodes &= ~nodes
+            if not step.open_nodes:
+                step.exit_signal = step.exit_signal or SIGKILL
+                _end(core, job, step)
+
+
+def signal_step(core: Core, job: Job, step: Step, signal: int, *, ends: bool) -> None:
+    """Send a signal to the step's tasks. `ends`: that is to end it."""
+    run = job.restarts
+    message = SignalTasks(job.job_id, run, step.step_id, signal, ends)
+
+    def is_wanted() -> bool:
+        return job.restarts == run and step.is_running
+
+    parts = core.parts(step.open_nodes)
+    if len(parts) == 1:
+        core.agents.send(parts[0][0].name, message, wanted=is_wanted)
+    elif parts:
+        core.agents.send_to_many(
+            [(daemon.name, core.names.to_expression(part)) for daemon, part in parts], lambda _expression: message, wanted=is_wanted
+        )
+
+
+def signal_steps(core: Core, job: Job, signal: int) -> None:
+    """Send a signal to all steps of the job."""
+    for step in job.steps.values():
+        if step.is_running:
+            signal_step(core, job, step, signal, ends=False)
+
+
+def cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> None:
+    """Scancel JOB.STEP.
+
+    Raises:
+        SlurmError: no such step, or not the user's own.
+    """
+    job_text, _, step_text = text.partition(".")
+    job = core.job(job_text)
+    if job.user_id != sender.user_id and not core.is_admin(sender.user_id):
+        raise SlurmError(ACCESS_DENIED)
+    if step_text == "batch" and job.is_running and not job.interactive:
+        from understudy.controller.complete import signal_job  # noqa: PLC0415 - complete ends steps through this module
+
+        signal_job(core, job, SIGKILL if signal is None else signal, batch_only=True)
+        return
+    step = job.steps.get(int(step_text)) if step_text.isdecimal() else None
+    if step is None:
+        raise SlurmError(INVALID_JOB)
+    if not step.is_running:
+        raise SlurmError(INVALID_JOB if job.is_finished else ALREADY_DONE)
+    if signal is None or signal == SIGKILL:
+        step.killed_by = sender.user_id
+    signal_step(core, job, step, SIGKILL if signal is None else signal, ends=signal is None or signal == SIGKILL)
+
+
+def _time_out(core: Core, job: Job, step: Step, run: int) -> None:
+    if job.restarts == run and step.is_running:
+        log.info("step %d.%d has reached its time limit", job.job_id, step.step_id)
+        step.state = JobState.TIMEOUT
+        signal_step(core, job, step, SIGTERM, ends=True)

@@ -1,0 +1,68 @@
+"""The layout of a step within its job."""
+
+from __future__ import annotations
+
+import pytest
+
+from understudy.controller.step import BUSY, NOT_AVAILABLE, TOO_MANY_CPUS, Held, Place, Step, deal, lay_out
+from understudy.model.errors import SlurmError
+from understudy.protocol.messages import StepSpec
+
+TWO = [Held(0, 3, 0), Held(1, 1, 0)]
+
+
+def tasks_of(spec: StepSpec, held: list[Held], required: tuple[int, ...] = ()) -> list[tuple[int, list[int]]]:
+    return [(place.node, place.tasks) for place in lay_out(spec, held, list(required), 0)]
+
+
+def code_of(spec: StepSpec, held: list[Held], required: tuple[int, ...] = ()) -> int:
+    with pytest.raises(SlurmError) as refused:
+        lay_out(spec, held, list(required), 0)
+    return refused.value.code
+
+
+def test_a_block_fills_each_node_and_leaves_none_empty() -> None:
+    assert tasks_of(StepSpec(min_nodes=2, num_tasks=4), TWO) == [(0, [0, 1, 2]), (1, [3])]
+    assert deal(3, [4, 4], "block") == [[0, 1], [2]]
+
+
+def test_cyclic_and_plane_go_round_the_nodes() -> None:
+    assert deal(5, [4, 4], "cyclic") == [[0, 2, 4], [1, 3]]
+    assert deal(6, [4, 4], "plane=2") == [[0, 1, 4, 5], [2, 3]]
+
+
+def test_without_a_number_of_tasks_each_node_gets_one() -> None:
+    assert tasks_of(StepSpec(), TWO) == [(0, [0]), (1, [1])]
+
+
+def test_a_step_takes_all_cpus_of_its_nodes_unless_it_is_exact() -> None:
+    assert [place.cpus for place in lay_out(StepSpec(num_tasks=1), TWO, [], 0)] == [3]
+    assert [place.cpus for place in lay_out(StepSpec(num_tasks=1, exact=True), TWO, [], 0)] == [1]
+
+
+def test_a_step_waits_for_cpus_that_others_use_unless_it_overlaps() -> None:
+    used = [Held(0, 4, 0, used_cpus=4)]
+    assert code_of(StepSpec(num_tasks=1), used) == BUSY
+    assert tasks_of(StepSpec(num_tasks=1, overlap=True), used) == [(0, [0])]
+
+
+def test_what_the_job_does_not_have_is_refused() -> None:
+    assert code_of(StepSpec(num_tasks=5), TWO) == TOO_MANY_CPUS
+    assert code_of(StepSpec(min_nodes=3), TWO) == TOO_MANY_CPUS
+    assert code_of(StepSpec(), TWO, (7,)) == NOT_AVAILABLE
+
+
+def test_relative_leaves_out_the_first_nodes() -> None:
+    assert tasks_of(StepSpec(min_nodes=1, relative=1), TWO) == [(1, [0])]
+
+
+def test_arbitrary_takes_one_entry_of_the_list_a_task() -> None:
+    assert tasks_of(StepSpec(num_tasks=3, distribution="arbitrary"), TWO, (1, 0, 1)) == [(1, [0, 2]), (0, [1])]
+
+
+def test_a_step_comes_back_from_the_saved_state() -> None:
+    step = Step(3, "x", [Place(0, [0, 1], 2, 100)], "n1", 10, open_nodes=5)
+    again = Step.unpack(step.pack())
+    assert again.pack() == step.pack()
+    assert again.open_nodes == 5
+    assert again.tasks == 2

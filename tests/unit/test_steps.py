@@ -1,0 +1,87 @@
+"""Interactive jobs and their steps in the controller."""
+
+from __future__ import annotations
+
+import pytest
+from controller_harness import OTHER, USER, FakeSender, Harness
+
+from understudy.controller.core import Later
+from understudy.model.states import JobState
+from understudy.protocol.messages import (
+    Allocated,
+    AllocateJob,
+    AwaitJob,
+    CancelJobs,
+    CompleteJob,
+    CreateStep,
+    Failure,
+    JobResults,
+    JobSpec,
+    SignalTasks,
+    StepComplete,
+    StepCreated,
+    StepSpec,
+)
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness()
+
+
+def allocate(harness: Harness, **spec: object) -> Allocated:
+    answer = harness.ask(AllocateJob(JobSpec(**spec)), USER)  # type: ignore[arg-type]
+    assert isinstance(answer, Allocated)
+    return answer
+
+
+def test_an_interactive_job_starts_within_the_request(harness: Harness) -> None:
+    answer = allocate(harness, num_tasks=1)
+    assert answer.is_running
+    assert harness.core.tables.jobs[answer.job_id].state is JobState.RUNNING
+
+
+def test_its_end_is_what_its_command_says(harness: Harness) -> None:
+    job_id = allocate(harness, num_tasks=1).job_id
+    harness.ask(CompleteJob(job_id, 3), USER)
+    job = harness.core.tables.jobs[job_id]
+    assert (job.state, job.exit_code, job.reason) == (JobState.FAILED, 3, "NonZeroExitCode")
+
+
+def test_a_step_is_laid_out_and_ends_when_all_nodes_say_so(harness: Harness) -> None:
+    job_id = allocate(harness, min_nodes=2, num_tasks=2).job_id
+    created = harness.ask(CreateStep(job_id, StepSpec(name="x")), USER)
+    assert isinstance(created, StepCreated)
+    assert created.tasks == [[0], [1]]
+    harness.ask(StepComplete(job_id, 0, 0, "n1", 0, 0), FakeSender("noded0", 0, 0, is_daemon=True))
+    assert harness.core.tables.jobs[job_id].steps[0].is_running
+    harness.ask(StepComplete(job_id, 0, 0, "n2", 4, 0), FakeSender("noded0", 0, 0, is_daemon=True))
+    step = harness.core.tables.jobs[job_id].steps[0]
+    assert (step.state, step.exit_code) == (JobState.FAILED, 4)
+    assert harness.core.tables.jobs[job_id].derived_exit_code == 4
+
+
+def test_only_the_owner_gets_a_step(harness: Harness) -> None:
+    job_id = allocate(harness, num_tasks=1).job_id
+    answer = harness.ask(CreateStep(job_id, StepSpec()), OTHER)
+    assert isinstance(answer, Failure)
+    assert answer.code == 2002
+
+
+def test_cancelling_a_step_kills_its_tasks(harness: Harness) -> None:
+    job_id = allocate(harness, num_tasks=1).job_id
+    harness.ask(CreateStep(job_id, StepSpec()), USER)
+    answer = harness.ask(CancelJobs([f"{job_id}.0", f"{job_id}.7"]), USER)
+    assert isinstance(answer, JobResults)
+    assert [code for _, code, _ in answer.results] == [0, 2017]
+    assert [sent.message for sent in harness.sent(SignalTasks)] == [SignalTasks(job_id, 0, 0, 9, ends=True)]
+
+
+def test_who_waits_for_the_end_of_a_job_hears_of_it(harness: Harness) -> None:
+    job_id = allocate(harness, num_tasks=1).job_id
+    waiting = harness.ask(AwaitJob(job_id, until_end=True), USER)
+    assert isinstance(waiting, Later)
+    assert waiting.answer is None
+    harness.ask(CancelJobs([str(job_id)]), USER)
+    assert isinstance(waiting.answer, Allocated)
+    assert waiting.answer.state == int(JobState.CANCELLED)
