@@ -349,6 +349,11 @@ def _priority(job: Job, _option: Option, value: str) -> None:
     job.spec["priority"] = int(value) if value.isdigit() else 0xFFFFFFFF if value.upper() == "TOP" else 0
 
 
+def _reboot(job: Job, option: Option, _value: str) -> None:
+    job.extra[option.dest] = "1"
+    job.spec["exclusive"] = True  # nobody else's job may lose its node
+
+
 def _exclusive(job: Job, option: Option, value: str) -> None:
     if value not in {"", "exclusive", "user", "mcs"}:
         raise _bad(option)
@@ -494,7 +499,7 @@ def _node_list(job: Job, option: Option, value: str) -> None:
     else:
         job.spec["required_nodes"] = value
         if not value:
-            job.spec["min_nodes"] = 0  # refused by the controller as a bad node count
+            job.spec["min_nodes"] = -1  # refused by the controller as a bad node count
 
 
 def _require_root(option: Option) -> None:
@@ -727,6 +732,7 @@ _ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "priority": _priority,
     "qos": _text("qos"),
     "quiet": _own,
+    "reboot": _reboot,
     "requeue": _flag("requeue"),
     "reservation": _text("reservation"),
     "signal": _signal,

@@ -93,7 +93,8 @@ def node_count(core: Core, job: Job, _now: float) -> int:
     """Nodes held; while pending an estimate from the size of the partition's nodes."""
     if job.allocation is not None:
         return job.allocation.node_count
-    return max(job.min_nodes, _nodes_for_tasks(core, job))
+    for_tasks = _nodes_for_tasks(core, job)
+    return max(job.min_nodes, for_tasks if job.max_nodes is None else min(for_tasks, job.max_nodes))
 
 
 def _nodes_for_tasks(core: Core, job: Job) -> int:

@@ -72,6 +72,11 @@ def test_hetjob_lines_part_components_and_the_last_options_of_the_line_go_for_th
     assert [(spec.name, spec.partition) for spec in specs] == [("l", ""), ("l", "y"), ("c", "y")]
 
 
+def test_a_reboot_needs_whole_nodes_and_an_empty_list_of_nodes_is_no_list() -> None:
+    assert spec_of("--reboot").exclusive
+    assert spec_of("-w", "").min_nodes == -1
+
+
 def test_variables_hold_for_every_component() -> None:
     specs = components_of(":", "-t", "6", "--wrap", "true", environ={"SBATCH_TIMELIMIT": "4"})
     assert [spec.time_limit_s for spec in specs] == [240, 360]
