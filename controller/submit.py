@@ -523,10 +523,11 @@ def _is_feasible(core: Core, job: Job) -> bool:
 
     Nor is it noticed in a closed partition that a node's CPUs are too few for the job's memory (MaxMemPerCPU); the scheduler will.
     """
+    max_memory = (core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb)
     needs_cpus = job.memory_cap_mb is not None and job.memory_per_node_mb is not None and job.memory_per_node_mb > job.memory_cap_mb
     for name in job.partitions:
         partition = core.tables.partitions[name]
-        if limit_broken(job, partition) or (needs_cpus and not partition.can_schedule):
+        if limit_broken(job, partition, max_memory) or (needs_cpus and not partition.can_schedule):
             return True
         if could_ever_run(core, job, partition) and (not job.spec.reservation or _fits_reservation(core, job, partition)):
             return True

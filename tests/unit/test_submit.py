@@ -57,6 +57,11 @@ def test_a_held_job_that_could_not_run_is_taken(h: Harness) -> None:
     assert h.submit(num_tasks=99, hold=True).reason == "JobHeldUser"
 
 
+def test_more_memory_than_a_job_may_have_is_a_limit_and_not_impossible() -> None:
+    job = Harness(settings=Settings(max_memory_per_node_mb=3000)).submit(mem_per_node_mb=5000)
+    assert job.reason == "MaxMemPerLimit"
+
+
 def test_more_nodes_than_the_partition_has_are_a_limit_of_it(h: Harness) -> None:
     assert h.submit(min_nodes=5).reason == "PartitionNodeLimit"
 
