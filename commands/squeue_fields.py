@@ -1,5 +1,7 @@
 """squeue's output fields. Follows squeue(1) -o and -O of 22.05."""
 
+import os
+
 from understudy.commands.fields import Field, FieldTable
 from understudy.commands.states import PENDING, job_state, job_state_code
 from understudy.commands.texts import duration, limit, megabytes, or_na, or_null, thousands, timestamp
@@ -9,13 +11,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 PRIORITY_SCALE = 0xFFFFFFFF  # %p is the priority as a part of the greatest one
+_TASKS_LENGTH = 64  # SLURM_BITSTR_LEN where it is not set
+_LONGEST_ID = 31  # of a job id with its tasks, where it is not set
 _FAILED = frozenset((4, 5, 6, 7, 8, 9, 10, 11))
 
 
 def job_id_text(job_id: int, array_job_id: int, task_id: int | None, expression: str, most: int, het_id: int, het_offset: int) -> str:
     """`17`, `17_3`, `17_[4-9%2]`, `17+1`."""
     if expression:
-        return f"{array_job_id or job_id}_[{task_expression(expression, most)}]"
+        text = f"{array_job_id or job_id}_[{task_expression(expression, most)}]"
+        return text if "SLURM_BITSTR_LEN" in os.environ else text[:_LONGEST_ID]
     if task_id is not None and array_job_id:
         return f"{array_job_id}_{task_id}"
     if het_id:
@@ -24,8 +29,19 @@ def job_id_text(job_id: int, array_job_id: int, task_id: int | None, expression:
 
 
 def task_expression(expression: str, most: int) -> str:
-    """The tasks of an array that are not split, with how many may run at a time."""
+    """The tasks of an array that are not split, cut to SLURM_BITSTR_LEN, with how many may run at a time."""
+    expression = _cut(expression)
     return f"{expression}%{most}" if most else expression
+
+
+def _cut(expression: str) -> str:
+    """The length counts a byte for the end of the text. 0, and what is no number, is without bound; below it the default counts."""
+    given = os.environ.get("SLURM_BITSTR_LEN")
+    sign, digits = (given[:1], given.lstrip("+-")) if given else ("", "")
+    most = _TASKS_LENGTH if given is None or sign == "-" else int(digits) if digits.isdigit() else 0
+    if not most or len(expression) < most:
+        return expression
+    return expression[: max(most - 4, 0)] + "..."[: most - 1]
 
 
 def _task_id(task_id: int | None, expression: str, most: int) -> str:

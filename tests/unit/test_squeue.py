@@ -7,7 +7,7 @@ from fake_controller import FakeClient, record, run_command
 
 from understudy.commands.client import RefusedError
 from understudy.commands.squeue import squeue, task_numbers
-from understudy.commands.squeue_fields import FIELDS
+from understudy.commands.squeue_fields import FIELDS, job_id_text, task_expression
 from understudy.model.records import JOBS
 
 
@@ -160,3 +160,27 @@ def test_a_controller_that_cannot_be_reached_is_said_so(client: FakeClient) -> N
 
 def test_array_expressions_name_their_tasks() -> None:
     assert task_numbers("1-3,7,10-20:5") == [1, 2, 3, 7, 10, 15, 20]
+
+
+@pytest.mark.parametrize(
+    ("length", "shown"),
+    [
+        ("0", "1,4,9,16,25%3"),
+        ("x", "1,4,9,16,25%3"),
+        ("-3", "1,4,9,16,25%3"),
+        ("11", "1,4,9,1...%3"),
+        ("12", "1,4,9,16,25%3"),
+        ("4", "...%3"),
+        ("1", "%3"),
+    ],
+)
+def test_long_lists_of_tasks_are_cut_to_slurm_bitstr_len(monkeypatch: pytest.MonkeyPatch, length: str, shown: str) -> None:
+    monkeypatch.setenv("SLURM_BITSTR_LEN", length)
+    assert task_expression("1,4,9,16,25", 3) == shown
+
+
+def test_without_it_64_characters_are_shown_of_the_tasks_and_31_of_the_job_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLURM_BITSTR_LEN", raising=False)
+    tasks = ",".join(str(number * number) for number in range(1, 31))
+    assert task_expression(tasks, 0) == tasks[:60] + "..."
+    assert job_id_text(81, 81, None, tasks, 3, 0, 0) == "81_[1,4,9,16,25,36,49,64,81,100"
