@@ -25,6 +25,8 @@ def total_cpus(core: Core, partition: Partition) -> int:
 
 
 def tres(core: Core, partition: Partition) -> str:
+    if not partition.nodes:
+        return ""
     memory = sum(kind.memory_mb * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
     cpus = total_cpus(core, partition)
     cost = cpus

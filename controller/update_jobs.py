@@ -138,11 +138,10 @@ def _priority(change: _Change, text: str) -> None:
     value = int(text)
     if not 0 <= value <= 0xFFFFFFFE:
         raise SlurmError(-1, f"Invalid Priority value: {text}")
-    if not change.by_admin:
-        if job.held_by and value:
-            raise SlurmError(HELD)
-        if value > job.priority:
-            raise SlurmError(ACCESS_DENIED)
+    if job.held_by and value:  # only a release ends it, whoever asks
+        raise SlurmError(HELD)
+    if not change.by_admin and value > job.priority:
+        raise SlurmError(ACCESS_DENIED)
     if not job.is_pending:
         job.priority = value or job.priority
         return

@@ -77,9 +77,10 @@ def test_who_may_change_what(h: Harness) -> None:
     assert h.update(job, USER, priority="1000") == 2042
     assert h.update(job, USER, nice="-10") == 2002
     assert h.update(job, USER, admincomment="x") == 2002
-    assert h.update(job, ROOT, priority="500") == 0
-    assert job.is_running
-    assert (job.priority, job.admin_priority) == (500, 500)
+    waiting = h.submit(begin_time=START + 1000)
+    assert h.update(waiting, USER, priority=str(waiting.priority + 1)) == 2002
+    assert h.update(waiting, ROOT, priority="500") == 0
+    assert (waiting.priority, waiting.admin_priority) == (500, 500)
 
 
 def test_finished_and_unknown_jobs_are_not_changed(h: Harness) -> None:
@@ -90,14 +91,16 @@ def test_finished_and_unknown_jobs_are_not_changed(h: Harness) -> None:
     assert h.result(h.ask(UpdateJobs(["x"], {"name": "x"}))) == 2017
 
 
-def test_priority_zero_holds_and_a_new_one_releases(h: Harness) -> None:
+def test_priority_zero_holds_and_only_a_release_ends_it_whoever_asks(h: Harness) -> None:
     job = h.submit(begin_time=START + 1000)
     assert h.update(job, priority="0") == 0
     assert job.reason == "JobHeldUser"
     assert h.update(job, ROOT, priority="0") == 0
     assert job.reason == "JobHeldAdmin"
     h.run(2000)
-    assert h.update(job, ROOT, priority="9") == 0
+    assert h.update(job, ROOT, priority="9") == 2042
+    assert h.control("release", job, ROOT) == 0
+    h.run(10)
     assert job.is_running
 
 
