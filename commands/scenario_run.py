@@ -73,7 +73,7 @@ SCRIPT: Final = "#!/bin/sh\n"
 # 0.04 s: every second one); of several launched together the later ones take longer. A script that is told to end leaves a child behind for a
 # moment, and the node looks again after 1 s and 2 s more.
 OVERHEAD_S: Final = 0.037
-LAUNCH_S: Final = 0.008
+LAUNCH_S: Final = 0.006
 EPILOG_S: Final = 0.01
 KILL_S: Final = 3.67
 

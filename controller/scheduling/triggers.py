@@ -2,7 +2,7 @@
 
 Place: scheduling, pure.
 
-The controller's loop looks about once a second: ten naps of 100 ms and its own work make a look 1.0033 s, and the first comes 0.98 s after the
+The controller's loop looks about once a second: ten naps of 100 ms and its own work make a look 1.0032 s, and the first comes 0.98 s after the
 start. When `sched_interval` has passed since it last did so, counted from that first look, it runs the main scheduler over the full queue; at
 other looks, if something asked for it and `batch_sched_delay` has passed since the loop last ran it, over the first `default_queue_depth` jobs. The
 loop compares whole seconds. Nearly all that happens only asks: recordings of Slurm 22.05 start jobs at the loop's looks, also those that wait for
@@ -32,7 +32,7 @@ _ROUNDING_S: Final = 1e-4  # timers keep microseconds, and a time since the epoc
 
 
 FIRST_LOOK_S: Final = 0.98  # of the loop, after the controller's start
-LOOK_S: Final = 1.0033  # from one look of the loop to the next
+LOOK_S: Final = 1.0032  # from one look of the loop to the next
 BACKFILL_PHASE_S: Final = 0.57  # when the backfill thread begins to sleep, after the controller's start
 
 
