@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from understudy.accounting import schema
-from understudy.accounting.change import ACCESS_DENIED, Actor, change
+from understudy.accounting import change_jobs, schema
+from understudy.accounting.change import ACCESS_DENIED, Actor, change, is_admin
 from understudy.accounting.change_clusters import register
 from understudy.accounting.ledger import Draft, Ledger, first_ledger
 from understudy.accounting.queries import run_query
@@ -19,6 +19,7 @@ from understudy.accounting.usage import roll_up
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import (
     AccountingChange,
+    AccountingChanged,
     AccountingQuery,
     AccountingRecords,
     Associations,
@@ -141,10 +142,25 @@ class Accounting:
 
     def _change(self, message: AccountingChange, sender: Sender) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
         actor = Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)
+        if message.entity == "job":
+            return self._change_jobs(message, actor), []
         changed = change(self.ledger, message, actor, int(self._now()))
         if not message.commit:
             return changed.answer, []
         return changed.answer, self._commit(changed.ledger, changed.transactions)
+
+    def _change_jobs(self, message: AccountingChange, actor: Actor) -> AccountingChanged:
+        """Change what is on record of jobs. The answer names each as `number time-of-submission`."""
+        self.flush()
+        jobs = change_jobs.chosen(self.store, message)
+        changed = change_jobs.changed(jobs, message.set)
+        is_own = all(job["user"] == actor.name for job in jobs) and change_jobs.OWNERS.issuperset(message.set)
+        if not is_own and not is_admin(self.ledger, actor):
+            raise SlurmError(ACCESS_DENIED)
+        if message.commit and changed:
+            for cluster in sorted({job["cluster"] for job in jobs}):
+                self._write_records(cluster, [record for job, record in zip(jobs, changed, strict=True) if job["cluster"] == cluster])
+        return AccountingChanged([f"{record.job_id} {record.submit_time}" for record in changed])
 
     def _commit(self, after: Ledger, transactions: list[Transaction]) -> list[tuple[str, AssociationsChanged]]:
         """Save and take over a changed ledger; what controllers have to be told."""

@@ -26,6 +26,10 @@ class AccountingClient(Client):
             raise NoAccountingError
         return found
 
+    def controller_jobs(self) -> "list[int]":
+        """The jobs that the controller knows, tasks of arrays among them."""
+        return [number for (number,) in Client().query("jobs", ["job_id"]).rows]
+
 
 class Table:
     """Rows of one of accounting's tables, each by column name."""

@@ -54,10 +54,23 @@ _LISTED = (
 _CHANGED = 'Input line must include "Account", "Cluster", "Coordinator", "Federation", "QOS", "Resource", or "User"'
 _MODIFIED = 'Input line must include "Account", "Cluster", "Federation", "Job", "QOS", "Resource" or "User"'
 _CHANGEABLE = frozenset(("account", "cluster", "coordinator", "qos", "user"))
-_MODIFIABLE = frozenset(("account", "cluster", "qos", "user"))
+_MODIFIABLE = frozenset(("account", "cluster", "job", "qos", "user"))
 _SHOWN = frozenset(
     (
-        *("account", "association", "cluster", "configuration", "event", "federation", "problem", "qos", "reservation", "resource", "stats"),
+        *(
+            "account",
+            "association",
+            "cluster",
+            "configuration",
+            "event",
+            "federation",
+            "problem",
+            "qos",
+            "reservation",
+            "resource",
+            "runawayjobs",
+            "stats",
+        ),
         *("transaction", "tres", "user", "wckey"),
     )
 )
@@ -98,12 +111,12 @@ class Session:
             self.table.rows("tres", ["id"], {"ids": [0]})
         return parse_time(text, self.table.now)
 
-    def confirmed(self) -> bool:
+    def confirmed(self, question: str = "Would you like to commit changes? (You have 30 seconds to decide)") -> bool:
         """Whether the user wants what has been printed."""
         if not self.asks:
             return True
         context = self.context
-        context.stdout.write("Would you like to commit changes? (You have 30 seconds to decide)\n(N/y): ")
+        context.stdout.write(f"{question}\n(N/y): ")
         context.stdout.flush()
         answer = context.stdin.readline()
         context.stdout.write("\n")

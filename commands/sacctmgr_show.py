@@ -96,6 +96,8 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
     """Print the records of the entity that the words choose. The exit code."""
     if entity == "configuration":
         return _show_configuration(session)
+    if entity == "runawayjobs":
+        return _show_runaways(session, words)
     if entity == "stats":
         return _show_statistics(session)
     if entity in _EMPTY:  # nobody can add any
@@ -298,6 +300,47 @@ def _show_configuration(session: "Session") -> int:
     context.print("\nSlurmDBD configuration:")
     for name, value in (("PrivateData", "none"), ("SLURMDBD_VERSION", VERSION), ("SlurmUser", _user_text(0)), ("TrackWCKey", "No")):
         context.print(f"{name:<22} = {value}")
+    return 0
+
+
+_RUNAWAYS = """
+Would you like to fix these runaway jobs?
+(This will set the end time for each job to the latest out of the start, eligible, or submit times, and set the state to completed.
+Once corrected, this will trigger the rollup to reroll usage from before the earliest submit time of all the runaway jobs.)
+
+"""
+
+
+def _show_runaways(session: "Session", words: list[str]) -> int:
+    """Jobs that have not ended for accounting and that the controller does not know; and, if wanted, end them."""
+    from understudy.commands.states import job_state
+
+    context = session.context
+    chosen = _read(session, "runawayjobs", words)
+    if chosen is None:
+        return 1
+    cluster = (chosen[0].get("clusters") or [context.client.cluster_name])[0]
+    names = ["job_id", "name", "partition", "cluster", "state", "start_time", "end_time", "array_task_id", "array_tasks"]
+    try:
+        columns = fields.columns_of(chosen[2] or "id,name,partition,cluster,state%10,timestart,timeend")
+    except fields.UnknownFieldError as error:
+        context.complain(f"Unknown field '{error}'")
+        return 1
+    known = set(context.client.controller_jobs())  # type: ignore[attr-defined]
+    rows = [row for row in session.table.rows("jobs", names, {"clusters": [cluster]}) if row["end_time"] is None and row["job_id"] not in known]
+    if not rows:
+        context.print(f"Runaway Jobs: No runaway jobs found on cluster {cluster}")
+        return 0
+    rows.sort(key=lambda row: row["job_id"])
+    for row in rows:
+        row |= {"id": row["job_id"], "state": job_state(row["state"], 0)}
+    context.print("NOTE: Runaway jobs are jobs that don't exist in the controller but have a start time and no end time in the database")
+    for line in fields.lines(columns, rows, header=session.header, parsable=session.parsable):
+        context.print(line)
+    context.stdout.write(_RUNAWAYS)
+    if session.confirmed("(You have 30 seconds to decide)"):
+        numbers = [str(row["job_id"]) for row in rows]
+        context.client.call("AccountingChange", "modify", "job", [], {"runaway": 1}, {"job_ids": numbers, "clusters": [cluster]}, True)
     return 0
 
 

@@ -181,8 +181,13 @@ SET = {  # what `set` takes, and what `add` takes beside names
     "qos": _keys(_QOS_SET),
     "cluster": _keys(_LIMITS + "\nClassification 3 classification name"),
     "coordinator": [],
+    "job": _keys(
+        "AdminComment 2 admin_comment text\nComment 2 comment text\nDerivedExitCode 12 derived_exit_status number\n"
+        "DerivedExitString 12 comment text\nNewWCKey 1 wckey text\nSystemComment 2 system_comment text"
+    ),
 }
 WHERE = {
+    "job": _keys("Clusters 1 clusters names\nJobs 1 job_ids texts\nJobIDs 4 job_ids texts\nUsers 1 users names"),
     "account": _keys(_ACCOUNT_WHERE),
     "user": _keys(_USER_WHERE),
     "qos": _keys(
@@ -206,6 +211,7 @@ WHERE = {
     ),
     "reservation": _keys("Clusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\nNames 1 names texts\nStart 1 after time"),
     "problem": [],
+    "runawayjobs": _keys("Clusters 1 clusters names"),
 }
 ADDED_TO = {  # where `add` puts it
     "account": _keys("Names 1 names names\nAccounts 1 names names\nAcct 4 names names\nClusters 1 clusters names"),

@@ -658,7 +658,7 @@ class AccountingChange(Message, frozen=True, tag=100):
     """
 
     action: str
-    entity: str  # cluster, account, user, qos, coordinator
+    entity: str  # cluster, account, user, qos, coordinator, job
     names: list[str] = []
     set: dict[str, Any] = {}
     where: dict[str, list[str]] = {}

@@ -1,9 +1,10 @@
 """sacctmgr says what 22.05.8's says, and the three kinds of answers come as there: on stdout, on stderr, as the exit code."""
 
 import pytest
-from accounting_harness import NOW, House
+from accounting_harness import NOW, House, LocalClient
 
-from understudy.protocol.messages import AccountingRecords, EventRecord
+from understudy.accounting import schema
+from understudy.protocol.messages import AccountingRecords, EventRecord, JobRecord
 
 
 @pytest.fixture
@@ -228,3 +229,63 @@ def test_there_are_no_federations_and_resources_and_no_archives(house):
     said = house.sacctmgr("archive dump")
     assert (said.code, said.out) == (1, "")
     assert said.err.startswith("sacctmgr: error: Archives are neither written nor read here")
+
+
+def _job(number, **fields):
+    known = {"submit_time": NOW, "restarts": 0, "user": "daemon", "user_id": 1, "group_id": 1, "account": "root"}
+    known |= {"partition": "debug", "qos": "normal", "name": "j", "association_id": 1}
+    return JobRecord(**{"job_id": number, "eligible_time": NOW + 1, "start_time": NOW + 5, "state": 1, **known, **fields})
+
+
+def _jobs(house, *names):
+    return house.accounting.store.find(schema.jobs, columns=names, order=(schema.jobs.c.job_id,))
+
+
+def test_what_is_on_record_of_jobs_may_be_changed_afterwards(house):
+    house.tell(AccountingRecords("conform", [_job(7), _job(8, user="bin")]))
+    said = house.sacctmgr("-i modify job jobid=7 set comment=hi derivedexitcode=256 newwckey=k admincomment=a systemcomment=s")
+    assert (said.code, said.out.splitlines()[0], said.out.splitlines()[1][:20]) == (0, " Modified jobs...", "  7 submitted at 202")
+    assert _jobs(house, "comment", "derived_exit_code", "wckey", "admin_comment", "system_comment")[0] == {
+        "comment": "hi",
+        "derived_exit_code": 1,
+        "wckey": "k",
+        "admin_comment": "a",
+        "system_comment": "s",
+    }
+    assert _jobs(house, "comment")[1]["comment"] == ""
+
+
+def test_users_may_comment_their_own_jobs_alone(house):
+    house.tell(AccountingRecords("conform", [_job(7), _job(8, user="bin")]))
+    assert house.sacctmgr("-i modify job jobid=7 set comment=mine", user_id=1).code == 0
+    for line in ("jobid=8 set comment=x", "jobid=7 set admincomment=x"):
+        assert house.sacctmgr(f"-i modify job {line}", user_id=1).code == 1
+    assert [row["comment"] for row in _jobs(house, "comment")] == ["mine", ""]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("jobid=99 set comment=x", "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_modify_job: Request didn't affect anything"),
+        ("jobid=abc set comment=x", "sacctmgr: fatal: Bad job/step specified: abc\n"),
+        ("7 set comment=x", " Unknown condition: 7\n Use keyword 'set' to modify value\n"),
+        ("jobid=7", " You didn't give me anything to set\n"),
+        ("jobid=7 set foo=1", " Unknown option: foo=1\n Use keyword 'where' to modify condition\n You didn't give me anything to set\n"),
+    ],
+)
+def test_wrong_changes_of_jobs(house, line, complaint):
+    said = house.sacctmgr(f"-i modify job {line}")
+    assert said.code == 1
+    assert said.err.startswith(complaint)
+
+
+def test_jobs_that_the_controller_does_not_know_are_runaways_and_can_be_ended(house, monkeypatch):
+    house.tell(AccountingRecords("conform", [_job(7), _job(8), _job(9, end_time=NOW + 9, state=3)]))
+    monkeypatch.setattr(LocalClient, "controller_jobs", lambda _client: [8], raising=False)
+    said = house.sacctmgr("show runawayjobs", stdin="n\n")
+    assert said.out.splitlines()[0].startswith("NOTE: Runaway jobs are jobs")
+    assert said.out.splitlines()[3].split()[:5] == ["7", "j", "debug", "conform", "RUNNING"]
+    assert _jobs(house, "end_time")[0]["end_time"] is None
+    house.sacctmgr("show runawayjobs", stdin="y\n")
+    assert _jobs(house, "end_time", "state")[:2] == [{"end_time": NOW + 5, "state": 3}, {"end_time": None, "state": 1}]
+    assert house.sacctmgr("show runaway").out == "Runaway Jobs: No runaway jobs found on cluster conform\n"

@@ -1,0 +1,64 @@
+"""What is on record of jobs, changed afterwards: comments, exit codes, keys; and the end of jobs that nobody knows to be running.
+
+Place: the core of the accounting daemon, with the store at hand. Follows sacctmgr(1), `modify job` and `show runawayjobs`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from understudy.accounting import schema
+from understudy.model.errors import SlurmError
+from understudy.model.states import JobState
+from understudy.protocol.messages import JobRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from understudy.accounting.store import Store
+    from understudy.protocol.messages import AccountingChange
+
+    Row = dict[str, Any]
+
+OWNERS: Final = frozenset(("comment", "derived_exit_status"))  # what users may change of their own jobs
+_TEXTS: Final = frozenset(("comment", "admin_comment", "system_comment", "wckey"))
+
+
+def chosen(store: Store, message: AccountingChange) -> list[Row]:
+    """The last run of each job that meets the conditions clusters, job_ids, users; by cluster and number."""
+    table = schema.jobs.c
+    where = message.where
+    tests = [
+        column.in_([int(each) for each in values] if column is table.job_id else values)
+        for column, values in ((table.cluster, where.get("clusters")), (table.job_id, where.get("job_ids")), (table.user, where.get("users")))
+        if values
+    ]
+    rows = store.find(schema.jobs, tests, (table.cluster, table.job_id, table.submit_time, table.restarts))
+    return list({(row["cluster"], row["job_id"]): row for row in rows}.values())
+
+
+def changed(rows: Sequence[Row], values: Mapping[str, Any]) -> list[JobRecord]:
+    """The records after the change. `runaway`: the job has ended when it was last heard of.
+
+    Raises:
+        SlurmError: jobs have no such field.
+    """
+    changes: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in _TEXTS:
+            changes[name] = str(value)
+        elif name == "derived_exit_status" and isinstance(value, int):  # as wait(2) gives it
+            changes |= {"derived_exit_code": value >> 8, "derived_exit_signal": value & 127}
+        elif name != "runaway":
+            raise SlurmError(-1, f"a job has no {name}")
+    return [_record(row, changes, is_runaway="runaway" in values) for row in rows]
+
+
+def _record(row: Row, changes: Mapping[str, Any], *, is_runaway: bool) -> JobRecord:
+    known = {field.name: msgspec.convert(row[field.name], field.type) for field in msgspec.structs.fields(JobRecord) if row[field.name] is not None}
+    if is_runaway:
+        last = max(row[name] or 0 for name in ("start_time", "eligible_time", "submit_time"))
+        known |= {"end_time": last, "state": int(JobState.COMPLETED)}
+    return JobRecord(**{**known, **changes})
