@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.reserved import Look
 
 
+def _planned_length(job: Job, partition: Partition) -> int:
+    """The seconds for which a plan has room for the job: whole minutes."""
+    return max(-(-run_length(job, partition, job.spec.time_min_s) // 60) * 60, 60)
+
+
 class BackfillPass:
     """One walk over the queue; `started` and `promised` tell how many jobs the last one started, and how many it told when they would start."""
 
@@ -61,33 +66,37 @@ class BackfillPass:
         self.started = self.promised = 0
         self.plans_ahead = True  # False: promises that can decide nothing now are made when somebody asks for them
         self.is_complete = True  # none has been left out of the last pass
+        self._free_in: dict[str, int] = {}  # by partition: CPUs that were free when the pass began
 
-    def _last_that_could_start(self, records: list[Record]) -> int:
-        """The place of the last record whose job the nodes and CPUs that are free now could hold at all, -1 if there is none."""
+    def _may_leave_out(self) -> bool:
+        """Whether free CPUs and promises tell for sure that a job cannot start now."""
         tables = self.tables
-        table = tables.nodes
-        if tables.limits.enforced or tables.preemption is not None or self.charge.cost_us or not getattr(self.selector, "needs_free_cpus", False):
-            return len(records)
-        free: dict[str, tuple[int, int]] = {}  # by partition: nodes with free CPUs, and these
-        for place in range(len(records) - 1, -1, -1):
-            record = records[place]
-            job, partition = record.job, record.partition
-            if partition.oversubscribe.startswith(("FORCE", "YES")):
-                return place
-            if partition.name not in free:
-                nodes = partition.nodes & table.up_nodes & ~table.full_nodes
-                free[partition.name] = nodes.bit_count(), int(table.free_cpus @ nodeset.to_flags(nodes, len(table.nodes)))
-            nodes_free, cpus_free = free[partition.name]
-            if job.min_nodes <= nodes_free and (job.min_cpus <= cpus_free or job.spec.overcommit):
-                return place
-        return -1
+        if self.plans_ahead or tables.limits.enforced or tables.preemption is not None or tables.reservations or self.charge.cost_us:
+            return False
+        return getattr(self.selector, "needs_free_cpus", False)
+
+    def _could_start(self, record: Record, slots: Slots, second: int) -> bool:
+        """Whether the nodes that are promised to nobody while the job would run have the CPUs for it now."""
+        job, partition = record.job, record.partition
+        if job.spec.overcommit or partition.oversubscribe.startswith(("FORCE", "YES")):
+            return True
+        table = self.tables.nodes
+        free = self._free_in.get(partition.name)
+        if free is None:
+            free = self._free_in[partition.name] = int(table.free_cpus @ nodeset.to_flags(partition.nodes & table.up_nodes, len(table.nodes)))
+        if job.min_cpus > free:
+            return False
+        nodes = slots.window(_planned_length(job, partition), partition.nodes & table.up_nodes & ~table.full_nodes).at(second)[0]
+        return nodes.bit_count() >= job.min_nodes and int(table.free_cpus @ nodeset.to_flags(nodes, len(table.nodes))) >= job.min_cpus
 
     def run(self, records: list[Record], now: float) -> Iterator[float | None]:
         """Start and promise, record by record."""
         self.started = self.promised = 0
         self.is_complete = True
-        last_useful = len(records) if self.plans_ahead else self._last_that_could_start(records)
         self._ready.clear()
+        last_useful = len(records) - 1
+        may_leave_out = self._may_leave_out()
+        self._free_in.clear()
         second = int(now)
         tables, charge = self.tables, self.charge
         charge.begin(now)
@@ -101,9 +110,12 @@ class BackfillPass:
         stopped: set[str] = set()  # partitions in which a job has met a limit, and nobody may pass it (assoc_limit_stop)
         self._is_limited = False
         for place, record in enumerate(records):
-            if place > last_useful and self.promised:  # that it made promises decides when the next pass is
-                self.is_complete = False
-                return
+            if may_leave_out and self.promised:  # that it made promises decides when the next pass is
+                while last_useful >= place and not self._could_start(records[last_useful], slots, second):
+                    last_useful -= 1
+                if last_useful < place:
+                    self.is_complete = False
+                    return
             if self.stops_at_limits and self._is_limited:
                 stopped.add(last)
             self._is_limited, last = False, record.partition.name
@@ -214,8 +226,7 @@ class BackfillPass:
         table = self.tables.nodes
         if table.tree is not None:
             mind_switches(job, second, self.longest_switch_wait_s)
-        length = run_length(job, partition, job.spec.time_min_s)
-        length = max(-(-length // 60) * 60, 60)
+        length = _planned_length(job, partition)
         window = slots.window(length, partition.nodes & table.up_nodes & ~job.excluded_nodes)
         start = second
         reservations = self.tables.reservations
