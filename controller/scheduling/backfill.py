@@ -115,7 +115,7 @@ class BackfillPass:
                     last_useful -= 1
                 if last_useful < place:
                     self.is_complete = False
-                    return
+                    break
             if self.stops_at_limits and self._is_limited:
                 stopped.add(last)
             self._is_limited, last = False, record.partition.name
