@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _ALREADY_DONE = 2021
 _BUSY = 2016
-_NO_PARTITION = 2000
 _CANCELLED_STATE, _TIMEOUT_STATE = 4, 6
 _NOT_OF_BATCH = frozenset(
     (
@@ -121,8 +120,7 @@ def allocate(job: Job, immediate: int, context: Context, *, quiet: bool) -> Allo
     try:
         answer = client.call("AllocateJob", pack_named("JobSpec", job.spec), immediate == 1, job.user_id, job.group_id)
     except RefusedError as error:
-        note = f"invalid partition specified: {job.spec['partition']}\n" if error.code == _NO_PARTITION and job.spec.get("partition") else ""
-        raise AllocationError(error.code, note + error.text) from None
+        raise AllocationError(error.code, error.text) from None
     job_id, is_running = answer[:2]
     if is_running:
         return of_answer(answer)

@@ -302,6 +302,8 @@ class Step:
         if prolog.lower() != "none" and (status := _run_here(prolog, task_environment)):
             self.error(f"srun prolog failed rc = {status}. Aborting step.")
         self.open_streams(task_environment)
+        if "bcast" in self.settings.own:
+            self.copy_program(names)
         self.launch(daemons, width, user, task_environment, host)
         self.follow()
         self.restore_terminal()
@@ -309,6 +311,21 @@ class Step:
         if epilog.lower() != "none":
             _run_here(epilog, task_environment)
         return self.highest, self.ended_by
+
+    def copy_program(self, names: list[str]) -> None:
+        """--bcast: the program goes to the nodes first, and is run from there."""
+        from understudy.commands.sbcast import broadcast
+
+        command = self.settings.command
+        folders = self.context.environ.get("PATH", "").split(":")
+        paths = [command[0]] if "/" in command[0] else [f"{folder or '.'}/{command[0]}" for folder in folders]
+        source = next((path for path in paths if os.access(path, os.X_OK)), command[0])
+        target = self.settings.own["bcast"] or f"{self.work_dir}/slurm_bcast_{self.job_id}.{self.step_id}_{names[0]}"
+        if target.endswith("/"):
+            target += os.path.basename(source)
+        if broadcast(source, target, self.job_id, self.context, force=True, preserve=True):
+            raise StepError
+        command[0] = target
 
     def create(self, name: str) -> "list[Any]":
         """The step, from the controller; waits while others use its CPUs."""
