@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from understudy.controller.priority.basic import BasicPriority
+from understudy.controller.statistics import Counters
 from understudy.model import nodeset
 from understudy.model.associations import AssociationState
 from understudy.model.errors import SlurmError
@@ -123,6 +124,7 @@ class Core:
     reservation_stamp: object = None  # what reservations that repeat could matter to, as last seen
     settled: Callable[[], None] = field(default=lambda: None)  # the edge's: something has been handled
     complete_plan: Callable[[float], None] = field(default=lambda _now: None)  # make the promises of which nobody has asked so far
+    counters: Counters = field(default_factory=Counters)  # for sdiag
     shut_down: Callable[[], None] = field(default=lambda: None)  # the edge's: end the daemon
     show_configuration: Callable[[], list[tuple[str, str]]] = field(default=list)  # for `scontrol show config`
     read_configuration: Callable[[], None] = field(default=lambda: None)  # the edge's: for Reconfigure
@@ -133,7 +135,7 @@ class Core:
     def __post_init__(self) -> None:
         self.daemon_of_node = [None] * len(self.tables.nodes.nodes)
         self.next_job_id = self.settings.first_job_id
-        self.start_time = self.time.now()
+        self.start_time = self.counters.since = self.time.now()
         self.tables.licenses.totals = self.settings.licenses
         self.tables.reservations.groups_of = self.users.groups_of
         self.tables.completing, self.tables.complete_wait_s = self.completing, self.settings.complete_wait_s

@@ -139,6 +139,7 @@ def note_end(core: Core, job: Job, now: float) -> None:
         from understudy.controller.allocate import tell_waiting  # noqa: PLC0415 - it submits and ends jobs through this module
 
         tell_waiting(core, job)
+    core.counters.ended(job)
     if core.dependents or core.singletons:
         notify_dependents(core, job, now)
     schedule_purge(core, job, now)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.locks import Locks
     from understudy.controller.ports import TimerHandle
+    from understudy.controller.scheduling.cycles import Cycles
 
 SLICE_S: Final = 0.005
 
@@ -29,6 +30,8 @@ class Passes:
         self._timer: tuple[float, TimerHandle] | None = None
         self._running: Iterator[float | None] | None = None
         self.passes = self.slices = 0
+        self._began = 0.0
+        self._cycles_before: list[tuple[Cycles, int]] = []
 
     def arm(self) -> None:
         """Set the timer to when the policy wants to run next. To be called after everything that was handled."""
@@ -49,6 +52,7 @@ class Passes:
         if self._running is not None:
             return
         self.passes += 1
+        self._began, self._cycles_before = self._clock(), self._cycles()
         self._running = iter(self._core.policy.run(self._core.time.now()))
         self._go_on()
 
@@ -91,6 +95,14 @@ class Passes:
         if not has_ended and not pauses:
             self._soon(lambda: self._locks.when_available(PASS_NEEDS, self._slice))
 
+    def _cycles(self) -> list[tuple[Cycles, int]]:
+        """The schedulers' counts, the one first whose cycle takes longer."""
+        found = (getattr(self._core.policy, name, None) for name in ("backfill_cycles", "main_cycles"))
+        return [(cycles, cycles.count) for cycles in found if cycles is not None]
+
     def _ended(self) -> None:
         self._running = None
+        ran = next((cycles for cycles, count in self._cycles_before if cycles.count > count), None)
+        if ran is not None:
+            ran.took(int((self._clock() - self._began) * 1e6))
         self._core.settled()

@@ -17,6 +17,7 @@ from understudy.controller.locks import READ, WRITE, Needs
 from understudy.controller.maintain import notify_job, set_configuration, update_step
 from understudy.controller.node_events import register_nodes
 from understudy.controller.reboot import reboot_nodes
+from understudy.controller.statistics import get_statistics
 from understudy.controller.steps import create_step, get_step, step_complete
 from understudy.controller.submit import submit
 from understudy.controller.update_jobs import update_jobs
@@ -39,6 +40,7 @@ from understudy.protocol.messages import (
     EpilogComplete,
     GetAllocation,
     GetScript,
+    GetStatistics,
     GetStep,
     Message,
     NotifyJob,
@@ -166,6 +168,7 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     RegisterNodes: Rpc(register_nodes, _JOB_AND_NODE),
     Reconfigure: Rpc(reconfigure, _ALL),
     Shutdown: Rpc(shutdown, Needs()),
+    GetStatistics: Rpc(get_statistics, _JOB_READ),
     SetConfiguration: Rpc(set_configuration, _ALL),
     NotifyJob: Rpc(notify_job, _JOB_READ),
     UpdateStep: Rpc(update_step, _JOB_WRITE),

@@ -79,6 +79,7 @@ class Server:
             self._answer(request, answer)
 
     def _run(self, rpc: Rpc, request: Request) -> Message | None:
+        began = self._clock()
         try:
             answer: Any = rpc.handle(self._core, request.message, request.sender)
         except SlurmError as error:
@@ -86,6 +87,7 @@ class Server:
         except Exception:  # noqa: BLE001 - one bad request must not end the controller
             log.exception("%s of %s failed", type(request.message).__name__, request.sender.name)
             answer = Failure(INTERNAL_ERROR, "Slurm internal error, contact system administrator")
+        self._core.counters.request(request.message, request.sender.user_id, int((self._clock() - began) * 1e6))
         self.settled()
         if isinstance(answer, Later):
             answer.listen(partial(self._answer, request))
@@ -100,6 +102,7 @@ class Server:
 
     def _query(self, message: Query, request: Request) -> Message | None:
         """Rows at once if that takes a slice or no virtual time; else slice by slice, with the tables locked for reading."""
+        self._core.counters.request(message, request.sender.user_id, 0)
         try:
             rows = run_query(self._core, message, request.sender)
         except SlurmError as error:

@@ -117,6 +117,7 @@ class Planning:
         tables = core.tables
         del tables.pending[job.job_id]
         tables.running[job.job_id] = job
+        core.counters.started += 1
         tables.licenses.take(job.job_id, job.spec.licenses)
         core.last_job_update = core.last_node_update = now
         watch_limits(core, job, partition)

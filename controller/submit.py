@@ -109,6 +109,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     now, spec, tables = core.time.now(), message.spec, core.tables
     job_id = job.job_id = core.take_job_id()
     tables.jobs[job_id] = job
+    core.counters.submitted += 1
     if spec.dependency:
         try:
             job.dependency = parse_dependency(spec.dependency, job_id)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.scheduling.builtin import Builtin
 from understudy.controller.scheduling.charge import Charge
+from understudy.controller.scheduling.cycles import Cycles
 from understudy.controller.scheduling.main_pass import YEAR_S, Reserves, choose, mind_switches, run_length
 from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.reserved import blocked_cores
@@ -407,6 +408,7 @@ class Backfill(Builtin):
 
     def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
         super().__init__(tables, selector, planner, parameters)
+        self.backfill_cycles = Cycles()
         self.backfill_trigger = BackfillTrigger(parameters)
         self.backfill = BackfillPass(tables, selector, planner, parameters)
 
@@ -458,7 +460,9 @@ class Backfill(Builtin):
             version, self.backfill.started = self.tables.version, 0
             if self.tables.pending:
                 self.queue.refresh(now)
-                yield from self.backfill.run(list(self.queue.records), now)
+                records = list(self.queue.records)
+                yield from self.backfill.run(records, now)
+                self.backfill_cycles.ran(len(records), self.backfill.started, now)
                 if self.backfill.charge.cost_us:
                     now = self.backfill.charge.now
             has_changed = bool(self.backfill.charge.cost_us) and self.tables.version != version

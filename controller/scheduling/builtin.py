@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from understudy.controller.scheduling.cycles import Cycles
 from understudy.controller.scheduling.main_pass import MainPass
 from understudy.controller.scheduling.preempt import preempting_order
 from understudy.controller.scheduling.queue import PendingQueue, slurm_order
@@ -31,6 +32,7 @@ class Builtin:
         self.queue = PendingQueue(tables, order, prefers=True, reservations=True)
         self.trigger = MainTrigger(parameters)
         self.main = MainPass(tables, selector, planner, parameters)
+        self.main_cycles = Cycles()
         self._was_idle = True
 
     def note(self, what: str, now: float) -> None:
@@ -69,6 +71,7 @@ class Builtin:
             self.queue.refresh(now)
             records = list(self.queue.records)
             yield from self.main.run(records, depth, now)
+            self.main_cycles.ran(len(records), self.main.started, now)
             if self.main.saw_all:
                 self.trigger.saw_all()
             if self.main.started:

@@ -1,0 +1,152 @@
+"""sdiag: what the controller has done since it started, or since its statistics were reset. Follows sdiag(1) of 22.05."""
+
+import time
+
+from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
+from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+OPTIONS = OptionTable(
+    [
+        Option("all", "a", NONE, "print all statistics"),
+        Option("reset", "r", NONE, "set the statistics to nought"),
+        Option("cluster", "M", REQUIRED, "NAME: cluster to ask", dest="clusters"),
+        Option("sort-by-id", "i", NONE, "requests by their numbers"),
+        Option("sort-by-time", "t", NONE, "requests by the time that they took in all"),
+        Option("sort-by-time2", "T", NONE, "requests by the time that one took"),
+        Option("help", "h", NONE, "print this text"),
+        Option("usage", "", NONE, "print a short summary"),
+        Option("version", "V", NONE, "print the version"),
+    ]
+)
+_RULE = "*" * 55
+
+
+def sdiag(arguments: list[str], context: Context) -> int:
+    """The command. Returns the exit code."""
+    try:
+        given, _ = OPTIONS.parse(arguments)
+    except OptionError as error:
+        raise UsageError(str(error)) from None
+    names = {option.dest for option, _ in given}
+    if "help" in names:
+        context.stdout.write(OPTIONS.help_text("sdiag [OPTIONS...]"))
+        return 0
+    if "usage" in names:
+        context.print("Usage: sdiag [-M cluster] [-aritT]")
+        return 0
+    if "version" in names:
+        context.print(f"slurm {VERSION}")
+        return 0
+    if context.refuses_clusters(next((value for option, value in given if option.dest == "clusters"), None)):
+        return 1
+    if "reset" in names:
+        try:
+            context.client.call("GetStatistics", True)
+        except RefusedError as error:
+            context.complain(f"slurm_reset_statistics: {error.text}")
+            return 255
+        context.print("Reset scheduling statistics")
+        return 0
+    try:
+        now, since, numbers, requests, users = context.client.call("GetStatistics")
+    except RefusedError as error:
+        context.complain(f"slurm_get_statistics: {error.text}")
+        return 255
+    order = next((name for name in ("sort_by_id", "sort_by_time", "sort_by_time2") if name in names or name.replace("_", "-") in names), "")
+    context.stdout.write("\n".join(report(now, since, numbers, _sorted(requests, order), _sorted(users, order))) + "\n")
+    return 0
+
+
+def _sorted(entries: "list[list[Any]]", order: str) -> "list[list[Any]]":
+    if order == "sort_by_id":
+        return sorted(entries, key=lambda entry: entry[1])
+    by = {"sort_by_time": lambda entry: entry[3], "sort_by_time2": lambda entry: entry[3] // max(entry[2], 1)}
+    return sorted(entries, key=by.get(order, lambda entry: entry[2]), reverse=True)
+
+
+def _when(moment: float) -> str:
+    return f"{time.ctime(int(moment))} ({int(moment)})"
+
+
+def report(now: float, since: float, numbers: dict[str, int], requests: "list[list[Any]]", users: "list[list[Any]]") -> list[str]:
+    """The text line by line."""
+    n = numbers
+    lines = [
+        _RULE,
+        f"sdiag output at {_when(now)}",
+        f"Data since      {_when(since)}",
+        _RULE,
+        "Server thread count:  1",
+        f"Agent queue size:     {n['agent_queue']}",
+        f"Agent count:          {n['agents']}",
+        f"Agent thread count:   {n['agents']}",
+        "DBD Agent queue size: 0",
+        "",
+        f"Jobs submitted: {n['submitted']}",
+        f"Jobs started:   {n['started']}",
+        f"Jobs completed: {n['completed']}",
+        f"Jobs canceled:  {n['cancelled']}",
+        f"Jobs failed:    {n['failed']}",
+        "",
+        f"Job states ts:  {_when(now)}",
+        f"Jobs pending:   {n['pending']}",
+        f"Jobs running:   {n['running']}",
+        "",
+        "Main schedule statistics (microseconds):",
+        f"\tLast cycle:   {n['main_last_us']}",
+        f"\tMax cycle:    {n['main_longest_us']}",
+        f"\tTotal cycles: {n['main_count']}",
+    ]
+    cycles = n["main_count"]
+    if cycles:
+        lines += [f"\tMean cycle:   {n['main_us'] // cycles}", f"\tMean depth cycle:  {n['main_depth'] // cycles}"]
+        if now - since >= 60:
+            lines.append(f"\tCycles per minute: {int(cycles // ((now - since) / 60))}")
+    lines += [f"\tLast queue length: {n['main_last_queue']}", "", "Backfilling stats"]
+    cycles = n["backfill_count"]
+    lines += [
+        f"\tTotal backfilled jobs (since last slurm start): {n['backfill_started']}",
+        f"\tTotal backfilled jobs (since last stats cycle start): {n['backfill_started'] - n['backfill_started_before']}",
+        "\tTotal backfilled heterogeneous job components: 0",
+        f"\tTotal cycles: {cycles}",
+        f"\tLast cycle when: {_when(n['backfill_when']) if n['backfill_when'] else 'N/A'}",
+        f"\tLast cycle: {n['backfill_last_us']}",
+        f"\tMax cycle:  {n['backfill_longest_us']}",
+    ]
+    if cycles:
+        lines.append(f"\tMean cycle: {n['backfill_us'] // cycles}")
+    lines += [f"\tLast depth cycle: {n['backfill_last_depth']}", f"\tLast depth cycle (try sched): {n['backfill_last_depth']}"]
+    if cycles:
+        mean = n["backfill_depth"] // cycles
+        lines += [f"\tDepth Mean: {mean}", f"\tDepth Mean (try depth): {mean}"]
+    lines.append(f"\tLast queue length: {n['backfill_last_queue']}")
+    if cycles:
+        lines.append(f"\tQueue length mean: {n['backfill_queue'] // cycles}")
+    lines.append(f"\tLast table size: {int(n['backfill_last_queue'] > 0)}")
+    if cycles:
+        lines.append(f"\tMean table size: {int(n['backfill_queue'] > 0)}")
+    lines += ["", f"Latency for 1000 calls to gettimeofday(): {_latency_us()} microseconds", "", "Remote Procedure Call statistics by message type"]
+    lines += [f"\t{name:<40}({number:5}) count:{count:<6} ave_time:{us // max(count, 1):<6} total_time:{us}" for name, number, count, us in requests]
+    lines += ["", "Remote Procedure Call statistics by user"]
+    lines += [f"\t{name:<16}({number:8}) count:{count:<6} ave_time:{us // max(count, 1):<6} total_time:{us}" for name, number, count, us in users]
+    return [*lines, "", "Pending RPC statistics", "\tNo pending RPCs"]
+
+
+def _latency_us() -> int:
+    begin = time.perf_counter_ns()
+    for _ in range(1000):
+        time.time()
+    return (time.perf_counter_ns() - begin) // 1000
+
+
+def main() -> int:
+    """Run as a program; does not return."""
+    return run("sdiag", sdiag)
+
+
+if __name__ == "__main__":
+    main()

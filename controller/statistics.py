@@ -1,0 +1,128 @@
+"""What sdiag tells: jobs, the schedulers' cycles, requests by type and by user, since the start or the last reset.
+
+Place: the controller's core. Follows: sdiag(1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.scheduling.cycles import Cycles
+from understudy.model.errors import SlurmError
+from understudy.model.states import JobState
+from understudy.protocol.messages import GetStatistics, Message, Ok, Query, Statistics
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+    from understudy.controller.ports import Sender
+
+# Slurm's names and numbers of requests, by our messages; those of queries by table.
+_REQUESTS: Final = {
+    "SubmitJob": ("REQUEST_SUBMIT_BATCH_JOB", 4003),
+    "CancelJobs": ("REQUEST_KILL_JOB", 5032),
+    "UpdateJobs": ("REQUEST_UPDATE_JOB", 3001),
+    "ControlJobs": ("REQUEST_UPDATE_JOB", 3001),
+    "UpdateNodes": ("REQUEST_UPDATE_NODE", 3002),
+    "RebootNodes": ("REQUEST_REBOOT_NODES", 1011),
+    "UpdatePartition": ("REQUEST_UPDATE_PARTITION", 3005),
+    "UpdateReservation": ("REQUEST_UPDATE_RESERVATION", 3009),
+    "UpdateStep": ("REQUEST_UPDATE_JOB_STEP", 5007),
+    "NotifyJob": ("REQUEST_JOB_NOTIFY", 4022),
+    "SetConfiguration": ("REQUEST_SET_DEBUG_LEVEL", 1010),
+    "Reconfigure": ("REQUEST_RECONFIGURE", 1003),
+    "Ping": ("REQUEST_PING", 1008),
+    "GetScript": ("REQUEST_BATCH_SCRIPT", 2051),
+    "GetStatistics": ("REQUEST_STATS_INFO", 2035),
+    "RegisterNodes": ("MESSAGE_NODE_REGISTRATION_STATUS", 1002),
+    "BatchComplete": ("REQUEST_COMPLETE_BATCH_SCRIPT", 5018),
+    "EpilogComplete": ("MESSAGE_EPILOG_COMPLETE", 6012),
+    "AssociationsChanged": ("ACCOUNTING_UPDATE_MSG", 10001),
+}
+_QUERIES: Final = {
+    "jobs": ("REQUEST_JOB_INFO", 2003),
+    "nodes": ("REQUEST_NODE_INFO", 2007),
+    "partitions": ("REQUEST_PARTITION_INFO", 2009),
+    "config": ("REQUEST_BUILD_INFO", 2001),
+    "ping": ("REQUEST_PING", 1008),
+    "licenses": ("REQUEST_LICENSE_INFO", 1021),
+    "reservations": ("REQUEST_RESERVATION_INFO", 2024),
+    "topology": ("REQUEST_TOPO_INFO", 2028),
+    "steps": ("REQUEST_JOB_STEP_INFO", 2005),
+    "priorities": ("REQUEST_PRIORITY_FACTORS", 2026),
+    "shares": ("REQUEST_SHARE_INFO", 2022),
+}
+_CANCELLED: Final = frozenset({JobState.CANCELLED})
+_FAILED: Final = frozenset({JobState.NODE_FAIL, JobState.BOOT_FAIL})
+
+
+@dataclass(slots=True)
+class Counters:
+    """Counts of one controller."""
+
+    since: float = 0.0
+    submitted: int = 0
+    started: int = 0
+    completed: int = 0
+    cancelled: int = 0
+    failed: int = 0
+    requests: dict[tuple[str, int], list[int]] = field(default_factory=dict)  # (name, number): [count, microseconds]
+    users: dict[int, list[int]] = field(default_factory=dict)
+
+    def request(self, message: Message, user_id: int, microseconds: int) -> None:
+        """A request has been handled."""
+        name = type(message).__name__
+        kind = _QUERIES.get(message.table) if isinstance(message, Query) else _REQUESTS.get(name)
+        by_kind = self.requests.setdefault(kind or (f"REQUEST_{name.upper()}", 0), [0, 0])
+        for entry in (by_kind, self.users.setdefault(user_id, [0, 0])):
+            entry[0] += 1
+            entry[1] += microseconds
+
+    def ended(self, job: Job) -> None:
+        """A job has come to its end."""
+        if job.state in _CANCELLED:
+            self.cancelled += 1
+        elif job.state in _FAILED:
+            self.failed += 1
+        else:
+            self.completed += 1
+
+    def reset(self, now: float) -> None:
+        """Count from nought."""
+        self.since = now
+        self.submitted = self.started = self.completed = self.cancelled = self.failed = 0
+        self.requests.clear()
+        self.users.clear()
+
+
+def get_statistics(core: Core, message: GetStatistics, sender: Sender) -> Message:
+    """Tell the counts, or with `reset` begin again."""
+    counters, now = core.counters, core.time.now()
+    main: Cycles = getattr(core.policy, "main_cycles", None) or Cycles()
+    backfill: Cycles = getattr(core.policy, "backfill_cycles", None) or Cycles()
+    if message.reset:
+        if not core.is_admin(sender.user_id):
+            raise SlurmError(2002)
+        counters.reset(now)
+        main.reset()
+        backfill.reset()
+        return Ok()
+    agents = core.agents.statistics()
+    numbers = {
+        "submitted": counters.submitted,
+        "started": counters.started,
+        "completed": counters.completed,
+        "cancelled": counters.cancelled,
+        "failed": counters.failed,
+        "pending": sum(job.array_tasks.bit_count() or 1 for job in core.tables.pending.values()),
+        "running": len(core.tables.running),
+        "agent_queue": agents.queued,
+        "agents": agents.in_flight,
+    }
+    for name, cycles in (("main", main), ("backfill", backfill)):
+        for key in ("count", "depth", "last_depth", "last_queue", "queue", "started", "started_before", "when", "last_us", "longest_us", "us"):
+            numbers[f"{name}_{key}"] = getattr(cycles, key)
+    requests = [(name, number, count, us) for (name, number), (count, us) in counters.requests.items()]
+    users = [(core.users.user_name(user), user, count, us) for user, (count, us) in counters.users.items()]
+    return Statistics(now, counters.since, numbers, requests, users)
