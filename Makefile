@@ -15,7 +15,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check conformance fidelity format wire bench lock clean
+.PHONY: all demo test check conformance fidelity format wire options man bench lock clean
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -53,6 +53,14 @@ format: $(VENV)/.prepared-dev
 
 wire: $(VENV)/.prepared
 	$(BIN)/python -m understudy.protocol.make_wire_table
+
+# docs/options.md, after a change in what a command takes.
+options: $(VENV)/.prepared
+	$(BIN)/python -m understudy.commands.option_page
+
+# Manual pages for man(1), to be copied where it looks: `man -M build/man squeue`.
+man: $(VENV)/.prepared
+	$(BIN)/python -m understudy.commands.man_pages build/man
 
 bench: $(VENV)/.prepared-dev
 	$(BIN)/python -m benchmarks

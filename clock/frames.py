@@ -3,7 +3,8 @@
     participant -> service                              service -> participant
     [JOIN, watches]                                     [GRANT, end_us, {sender: messages in all}]
     [REPORT, next_us, now_us, waiting,                  [HELD, now_us]
-        {receiver: [messages, earliest delivery us]}]   [STALLED, reason]
+        {receiver: [messages, earliest delivery us]},   [STALLED, reason]
+        background]
     [HOLD]   [LEAVE]   [PAUSE, reason]                  [RATE, virtual us, monotonic s, rate]
     [CONTROL, number, message]                          [ANSWER, number, message]
                                                         [LOST, reason]

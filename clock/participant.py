@@ -88,6 +88,7 @@ class ClockLink:
         self._alive: dict[str, int] = {}  # connections by sender
         self.received: dict[str, int] = {}
         self.waiting: Callable[[], bool] = lambda: False  # for answers: tells a stalled cluster from an idle one
+        self.background: Callable[[], bool] = lambda: False  # whether time need not go on for what this participant waits for
         self.on_stalled: Callable[[str], None] | None = None  # called while all others stand still, so it may ask them
         self.on_lost: Callable[[str], None] | None = None  # called between windows: it must not send
         self._wake = select.epoll()
@@ -115,7 +116,7 @@ class ClockLink:
         """Report once, then wait for the clock (None: time was granted, or something can run) or for the outside (events)."""
         if not self._reported:
             self._reported = True
-            self._send([frames.REPORT, next_us, self.loop.now_us, self.waiting(), self._sent])
+            self._send([frames.REPORT, next_us, self.loop.now_us, self.waiting(), self._sent, self.background()])
             if self._sent:
                 self._sent = {}
             self._hold_wanted = False

@@ -104,11 +104,11 @@ class ClockService:
             content = msgpack.unpackb(body)
             kind = content[0]
             if kind == frames.REPORT:
-                _, next_us, now_us, waiting, sent = content
+                _, next_us, now_us, waiting, sent, background = content
                 name = connection.tag
                 if not isinstance(name, str):
                     raise ProtocolError("a report before joining")
-                self.windows.report(name, next_us, now_us, sent, waiting=waiting)
+                self.windows.report(name, next_us, now_us, sent, waiting=waiting, background=background)
                 self._decide()
             elif kind == frames.HOLD and isinstance(connection.tag, str):
                 self.windows.hold(connection.tag)

@@ -47,6 +47,16 @@ class Timekeeper:
         """Virtual time stands still meanwhile; nothing in real and scaled time."""
         return self._virtual.hold() if self._virtual is not None else contextlib.nullcontext()
 
+    def say_when_only_background(self, is_so: Callable[[], bool]) -> None:
+        """From now on `is_so` says whether all that this daemon waits for is no reason for virtual time to go on by itself."""
+        if self._virtual is not None and self._virtual.authority is not None:
+            self._virtual.authority.background = is_so
+
+    def end_window(self) -> None:
+        """Report what there is left to do before virtual time goes on: it may be that it need not."""
+        if self._virtual is not None and self._virtual.authority is not None:
+            self._virtual.window_end_us = min(self._virtual.window_end_us, self._virtual.now_us)
+
     def pause(self, reason: str) -> None:
         """Stop virtual time after this window: a breakpoint that a daemon has reached."""
         if self._virtual is not None and self._virtual.authority is not None:

@@ -36,6 +36,8 @@ _LOOK_OUTSIDE_S = 0.02  # how often a loop that never waits looks at its sockets
 class Authority(Protocol):
     """Who grants time to the loop (see participant.py)."""
 
+    background: Callable[[], bool]
+
     def wait(self, next_us: int) -> Events | None:
         """Report, and wait until more time is granted (None) or something outside happens (events for asyncio)."""
 

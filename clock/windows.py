@@ -34,6 +34,7 @@ class Participant:
     running: bool = True  # granted, has not reported
     wants_hold: bool = False
     waiting: bool = False  # for an answer, or for jobs to end
+    background: bool = False  # time need not go on for its next event
     watches: bool = False  # is told when nothing goes on
     told: bool = False
     sent_to_it: dict[str, int] = field(default_factory=dict)  # by sender, all in all
@@ -110,7 +111,7 @@ class Windows:
             participant.wants_hold = True
         self.participants[name] = participant
 
-    def report(self, name: str, next_us: int, now_us: int, sent: dict[str, tuple[int, int]], *, waiting: bool) -> None:
+    def report(self, name: str, next_us: int, now_us: int, sent: dict[str, tuple[int, int]], *, waiting: bool, background: bool = False) -> None:
         """The participant has nothing left before its window's end. `sent`: receiver -> (messages, earliest delivery) since its last report."""
         participant = self.participants[name]
         assert participant.running, f"{name} reported without a grant"
@@ -119,6 +120,7 @@ class Windows:
         participant.next_us = next_us
         participant.now_us = now_us
         participant.waiting = waiting
+        participant.background = background
         for receiver_name, (count, earliest_us) in sent.items():
             receiver = self.participants.get(receiver_name)
             if receiver is None:
@@ -172,9 +174,15 @@ class Windows:
             return "waiting", "for " + ", ".join(self.awaited) + " to join"
         if self.paused:
             return "paused", self.paused
-        if not self._running and self.next_event_us == NEVER:
+        if not self._running and (self.next_event_us == NEVER or self._is_undriven()):
             return "idle", "nobody has anything to do"
         return "running", ""
+
+    def _is_undriven(self) -> bool:
+        """Whether only such events are left for which time goes on if somebody drives it: until an instant, by steps, or at a rate."""
+        if self.stop_us != NEVER or self.allowed_us is not None or self.steps_left >= 0:
+            return False
+        return all(p.in_flight_us == NEVER and (p.background or p.next_us == NEVER) for p in self.participants.values())
 
     def pause(self, reason: str) -> None:
         self.paused = reason
@@ -245,6 +253,8 @@ class Windows:
         if first is None:
             waiting = [p.name for p in everybody if p.waiting]
             return self._tell_watchers("nobody has anything left to do; waiting: " + ", ".join(waiting)) if waiting else []
+        if first.background and self._is_undriven():
+            return []
         if first_us >= self.stop_us:
             self._stop()
             return []

@@ -26,8 +26,10 @@ VERSION = "22.05.8"  # the Slurm whose behaviour the commands follow, as `--vers
 CONNECT_FAILED = 1005
 AUTHENTICATION_FAILED = 1007
 TIMED_OUT = 5004
+ZERO_BYTES = 5005
 CONNECT_FAILED_TEXT = "Unable to contact slurm controller (connect failure)"
 _AUTHENTICATION_FAILED_TEXT = "Protocol authentication error"
+_ZERO_BYTES_TEXT = "Zero Bytes were transmitted or received"
 _TIMED_OUT_TEXT = "Socket timed out on send/recv operation"
 _CONNECT_S = 10.0
 _ASK, _ANSWER = 0, 1
@@ -61,13 +63,21 @@ class Rows:
 
 
 class _Refusing:
-    """Turns what goes wrong with a connection into what a command says of it."""
+    """Turns what goes wrong with a connection into what a command says of it. Whoever asks again connects again."""
+
+    __slots__ = ("_client",)
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        was_there = isinstance(error, (OSError, AuthError)) and self._client.drop()
         if isinstance(error, TimeoutError):
             raise RefusedError(TIMED_OUT, _TIMED_OUT_TEXT) from None
+        if isinstance(error, OSError) and was_there:
+            raise RefusedError(ZERO_BYTES, _ZERO_BYTES_TEXT) from None
         if isinstance(error, OSError):
             raise RefusedError(CONNECT_FAILED, CONNECT_FAILED_TEXT) from None
         if isinstance(error, AuthError):
@@ -130,7 +140,7 @@ class Client:
         """Ask with a message that is packed already."""
         self._number += 1
         body: bytes = msgpack.packb([_ASK, self._number, 0, 0, message])
-        with _Refusing():
+        with _Refusing(self):
             if self._channel is None:
                 self._connect()
             channel, sock = self._channel, self._socket
@@ -140,11 +150,18 @@ class Client:
 
     def finish(self) -> "tuple[str, list[Any]]":
         """The name and fields of the next answer, or of a part of one."""
-        with _Refusing():
+        with _Refusing(self):
             assert self._channel is not None
             envelope = msgpack.unpackb(self._channel.open(self._read_frame(_MAX_ANSWER)), strict_map_key=False)
         _kind, _number, _deliver, _sequence, (tag, *answer) = envelope
         return _NAME_OF_TAG[tag], answer
+
+    def drop(self) -> bool:
+        """Close the connection; whether there was one."""
+        connection, self._socket, self._channel = self._socket, None, None
+        if connection is not None:
+            connection.close()
+        return connection is not None
 
     def query(self, table: str, columns: "Sequence[str]", where: "Mapping[str, list[Any]] | None" = None, *, all_partitions: bool = True) -> Rows:
         """Rows of one of the controller's tables.
@@ -276,7 +293,10 @@ def secret(location: Location, hello: bytes, challenge: bytes) -> bytes:
             pass
     if not location.agent:
         raise AuthError("no key and no credential agent")
-    agent = open_socket(location.agent)
+    try:
+        agent = open_socket(location.agent)
+    except OSError:
+        raise AuthError("the credential agent does not answer") from None
     try:
         agent.sendall(frame(msgpack.packb([hello, challenge])), _socket.MSG_NOSIGNAL)
         answer = b""

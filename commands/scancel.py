@@ -113,7 +113,7 @@ def scancel(arguments: list[str], context: Context) -> int:
         if jobs:
             context.error(f"Kill job error on job id {jobs[0]}: {error.text}")
             return 8 if error.code == CONNECT_FAILED else error.code & 0xFF
-        context.error(f"slurm_load_jobs error: {error.text}")
+        context.complain(f"slurm_load_jobs error: {error.text}")
         return 1
 
 

@@ -185,7 +185,11 @@ def sinfo(arguments: list[str], context: Context) -> int:
             return 0
         states = _states(options.get("states"), context)
         if "reservation" in options:
-            _show_reservations(options, context)
+            try:
+                _show_reservations(options, context)
+            except RefusedError as error:
+                context.complain(f"slurm_load_reservations: {error.text}")
+                return 1
             return 0
         while True:
             _show(options, states, context)

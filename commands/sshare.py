@@ -2,7 +2,7 @@
 
 import os
 
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
+from understudy.commands.client import CONNECT_FAILED, VERSION, Context, RefusedError, UsageError, run
 from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
 from understudy.commands.sprio import is_unsupported
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     Row = dict[str, Any]
+
+NO_SHARES = 255  # the exit code when the controller does not answer
 
 OPTIONS = OptionTable(
     [
@@ -127,9 +129,9 @@ def sshare(arguments: "list[str]", context: Context) -> int:
         return 1
     try:
         return _show(options, context)
-    except RefusedError as error:
-        context.complain(f"slurm_load_ctl_conf error: {error.text}")
-        return 1
+    except RefusedError as error:  # the priority plug-in is known from slurm.conf, in Slurm
+        context.complain(f"Couldn't get shares from controller: {error.text}")
+        return NO_SHARES if error.code == CONNECT_FAILED else 1
 
 
 def _show(options: "dict[str, str | None]", context: Context) -> int:

@@ -63,6 +63,10 @@ class NotingJournal:
         """A reservation was added, changed or deleted."""
         self._journal.reservation(name)
 
+    def document(self, name: str) -> None:
+        """Something that is saved as a whole has changed."""
+        self._journal.document(name)
+
 
 class AccountingLink:
     """Fetches, takes over, tells. `soon` calls after what is being handled now; `saved`: None if the queue need not survive the process."""

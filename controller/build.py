@@ -145,6 +145,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         default_memory_per_cpu_mb=config.number("DefMemPerCPU") or None,
         max_memory_per_node_mb=config.number("MaxMemPerNode") or None,
         max_memory_per_cpu_mb=config.number("MaxMemPerCPU") or None,
+        allows_crontabs="enable" in config.text("ScronParameters").lower(),
         requeue_by_default=config.boolean("JobRequeue"),
         disable_root_jobs=config.boolean("DisableRootJobs"),
         return_to_service=config.count("ReturnToService"),

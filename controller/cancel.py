@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.arrays import for_each
 from understudy.controller.complete import end_job, signal_job
+from understudy.controller.crontabs import disable
 from understudy.controller.eligibility import forget_dependency, note_end
 from understudy.controller.het_jobs import components, require_whole
 from understudy.controller.job import JobEvent, advance
@@ -65,6 +66,8 @@ def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender,
         for each in components(job):
             if not each.is_finished:
                 each.killed_by = sender.user_id
+                if core.crontabs.entries:
+                    disable(core, each)
                 cancel(core, each, now)
     elif job.is_pending:
         raise SlurmError(JOB_PENDING)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.crontabs import comes_again
 from understudy.controller.eligibility import note_end, notify_dependents, review
 from understudy.controller.het_jobs import others
 from understudy.controller.job import NO_STEPS, JobEvent, advance
@@ -208,17 +209,17 @@ def _all_given_back(core: Core, job: Job, now: float) -> None:
             notify_dependents(core, job, now)
         core.journal.job(job.job_id)
         core.changed("change", now)
-    else:
+    elif not core.crontabs.entries or not comes_again(core, job, now):
         note_end(core, job, now)
 
 
-def enqueue_again(core: Core, job: Job, now: float) -> None:
+def enqueue_again(core: Core, job: Job, now: float, *, begin_time: int | None = None) -> None:
     """A requeued job of which no node has anything any more: it is as if it were submitted now, to begin when its old credential is worthless."""
     job.allocation, job.held, job.node_list = None, None, ""
     job.restarts += 1
     job.steps, job.next_step_id = NO_STEPS, 0
     job.submit_time = int(now)
-    job.begin_time = int(now) + core.settings.credential_lifetime_s + 1
+    job.begin_time = begin_time or int(now) + core.settings.credential_lifetime_s + 1
     core.tables.pending[job.job_id] = job
     review(core, job, now)
 

@@ -11,8 +11,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from understudy.controller.crontab_table import Crontabs
 from understudy.controller.priority.basic import BasicPriority
 from understudy.controller.statistics import Counters
+from understudy.controller.trigger_table import Triggers
 from understudy.model import nodeset
 from understudy.model.associations import AssociationState
 from understudy.model.errors import SlurmError
@@ -127,6 +129,10 @@ class Core:
     counters: Counters = field(default_factory=Counters)  # for sdiag
     shut_down: Callable[[], None] = field(default=lambda: None)  # the edge's: end the daemon
     show_configuration: Callable[[], list[tuple[str, str]]] = field(default=list)  # for `scontrol show config`
+    triggers: Triggers = field(default_factory=Triggers)  # of strigger
+    crontabs: Crontabs = field(default_factory=Crontabs)  # of scrontab
+    is_executable: Callable[[str], bool] = field(default=lambda _program: True)  # the edge's: whether a trigger's program can be run
+    run_program: Callable[[int, int, str, str], None] = field(default=lambda _user, _group, _program, _argument: None)  # the edge's, for triggers
     read_configuration: Callable[[], None] = field(default=lambda: None)  # the edge's: for Reconfigure
     change_configuration: Callable[[dict[str, str]], None] = field(default=lambda _changes: None)  # the edge's: keys with other values for now
     when_recorded: Callable[[Callable[[], None]], None] = field(default=lambda action: action())  # the edge's: act when accounting knows all
@@ -214,7 +220,8 @@ class Core:
 
     def check_empty(self) -> None:
         """Answer those who wait for the last job to end."""
-        if self.awaiting_empty and not (self.tables.pending or self.tables.running or self.completing):
+        pending = self.tables.pending.keys() - self.crontabs.entries.keys() if self.awaiting_empty and self.crontabs.entries else self.tables.pending
+        if self.awaiting_empty and not (pending or self.tables.running or self.completing):
             waiting, self.awaiting_empty = self.awaiting_empty, []
             for later in waiting:
                 self.when_recorded(lambda later=later: later.give(Ok()))  # type: ignore[misc]

@@ -24,6 +24,7 @@ from understudy.controller.accounting_records import kept_of
 from understudy.controller.agents import Agents
 from understudy.controller.build import build_settings, build_tables
 from understudy.controller.core import Core
+from understudy.controller.crontabs import only_waits
 from understudy.controller.enforcement.wiring import make_limits
 from understudy.controller.job_completion import FILE_TEXT, CompletionLog
 from understudy.controller.locks import Locks
@@ -33,6 +34,7 @@ from understudy.controller.ports import Journal, NoJournal, Wire
 from understudy.controller.priority import registry as priority_registry
 from understudy.controller.priority.accounts import AccountsOf
 from understudy.controller.priority.options import read_options
+from understudy.controller.programs import Programs, is_executable
 from understudy.controller.recover import recover
 from understudy.controller.scheduling import registry
 from understudy.controller.scheduling.backfill import Backfill
@@ -144,6 +146,10 @@ class Controller:
             self.completions = CompletionLog(core, self._append_completion)
             noting.listeners.append(self.completions.note)
         core.shut_down = daemon.stop
+        programs = Programs(loop, daemon.time, daemon.run_dir)
+        core.run_program, core.is_executable = programs.run, is_executable
+        daemon.at_exit.append(programs.close)
+        daemon.time.say_when_only_background(lambda: only_waits(core))
         core.show_configuration = self.show
         core.read_configuration = self.reconfigure
         core.change_configuration = self.change

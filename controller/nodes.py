@@ -19,6 +19,8 @@ from understudy.model import nodeset
 from understudy.model.states import NodeFlag, NodeState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from understudy.controller.gres import GresTable
@@ -114,6 +116,7 @@ class NodeTable:
     _used_cores: NDArray[np.int64] | NDArray[np.object_] = field(init=False)
     _last_busy: NDArray[np.int64] = field(init=False)
     _departures: list[tuple[int, int]] = field(default_factory=list)  # (nodes, when) that are not in `_last_busy` yet, in order
+    watcher: Callable[[Node], None] | None = None  # told of each node whose state may have changed
     tree: Tree | None = None  # the switches, where topology/tree is configured
     _late: dict[int, Allocation] = field(default_factory=dict)  # by id(): each alone on its nodes, and not in the vectors yet
     _kinds: list[NodeKind] | None = None
@@ -391,6 +394,8 @@ class NodeTable:
             self.up_nodes |= bit
         else:
             self.up_nodes &= ~bit
+        if self.watcher is not None:
+            self.watcher(node)
 
     def shown_state(self, node: Node) -> NodeState:
         """The base state as commands show it: IDLE becomes ALLOCATED or MIXED by what is in use."""

@@ -31,6 +31,8 @@ class Clock(Protocol):
 
     def pause(self, reason: str) -> None: ...
 
+    def end_window(self) -> None: ...
+
 
 class Wire(Protocol):
     """Messages to other daemons."""
@@ -95,6 +97,8 @@ class Journal(Protocol):
 
     def reservation(self, name: str) -> None: ...
 
+    def document(self, name: str) -> None: ...
+
 
 class NoJournal:
     """Nothing is kept on disk."""
@@ -110,3 +114,6 @@ class NoJournal:
 
     def reservation(self, name: str) -> None:
         """A reservation was added, changed or deleted."""
+
+    def document(self, name: str) -> None:
+        """Something that is saved as a whole has changed."""

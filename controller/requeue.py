@@ -46,9 +46,20 @@ def requeue(core: Core, job: Job, now: float, *, hold: bool, held_by: str = HELD
 
 
 def requeue_job(
-    core: Core, job: Job, now: float, *, hold_reason: str = "", held_by: str = "", event: JobEvent = JobEvent.CANCELLED, lost_nodes: int = 0
+    core: Core,
+    job: Job,
+    now: float,
+    *,
+    hold_reason: str = "",
+    held_by: str = "",
+    event: JobEvent = JobEvent.CANCELLED,
+    lost_nodes: int = 0,
+    begin_time: int | None = None,
 ) -> None:
-    """Put the job back into the queue. A running one is ended first, by `event`, and waits until its nodes are free of it."""
+    """Put the job back into the queue. A running one is ended first, by `event`, and waits until its nodes are free of it.
+
+    `begin_time`: of a job that has ended; else it waits until its credential is worthless.
+    """
     for other in others(job):  # a component that has ended runs again with its leader
         if not other.is_pending and not (other.is_finished and other.is_completing):
             requeue_job(core, other, now, hold_reason=hold_reason, held_by=held_by, event=event)
@@ -82,7 +93,7 @@ def requeue_job(
             give_back(core, job, lost_nodes & job.completing_nodes, now)
         core.journal.job(job.job_id)
         return
-    enqueue_again(core, job, now)
+    enqueue_again(core, job, now, begin_time=begin_time)
     if hold_reason:
         job.reason_detail = hold_reason
     core.last_job_update = now

@@ -12,6 +12,8 @@ from understudy.controller.allocate import allocate, await_job, complete_job, ge
 from understudy.controller.cancel import cancel_jobs
 from understudy.controller.complete import batch_complete, epilog_complete
 from understudy.controller.core import Later
+from understudy.controller.crontabs import get_crontab, set_crontab
+from understudy.controller.event_triggers import clear_triggers, set_trigger
 from understudy.controller.hold import control_jobs
 from understudy.controller.locks import READ, WRITE, Needs
 from understudy.controller.maintain import notify_job, set_configuration, update_step
@@ -34,11 +36,13 @@ from understudy.protocol.messages import (
     BatchComplete,
     BreakAtStart,
     CancelJobs,
+    ClearTriggers,
     CompleteJob,
     ControlJobs,
     CreateStep,
     EpilogComplete,
     GetAllocation,
+    GetCrontab,
     GetScript,
     GetStatistics,
     GetStep,
@@ -51,6 +55,8 @@ from understudy.protocol.messages import (
     RegisterNodes,
     Script,
     SetConfiguration,
+    SetCrontab,
+    SetTrigger,
     Shutdown,
     StepComplete,
     SubmitJob,
@@ -129,6 +135,7 @@ def reconfigure(core: Core, _message: Reconfigure, sender: Sender) -> Message:
     """Read slurm.conf again."""
     core.require_admin(sender)
     core.read_configuration()
+    core.triggers.note("reconfig")
     core.changed("change", core.time.now())
     return Ok()
 
@@ -174,6 +181,10 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     UpdateStep: Rpc(update_step, _JOB_WRITE),
     Ping: Rpc(ping, Needs()),
     GetScript: Rpc(get_script, _JOB_READ),
+    GetCrontab: Rpc(get_crontab, _JOB_READ),
+    SetCrontab: Rpc(set_crontab, _JOB_WRITE),
+    SetTrigger: Rpc(set_trigger, _JOB_WRITE),
+    ClearTriggers: Rpc(clear_triggers, _JOB_WRITE),
     BreakAtStart: Rpc(break_at_start, _JOB_READ),
     AwaitEmpty: Rpc(await_empty, _JOB_READ),
     AwaitRecorded: Rpc(await_recorded, _JOB_READ),

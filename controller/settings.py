@@ -32,6 +32,7 @@ class Settings:
     max_memory_per_node_mb: int | None = None
     max_memory_per_cpu_mb: int | None = None
     requeue_by_default: bool = True  # JobRequeue
+    allows_crontabs: bool = False  # ScronParameters=enable
     disable_root_jobs: bool = False
     return_to_service: int = 0
     resume_timeout_s: int = 60

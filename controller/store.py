@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from understudy.controller import documents
 from understudy.controller.records import (
     StateError,
     decode_job,
@@ -47,6 +48,7 @@ CREATE TABLE IF NOT EXISTS partitions (name TEXT PRIMARY KEY, record BLOB) WITHO
 CREATE TABLE IF NOT EXISTS reservations (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS usage (association_id INTEGER PRIMARY KEY, use REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS limits_use (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS documents (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
 
@@ -67,6 +69,7 @@ class Batch(NamedTuple):
     reservations: list[tuple[str, bytes | None]]
     usage: list[tuple[int, float]] | None  # of associations, for fair share; None: as it was
     limits_use: list[tuple[str, bytes]]  # of associations and QOS, for their limits
+    documents: list[tuple[str, bytes | None]]  # what is saved as a whole
 
 
 class Dirty:
@@ -77,6 +80,7 @@ class Dirty:
         self._nodes = 0
         self._partitions: dict[str, None] = {}
         self._reservations: dict[str, None] = {}
+        self._documents: dict[str, None] = {}
         self._saved_scripts: set[int] = set()
         self._saved_counters: tuple[int, int] = (0, 0)
         self._saved_usage = 0  # as of when
@@ -93,12 +97,15 @@ class Dirty:
     def reservation(self, name: str) -> None:
         self._reservations[name] = None
 
+    def document(self, name: str) -> None:
+        self._documents[name] = None
+
     def scripts_are_saved(self, job_ids: set[int]) -> None:
         """These scripts were read from the store."""
         self._saved_scripts |= job_ids
 
     def __bool__(self) -> bool:
-        return bool(self._jobs or self._nodes or self._partitions or self._reservations)
+        return bool(self._jobs or self._nodes or self._partitions or self._reservations or self._documents)
 
     def take(self, core: Core) -> Batch:
         """What has changed, as it is now; from here on the next batch collects."""
@@ -132,9 +139,10 @@ class Dirty:
             state.append(("usage_time", usage_time))
         if reservations:
             state.append(("next_reservation_id", core.tables.reservations.next_id))
-        self._jobs, self._nodes, self._partitions, self._reservations = {}, 0, {}, {}
+        saved_whole = [(name, documents.encode(core, name)) for name in self._documents]
+        self._jobs, self._nodes, self._partitions, self._reservations, self._documents = {}, 0, {}, {}, {}
         limits_use = [] if core.job_limits is None else [(key, _pack(use)) for key, use in core.job_limits.take_touched().items()]
-        return Batch(jobs, forgotten, scripts, nodes, partitions, state, reservations, usage, limits_use)
+        return Batch(jobs, forgotten, scripts, nodes, partitions, state, reservations, usage, limits_use, saved_whole)
 
 
 def _reservation_record(core: Core, name: str) -> bytes | None:
@@ -193,6 +201,9 @@ class Store:
                 database.executemany("INSERT INTO usage VALUES (?, ?)", batch.usage)
             if batch.limits_use:
                 database.executemany("INSERT OR REPLACE INTO limits_use VALUES (?, ?)", batch.limits_use)
+            if batch.documents:
+                database.executemany("DELETE FROM documents WHERE name = ?", [(name,) for name, _ in batch.documents])
+                database.executemany("INSERT INTO documents VALUES (?, ?)", [each for each in batch.documents if each[1] is not None])
             if batch.state:
                 database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", batch.state)
             database.execute("COMMIT")
@@ -237,6 +248,8 @@ class Store:
         core.priorities.restore(state.get("usage_time", 0), dict(database.execute("SELECT association_id, use FROM usage")))
         if core.job_limits is not None:
             core.job_limits.restore({name: _unpack(record) for name, record in database.execute("SELECT name, record FROM limits_use")})
+        for name, record in database.execute("SELECT name, record FROM documents"):
+            documents.decode(core, name, record)
         core.scripts.update(database.execute("SELECT job_id, script FROM scripts"))
         return [decode_job(record) for (record,) in database.execute("SELECT record FROM jobs ORDER BY job_id")]
 

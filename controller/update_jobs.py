@@ -91,6 +91,8 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
         raise SlurmError(2010)
     if job.is_finished:
         raise SlurmError(2021)
+    if job.job_id in core.crontabs.entries:
+        raise SlurmError(2096)
     change = _Change(core, job, now, by_admin=by_admin)
     for key, value in changes.items():
         setter = _SETTERS.get(key.lower().rstrip("+-"))

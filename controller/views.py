@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from understudy.controller.event_triggers import trigger_rows
 from understudy.controller.job_columns import JOB_COLUMNS
 from understudy.controller.node_columns import NODE_COLUMNS, NodeView
 from understudy.controller.partition_columns import PARTITION_COLUMNS
@@ -187,6 +188,11 @@ def _shares(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None,
     return Rows(_filtered(share_rows(core, now), query, lambda column: lambda row: row[column]), now, core.last_job_update)
 
 
+def _triggers(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
+    yield None
+    return Rows(_filtered(trigger_rows(core), query, lambda column: lambda row: row[column]), core.time.now())
+
+
 def _filtered(records: Sequence[Any], query: Query, getter_of: Callable[[str], Callable[[Any], Any]]) -> list[list[Any]]:
     for column, values in query.where.items():
         getter = getter_of(column)
@@ -222,4 +228,5 @@ _QUERIES: Final[dict[str, Callable[[Core, Query, Viewer], Generator[Rows | None,
     "priorities": _priorities,
     "priority_weights": _priority_weights,
     "shares": _shares,
+    "triggers": _triggers,
 }

@@ -245,7 +245,7 @@ _GLOBAL: Final = (
     Key("SchedulerRootFilter", TEXT, era=OLD),
     Key("SchedulerTimeSlice", SHORT, "30"),
     Key("SchedulerType", TEXT, "sched/backfill", emulated=True),
-    Key("ScronParameters", TEXT),
+    Key("ScronParameters", TEXT, emulated=True),
     Key("SelectType", TEXT, "select/linear", emulated=True),
     Key("SelectTypeParameters", TEXT, emulated=True),
     Key("SlurmctldAddr", TEXT),

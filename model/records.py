@@ -422,6 +422,18 @@ STEPS: Final[dict[str, Column]] = {
     "cluster": _text("the cluster's name"),
 }
 
+TRIGGERS: Final[dict[str, Column]] = {
+    "trigger_id": _number("its number"),
+    "resource": _text("job, node, slurmctld, slurmdbd, database or other"),
+    "resource_id": _text("the job's id, the nodes, or '*'"),
+    "events": Column(list, "names of the events that it waits for"),
+    "offset_s": _number("seconds after the event"),
+    "user_id": _number("who has set it, and as whom the program runs"),
+    "user_name": _text("their name"),
+    "is_permanent": _flag("stays when it has fired"),
+    "program": _text("what runs, with arguments"),
+}
+
 TABLES: Final[dict[str, dict[str, Column]]] = {
     "jobs": JOBS,
     "steps": STEPS,
@@ -435,6 +447,7 @@ TABLES: Final[dict[str, dict[str, Column]]] = {
     "priorities": PRIORITIES,
     "priority_weights": PRIORITY_WEIGHTS,
     "shares": SHARES,
+    "triggers": TRIGGERS,
 }
 
 

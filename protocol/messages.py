@@ -294,6 +294,55 @@ class Script(Message, frozen=True, tag=25):
     text: str
 
 
+class SetTrigger(Message, frozen=True, tag=150):
+    """strigger --set. Answered by `Ok` or `Failure`. `resource`: job, node, slurmctld, slurmdbd, database or other; of nodes `*` means all."""
+
+    resource: str
+    resource_id: str
+    events: list[str]
+    offset_s: int
+    program: str
+    is_permanent: bool = False
+
+
+class ClearTriggers(Message, frozen=True, tag=151):
+    """strigger --clear: the triggers that match all that is given (0, and -1 for the user: anything). Answered by `Ok` or `Failure`."""
+
+    trigger_id: int = 0
+    job_id: int = 0
+    user_id: int = -1
+
+
+class GetCrontab(Message, frozen=True, tag=152):
+    """scrontab -l and -e: a user's file (-1: the sender's). Answered by `Crontab` or `Failure`."""
+
+    user_id: int = -1
+
+
+class Crontab(Message, frozen=True, tag=153):
+    text: str
+
+
+class SetCrontab(Message, frozen=True, tag=154):
+    """scrontab: put this file in place of a user's; without text there is none any more. Answered by `CrontabSet` or `Failure`.
+
+    `entries`: of each entry its time, its first and last line (with its options, from 1), what it asks for, and its script.
+    """
+
+    text: str
+    entries: list[tuple[str, int, int, JobSpec, str]]
+    user_id: int = -1
+    group_id: int = -1
+
+
+class CrontabSet(Message, frozen=True, tag=155):
+    """The entries' jobs; or the first entry whose job was refused, and why: then nothing has changed."""
+
+    job_ids: list[int]
+    failed_entry: int = -1
+    failure: str = ""
+
+
 class AwaitEmpty(Message, frozen=True, tag=26):
     """Answered with `Ok` when no job is pending, running or completing (held jobs count: they are pending). Used by replay."""
 
@@ -876,6 +925,12 @@ AnyMessage = (
     | Ping
     | GetScript
     | Script
+    | SetTrigger
+    | ClearTriggers
+    | GetCrontab
+    | Crontab
+    | SetCrontab
+    | CrontabSet
     | AwaitEmpty
     | BreakAtStart
     | AllocateJob

@@ -98,6 +98,9 @@ class FakeTime:
         """Move on without calling anything: the time between two events."""
         self._now += seconds
 
+    def end_window(self) -> None:
+        """The real one reports to the clock service."""
+
     @property
     def waiting(self) -> int:
         return sum(not timer.cancelled for _, _, timer in self._heap)

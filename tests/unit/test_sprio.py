@@ -85,12 +85,12 @@ def test_other_plugins_have_nothing_to_show(command):
     assert said.err == "You are not running a supported priority plugin\n(priority/basic).\nOnly 'priority/multifactor' is supported.\n"
 
 
-@pytest.mark.parametrize("command", [sprio, sshare])
-def test_a_controller_that_does_not_answer_is_an_error(command):
+@pytest.mark.parametrize(("command", "code", "text"), [(sprio, 1, "slurm_load_ctl_conf error"), (sshare, 255, "Couldn't get shares from controller")])
+def test_a_controller_that_does_not_answer_is_an_error(command, code, text):
     client = FakeClient()
     client.answers["Query"] = RefusedError(1005, "Unable to contact slurm controller (connect failure)")
     said = run_command(command, client=client)
-    assert (said.code, said.out, said.err) == (1, "", "slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)\n")
+    assert (said.code, said.out, said.err) == (code, "", f"{text}: Unable to contact slurm controller (connect failure)\n")
 
 
 def test_an_unknown_letter_is_named_and_prints_nothing():

@@ -220,3 +220,27 @@ def test_who_leaves_in_good_order_is_not_missed():
     idle(windows, "a", 500)
     windows.leave("b")
     assert windows.decide() == [Grant("a", NEVER, {})]
+
+
+def test_time_does_not_go_on_for_background_events_alone_unless_somebody_drives_it():
+    windows = joined("a", "b")
+    windows.report("a", 5000, 0, {}, waiting=False, background=True)
+    idle(windows, "b")
+    assert windows.decide() == []
+    assert windows.state()[0] == "idle"
+    windows.run_until(4000)
+    assert windows.decide() == []
+    assert windows.state()[0] == "paused"
+    windows.run_until(6000)
+    assert windows.decide() == [Grant("a", 6000, {})]
+    windows.report("a", 8000, 5000, {}, waiting=False, background=True)
+    assert windows.decide() == []  # the instant that it was driven to has come
+    windows.step(1)
+    assert [decision.to for decision in windows.decide()] == ["a"]
+
+
+def test_background_events_come_in_their_turn_while_others_go_on():
+    windows = joined("a", "b")
+    windows.report("a", 5000, 0, {}, waiting=False, background=True)
+    idle(windows, "b", 9000)
+    assert windows.decide() == [Grant("a", 9000 + L, {})]

@@ -1,0 +1,163 @@
+"""What somebody meets who tries each command for the first time: help, wrong options, no controller, one that dies, readers that go away.
+
+Texts and codes are those of 22.05.8. Each command is found by the catalogue, so a new one is held to the same.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from importlib import import_module
+
+import pytest
+from fake_controller import FakeClient, run_command
+
+from understudy.commands.catalogue import commands
+from understudy.commands.client import Client, RefusedError
+from understudy.commands.locate import Location
+
+COMMANDS = {command.name: command for command in commands()}
+USAGE_EXIT = {"sbatch": 255, "srun": 255, "salloc": 255}
+NO_ANSWER = "Unable to contact slurm controller (connect failure)"
+
+
+def function(name):
+    return getattr(import_module(f"understudy.commands.{name}"), name)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_names_every_option_and_is_no_error(name):
+    said = run_command(function(name), "--help", client=FakeClient())
+    assert (said.code, said.err) == (0, "")
+    assert name in said.lines[0]
+
+
+@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if "usage" in command.options.by_long])
+def test_usage_is_no_error_either(name):
+    said = run_command(function(name), "--usage", client=FakeClient())
+    assert (said.code, said.err) == (0, "")
+    assert name in said.out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    ("argument", "complaint"),
+    [
+        ("--no-such-option", "unrecognized option '--no-such-option'"),
+        ("--no-such-option=1", "unrecognized option '--no-such-option=1'"),
+        ("-%", "invalid option -- '%'"),
+    ],
+)
+def test_a_wrong_option_is_named_with_a_hint(name, argument, complaint):
+    said = run_command(function(name), argument, client=FakeClient(), usage_exit=USAGE_EXIT.get(name, 1))
+    assert said.code == USAGE_EXIT.get(name, 1)
+    assert said.out == ""
+    assert said.err.splitlines()[0] == f"{name}: {complaint}"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "text"),
+    [
+        ("squeue", 1, f"slurm_load_jobs error: {NO_ANSWER}"),
+        ("sinfo", 1, f"slurm_load_partitions: {NO_ANSWER}"),
+        ("sinfo -T", 1, f"slurm_load_reservations: {NO_ANSWER}"),
+        ("sbatch --wrap true", 1, f"sbatch: error: Batch job submission failed: {NO_ANSWER}"),
+        ("sbatch --test-only --wrap true", 1, f"allocation failure: {NO_ANSWER}"),
+        ("scancel -u root", 1, f"slurm_load_jobs error: {NO_ANSWER}"),
+        ("scontrol show job", 1, f"slurm_load_jobs error: {NO_ANSWER}"),
+        ("scontrol show node", 1, f"slurm_load_node error: {NO_ANSWER}"),
+        ("scontrol show lic", 1, f"slurm_load_license error: {NO_ANSWER}"),
+        ("scontrol write batch_script 1", 0, f"job script retrieval failed: {NO_ANSWER}"),
+        ("scontrol top 1", 1, f"{NO_ANSWER} for job 1"),
+        ("sshare", 255, f"Couldn't get shares from controller: {NO_ANSWER}"),
+        ("strigger --get", 1, f"slurm_get_triggers: {NO_ANSWER}"),
+    ],
+)
+def test_no_controller(line, code, text):
+    name, *arguments = line.split()
+    client = FakeClient()
+    client.answers = dict.fromkeys(("Query", "SubmitJob", "GetScript", "UpdateJobs", "ControlJobs", "CancelJobs"), RefusedError(1005, NO_ANSWER))
+    said = run_command(function(name), *arguments, client=client)
+    assert (said.code, said.out, said.err) == (code, "", text + "\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "text"),
+    [
+        ("squeue -i x", 1, "squeue: error: --iterate=x"),
+        ("scontrol show", 1, "too few arguments for keyword:show"),
+    ],
+)
+def test_a_wrong_value(line, code, text):
+    name, *arguments = line.split()
+    said = run_command(function(name), *arguments, client=FakeClient())
+    assert (said.code, said.err) == (code, text + "\n")
+
+
+# --- real connections and streams ----------------------------------------------------------------------------------------------------
+
+
+def test_nobody_listens(tmp_path):
+    with pytest.raises(RefusedError) as refused:
+        Client(lambda: Location(controller_unix=f"unix:{tmp_path}/nobody")).call("Ping")
+    assert (refused.value.code, refused.value.text) == (1005, NO_ANSWER)
+
+
+@pytest.mark.parametrize("answer", [b"", b"\0\0", b"\0\0\0\x08half"])
+def test_a_controller_that_dies_in_the_middle(tmp_path, answer):
+    """It takes the connection and is gone before it has answered, or in the middle of its answer."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"{tmp_path}/controller")
+    listener.listen()
+
+    def die():
+        connection, _ = listener.accept()
+        connection.recv(1 << 16)
+        connection.sendall(answer)
+        connection.close()
+
+    thread = threading.Thread(target=die)
+    thread.start()
+    with pytest.raises(RefusedError) as refused:
+        Client(lambda: Location(controller_unix=f"unix:{tmp_path}/controller")).call("Ping")
+    thread.join()
+    listener.close()
+    assert (refused.value.code, refused.value.text) == (5005, "Zero Bytes were transmitted or received")
+
+
+def shell(line, **environ):
+    """Run a shell line in which `squeue` is the command; stdout, stderr and the exit code."""
+    program = "import sys; from understudy.commands.squeue import main; main()"
+    prefix = f'squeue() {{ "{sys.executable}" -c "{program}" "$@"; }}; '
+    paths = os.pathsep.join(path for path in sys.path if path)
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": paths, "UNDERSTUDY_REGISTRY": "/nowhere", "HOME": "/nowhere", **environ}
+    done = subprocess.run(["bash", "-c", prefix + line], capture_output=True, env=env, timeout=60, check=False)
+    return done.stdout, done.stderr, done.returncode
+
+
+def test_a_reader_that_goes_away_is_no_error_to_talk_about():
+    out, err, _ = shell("squeue --help | head -1")
+    assert out.count(b"\n") == 1
+    assert err == b""
+
+
+def test_closed_streams():
+    assert shell("squeue --help >&-") == (b"", b"", 0)
+    assert shell("squeue --bogus 2>&-") == (b"", b"", 1)
+    assert shell("squeue --help <&-")[2] == 0
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_names_in_any_letters_come_out_as_they_went_in(locale):
+    out, err, code = shell("squeue --name=$'\\xc3\\xa4' $'\\xc3\\xa4'", LC_ALL=locale)
+    assert code == 1
+    assert "ä".encode() in err
+    assert out
+
+
+@pytest.mark.parametrize("columns", ["1", "80", "500"])
+def test_the_width_of_a_terminal_changes_nothing(columns):
+    assert shell("squeue --help", COLUMNS=columns) == shell("squeue --help")
