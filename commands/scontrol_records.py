@@ -228,7 +228,7 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
         lines.append(f"Partitions={','.join(node['partitions'])} ")
     lines += [
         f"BootTime={timestamp(node['boot_time'], 'None')} SlurmdStartTime={timestamp(node['slurmd_start_time'], 'None')}",
-        f"LastBusyTime={timestamp(node['last_busy'], 'None')}",
+        f"LastBusyTime={timestamp(node['last_busy'], 'Unknown')}",
         f"CfgTRES={node['tres_configured']}",
         f"AllocTRES={node['tres_allocated']}",
         "CapWatts=n/a",

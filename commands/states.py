@@ -79,6 +79,7 @@ UNKNOWN, DOWN, IDLE, ALLOCATED, ERROR, MIXED, FUTURE = range(7)
 
 NODE_DRAIN, NODE_COMPLETING, NO_RESPOND, POWERED_DOWN, NODE_FAILING, POWERING_UP, MAINT = 0x0200, 0x0400, 0x0800, 0x1000, 0x2000, 0x4000, 0x8000
 REBOOT_REQUESTED, POWERING_DOWN, PLANNED, RESERVED, REBOOT_ISSUED = 0x10000, 0x40000, 0x80000, 0x100000, 0x800000
+CLOUD, POWER_DOWN, POWER_UP = 0x0080, 0x1000000, 0x2000000
 
 NODE_STATES: tuple[tuple[str, str], ...] = (
     ("unknown", "unk"),
@@ -92,12 +93,15 @@ NODE_STATES: tuple[tuple[str, str], ...] = (
 
 # In the order in which scontrol and sinfo's StateComplete name them behind the base state.
 NODE_FLAGS: tuple[tuple[int, str], ...] = (
+    (CLOUD, "CLOUD"),
     (MAINT, "MAINTENANCE"),
     (RESERVED, "RESERVED"),
     (NODE_DRAIN, "DRAIN"),
     (NODE_COMPLETING, "COMPLETING"),
-    (NO_RESPOND, "NOT_RESPONDING"),
+    (POWER_DOWN, "POWER_DOWN"),
+    (POWER_UP, "POWER_UP"),
     (POWERED_DOWN, "POWERED_DOWN"),
+    (NO_RESPOND, "NOT_RESPONDING"),
     (NODE_FAILING, "FAIL"),
     (REBOOT_REQUESTED, "REBOOT_REQUESTED"),
     (REBOOT_ISSUED, "REBOOT_ISSUED"),
@@ -158,14 +162,16 @@ def _node_state(state: int, flags: int, form: int) -> str:
 
 
 def _suffix(flags: int) -> str:
-    if flags & NO_RESPOND:
-        return "*"
-    if flags & POWERED_DOWN:
-        return "~"
     if flags & POWERING_UP:
         return "#"
     if flags & POWERING_DOWN:
         return "%"
+    if flags & POWERED_DOWN:
+        return "~"
+    if flags & POWER_DOWN:
+        return "!"
+    if flags & NO_RESPOND:
+        return "*"
     if flags & MAINT:
         return "$"
     if flags & REBOOT_REQUESTED:
@@ -205,11 +211,11 @@ NODE_STATE_NAMES: dict[str, tuple[int | None, int]] = {
     "resv": (None, RESERVED),
     "perfctrs": (None, _NEVER),
     "npc": (None, _NEVER),
-    "cloud": (None, _NEVER),
+    "cloud": (None, CLOUD),
     "completing": (None, NODE_COMPLETING),
     "powering_down": (None, POWERING_DOWN),
     "powered_down": (None, POWERED_DOWN),
-    "power_down": (None, POWERED_DOWN),
+    "power_down": (None, POWER_DOWN),
     "powering_up": (None, POWERING_UP),
     "fail": (None, NODE_FAILING),
     "maint": (None, MAINT),

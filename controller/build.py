@@ -11,6 +11,7 @@ from understudy.controller.enforcement.options import Enforced
 from understudy.controller.gres_layout import build_gres
 from understudy.controller.nodes import Node, NodeTable
 from understudy.controller.partitions import Partition
+from understudy.controller.power_plan import PowerPlan
 from understudy.controller.scheduling.api import Tables
 from understudy.controller.scheduling.topology import Tree
 from understudy.controller.settings import Settings
@@ -26,18 +27,24 @@ if TYPE_CHECKING:
     from understudy.model.cluster import Cluster
     from understudy.model.conf import NodeConf, PartitionConf, SlurmConfig
 
+BOOT_S: Final = 30.0  # how long an emulated node takes to boot, where nobody says
 _STATES: Final[dict[str, tuple[NodeState, NodeFlag]]] = {
     "DOWN": (NodeState.DOWN, NodeFlag.NONE),
     "DRAIN": (NodeState.UNKNOWN, NodeFlag.DRAIN),
     "FAIL": (NodeState.UNKNOWN, NodeFlag.FAIL),
     "FAILING": (NodeState.UNKNOWN, NodeFlag.FAIL),
     "FUTURE": (NodeState.FUTURE, NodeFlag.NONE),
+    "CLOUD": (NodeState.IDLE, NodeFlag.CLOUD | NodeFlag.POWERED_DOWN),
 }
 
 
 def build_tables(config: SlurmConfig) -> tuple[Tables, NodeNames]:
     """The tables that the configuration describes, and the nodes' names."""
     made = [_node(conf, index) for index, conf in enumerate(config.nodes)]
+    if PowerPlan.of(config) is None:  # nobody could switch them on
+        for node in made:
+            if node.flags & NodeFlag.CLOUD:
+                node.state, node.flags = NodeState.UNKNOWN, NodeFlag.CLOUD
     table = NodeTable(made, build_gres(config, made) if config.is_set("GresTypes") else None)
     if config.text("TopologyPlugin") == "topology/tree":
         optional = "topooptional" in {word.lower() for word in config.words("TopologyParam")}
@@ -150,6 +157,8 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         disable_root_jobs=config.boolean("DisableRootJobs"),
         return_to_service=config.count("ReturnToService"),
         resume_timeout_s=config.seconds("ResumeTimeout") or 0,
+        boot_s=_boot_s(config.words("SlurmctldParameters")),
+        shows_cloud="cloud" in {word.lower() for word in config.words("PrivateData")},
         slurmd_timeout_s=config.seconds("SlurmdTimeout") or 0,
         message_timeout_s=float(config.seconds("MessageTimeout") or 10),
         tree_width=config.count("TreeWidth") if config.is_set("TreeWidth") else 32,  # 22.05 itself would take 50
@@ -174,6 +183,14 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         emulates_jobs=cluster.executor == "emulated",
         default_run_s=cluster.default_run_s,
     )
+
+
+def _boot_s(words: list[str]) -> float:
+    for word in words:
+        key, _, value = word.partition("=")
+        if key.lower() == "understudy_boot_s" and value.isdecimal():
+            return float(value)
+    return BOOT_S
 
 
 def _codes(words: list[str]) -> frozenset[int]:

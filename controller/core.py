@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from understudy.controller.enforcement.limits import JobLimits
     from understudy.controller.job import Job, JobArray
     from understudy.controller.ports import Clock, Journal, Sender, Signer, StepSigner, TimerHandle, Users
+    from understudy.controller.power import Power
     from understudy.controller.priority.api import PriorityPlugin
     from understudy.controller.scheduling.api import SchedulingPolicy, Selector, Tables
     from understudy.controller.settings import Settings
@@ -112,6 +113,7 @@ class Core:
     waits: list[tuple[float, int]] = field(default_factory=list)  # heap of (when, job id)
     purge_queue: deque[tuple[float, int]] = field(default_factory=deque)  # (when to forget it, job id) of finished jobs, oldest first
     purge_timer: TimerHandle | None = None
+    power: Power | None = None  # None: nodes are never switched off
     reboots: int = 0  # nodes (a bitmap) that are to boot when they are idle
     step_signer: StepSigner | None = None
     awaited: dict[int, list[tuple[bool, Later]]] = field(default_factory=dict)  # by job id: who waits for its start or, True, for its end

@@ -16,6 +16,7 @@ from understudy.controller.eligibility import note_end
 from understudy.controller.job import JobEvent, advance
 from understudy.controller.reservations import latest_end
 from understudy.controller.steps import signal_steps
+from understudy.model.states import JobFlag
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
@@ -28,6 +29,7 @@ LIMIT: Final = "limit"
 WARNING: Final = "warning"
 DEADLINE: Final = "deadline"
 RESERVATION: Final = "reservation"
+CONFIGURATION: Final = "configuration"
 
 
 def over_time_limit_s(core: Core, partition: Partition | None) -> float:
@@ -62,6 +64,11 @@ def watch_deadline(core: Core, job: Job) -> None:
 def watch_reservation(core: Core, job: Job, when: float) -> None:
     """A running job that ends with its reservation at that time."""
     _watch(core, when, job, RESERVATION)
+
+
+def watch_configuration(core: Core, job: Job) -> None:
+    """A job's nodes may be there now: it is told so at the next look."""
+    _watch(core, core.time.now(), job, CONFIGURATION)
 
 
 def _watch(core: Core, when: float, job: Job, what: str) -> None:
@@ -116,6 +123,8 @@ def _look(core: Core) -> None:
             continue
         if what == DEADLINE:
             _deadline(core, job, now)
+        elif what == CONFIGURATION:
+            finish_configuring(core, job, now)
         elif what == RESERVATION:
             _reservation(core, job, now)
         elif job.is_running:
@@ -132,6 +141,26 @@ def _limit(core: Core, job: Job, now: float) -> None:
         end_preempted(core, job, now)
     else:
         end_job(core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit")
+
+
+def finish_configuring(core: Core, job: Job, now: float) -> None:
+    """If a job's nodes have all booted, its script may begin, and its time counts from now."""
+    if not job.is_running or not job.flags & JobFlag.CONFIGURING or job.allocation is None:
+        return
+    if job.allocation.nodes & core.tables.nodes.boot_nodes:
+        return
+    from understudy.controller.start import hand_over  # noqa: PLC0415 - starting jobs sets limits through this module
+
+    job.flags &= ~JobFlag.CONFIGURING
+    job.start_time = int(now)
+    if job.time_limit_s is not None:
+        job.end_time = job.start_time + job.time_limit_s
+    core.last_job_update = now
+    watch_limits(core, job, core.tables.partitions.get(job.partition))
+    core.journal.job(job.job_id)
+    daemon = core.daemon_of_node[job.allocation.first_node]
+    if daemon is not None:
+        hand_over(core, job, daemon)
 
 
 def _reservation(core: Core, job: Job, now: float) -> None:

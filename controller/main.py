@@ -31,6 +31,8 @@ from understudy.controller.locks import Locks
 from understudy.controller.node_events import heard_of, start_pinging
 from understudy.controller.passes import Passes
 from understudy.controller.ports import Journal, NoJournal, Wire
+from understudy.controller.power import Power, set_plan
+from understudy.controller.power_plan import PowerPlan
 from understudy.controller.priority import registry as priority_registry
 from understudy.controller.priority.accounts import AccountsOf
 from understudy.controller.priority.options import read_options
@@ -145,6 +147,8 @@ class Controller:
         if writes_completions:
             self.completions = CompletionLog(core, self._append_completion)
             noting.listeners.append(self.completions.note)
+        if (plan := PowerPlan.of(config)) is not None:
+            core.power = Power(core, plan)
         core.shut_down = daemon.stop
         programs = Programs(loop, daemon.time, daemon.run_dir)
         core.run_program, core.is_executable = programs.run, is_executable
@@ -227,6 +231,7 @@ class Controller:
         from understudy.controller.reconfigure import take_over  # noqa: PLC0415 - rare
 
         self.config = take_over(self.core, self.daemon.run_dir / "slurm.conf", self._reread)
+        set_plan(self.core, PowerPlan.of(self.config))
         self.core.priorities.reconfigure(read_options(self.config), self.core.time.now())
         if self.accounting is not None:
             self.accounting.kept = kept_of(self.config)

@@ -156,6 +156,8 @@ def cpu_load(view: NodeView, node: Node) -> float | None:
 def last_busy(view: NodeView, node: Node) -> int | None:
     if not view.idle[node.index]:
         return int(view.core.time.now())
+    if node.flags & NodeFlag.POWERED_DOWN:
+        return view.last_busy[node.index] or None
     return view.last_busy[node.index] or node.slurmd_start_time
 
 

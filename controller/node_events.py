@@ -13,10 +13,11 @@ from understudy.controller.complete import end_job, give_back, terminate
 from understudy.controller.core import DaemonRecord, log, nodeset_indices
 from understudy.controller.eligibility import review_all
 from understudy.controller.job import JobEvent
+from understudy.controller.power import OFF
 from understudy.controller.requeue import requeue_job
 from understudy.controller.start import launch
 from understudy.model.errors import SlurmError
-from understudy.model.states import NodeFlag, NodeState
+from understudy.model.states import JobFlag, NodeFlag, NodeState
 from understudy.protocol.messages import Failure, Message, Ping, Registered, RegisterNodes, TerminateJob
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Messag
     unknown = _settle_jobs(core, record, message.running_jobs, is_new_life=is_new_life, was_known=was_known, now=now)
     core.last_node_update = now
     core.journal.nodes(nodes)
+    if core.power is not None:
+        core.tables.nodes.note_departure(nodes & ~core.tables.nodes.boot_nodes & core.tables.nodes.idle_nodes, int(now))
+        core.power.boot()
     if up:
         core.changed("change", now)
     return Registered(unknown)
@@ -63,7 +67,10 @@ def _bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int
     returns = core.settings.return_to_service
     for index in nodeset_indices(nodes):
         node = listed[index]
-        node.boot_time, node.slurmd_start_time, node.last_response, node.daemon = boot, start, now, message.daemon
+        node.last_response, node.daemon = now, message.daemon
+        if node.flags & OFF:
+            continue  # its daemon is there, it is not
+        node.boot_time, node.slurmd_start_time = boot, start
         if node.flags:
             node.flags &= ~NodeFlag.NO_RESPOND
         if node.state is NodeState.UNKNOWN:
@@ -101,7 +108,7 @@ def _settle_jobs(core: Core, record: DaemonRecord, running: list[int], *, is_new
         if job.interactive or job.job_id in present or not record.nodes >> allocation.first_node & 1:
             continue
         if not job.launch_acknowledged:
-            if is_new_life:
+            if is_new_life and not job.flags & JobFlag.CONFIGURING:
                 launch(core, job, record)
         elif (was_known and is_new_life) or int(record.start_time) > (job.start_time or 0):
             log.warning("job %d is missing from its batch node after %s was restarted", job.job_id, record.name)
@@ -195,7 +202,7 @@ def _set_down(core: Core, record: DaemonRecord, now: float) -> None:
     down = 0
     for index in nodeset_indices(record.nodes):
         node = table.nodes[index]
-        if node.state is NodeState.IDLE:
+        if node.state is NodeState.IDLE and not node.flags & OFF:
             node.state = NodeState.DOWN
             node.reason, node.reason_time, node.reason_user_id = NOT_RESPONDING, int(now), 0
             table.set_availability(node)

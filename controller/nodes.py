@@ -9,7 +9,7 @@ whole nodes nobody ever looks, and a job's coming and going costs a few operatio
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from understudy.controller.job import Allocation
     from understudy.controller.scheduling.topology import Tree
 
+CLOSED: Final = NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.NO_RESPOND | NodeFlag.POWERING_DOWN | NodeFlag.REBOOT_ISSUED
+_OFF: Final = NodeFlag.POWERED_DOWN | NodeFlag.POWERING_UP  # nobody expects them to respond
+BOOT_WEIGHT: Final = 1 << 40  # above all weights that can be configured
 _DEPARTURES: Final = 4096  # of which a list is kept until somebody asks; most overwrite each other
 # Nodes with fewer cores than this have their cores in use in a machine integer, larger ones in Python's.
 _INT_BITS: Final = 63
@@ -109,6 +112,8 @@ class NodeTable:
     full_nodes: int = 0  # no free CPU
     owned_nodes: int = 0  # where only jobs of one user may run
     sharing: SharedCores = field(default_factory=SharedCores)  # of jobs that share cores
+    boot_nodes: int = 0  # off, or booting: taken after all others
+    boot_allowance_s: int = 0  # what such a boot may take (ResumeTimeout)
     generation: int = 0  # raised with every allocation and release
     _free_cpus: NDArray[np.int64] = field(init=False)
     _free_memory: NDArray[np.int64] = field(init=False)
@@ -120,6 +125,7 @@ class NodeTable:
     tree: Tree | None = None  # the switches, where topology/tree is configured
     _late: dict[int, Allocation] = field(default_factory=dict)  # by id(): each alone on its nodes, and not in the vectors yet
     _kinds: list[NodeKind] | None = None
+    _configured_kinds: list[NodeKind] = field(default_factory=list)
     _features: dict[str, int] | None = None
 
     def __post_init__(self) -> None:
@@ -346,14 +352,38 @@ class NodeTable:
 
     @property
     def kinds(self) -> list[NodeKind]:
-        """The kinds of nodes, in the order of each kind's first node."""
+        """The kinds of nodes, in the order of each kind's first node. Those that have to boot are kinds of their own, heavier than all others."""
         if self._kinds is None:
             alike: dict[tuple[int, ...], list[int]] = {}
             for n in self.nodes:
                 key = (n.cpus, n.sockets, n.sockets * n.cores_per_socket, n.threads_per_core, n.memory_mb, n.tmp_disk_mb, n.weight)
                 alike.setdefault(key, []).append(n.index)
-            self._kinds = [NodeKind(nodeset.from_positions(indices), *key) for key, indices in alike.items()]
+            self._configured_kinds = [NodeKind(nodeset.from_positions(indices), *key) for key, indices in alike.items()]
+            self._kinds = self._configured_kinds if not self.boot_nodes else self._split_kinds()
         return self._kinds
+
+    def _split_kinds(self) -> list[NodeKind]:
+        split = [
+            replace(kind, nodes=part, weight=kind.weight | heavier)
+            for kind in self._configured_kinds
+            for part, heavier in ((kind.nodes & ~self.boot_nodes, 0), (kind.nodes & self.boot_nodes, BOOT_WEIGHT))
+            if part
+        ]
+        return sorted(split, key=lambda kind: nodeset.first(kind.nodes))
+
+    def set_boot(self, nodes: int, *, needs_boot: bool) -> None:
+        """The nodes (a bitmap) have to boot before a job can run there, or have booted."""
+        if self._late:
+            self._catch_up()
+        self.boot_nodes = self.boot_nodes | nodes if needs_boot else self.boot_nodes & ~nodes
+        at = _places(nodes)
+        if needs_boot:
+            self.weight[at] |= BOOT_WEIGHT
+        else:
+            self.weight[at] &= ~BOOT_WEIGHT
+        _ = self.kinds
+        self._kinds = self._split_kinds()
+        self.generation += 1
 
     def kind_of(self, nodes: int) -> NodeKind | None:
         """The kind to which all nodes of the bitmap belong, None if there are several."""
@@ -383,14 +413,15 @@ class NodeTable:
             self._catch_up()
         self._kinds = self._features = None
         self.weight[:] = [n.weight for n in self.nodes]
+        if self.boot_nodes:
+            self.weight[_places(self.boot_nodes)] |= BOOT_WEIGHT
         self.tmp_disk[:] = [n.tmp_disk_mb for n in self.nodes]
         self.generation += 1
 
     def set_availability(self, node: Node) -> None:
         """Bring `up_nodes` in line with the node's state and flags."""
         bit = 1 << node.index
-        closed = NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.NO_RESPOND | NodeFlag.POWERING_DOWN | NodeFlag.REBOOT_ISSUED
-        if node.state is NodeState.IDLE and not node.flags & closed:
+        if takes_jobs(node):
             self.up_nodes |= bit
         else:
             self.up_nodes &= ~bit
@@ -407,6 +438,13 @@ class NodeTable:
         if free == 0 or self.exclusive_nodes >> node.index & 1:
             return NodeState.ALLOCATED
         return NodeState.MIXED
+
+
+def takes_jobs(node: Node) -> bool:
+    """Whether new jobs may go there: it is up, or off and can be switched on."""
+    if node.flags & CLOSED and not (node.flags & CLOSED == NodeFlag.NO_RESPOND and node.flags & _OFF):
+        return False
+    return node.state is NodeState.IDLE
 
 
 def _places(nodes: int) -> slice | NDArray[np.intp]:

@@ -35,6 +35,8 @@ class Passes:
 
     def arm(self) -> None:
         """Set the timer to when the policy wants to run next. To be called after everything that was handled."""
+        if self._core.power is not None:
+            self._core.power.arm()
         if self._running is not None:
             return
         when = self._core.policy.next_run()

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
     from understudy.protocol.messages import RebootNodes
 
-BOOT_S: Final = 30.0  # how long an emulated node takes
 LOOK_S: Final = 1.0  # the controller's loop sees within a second that a node is idle
 INVALID_STATE: Final = 2028
 IN_PROGRESS: Final = NodeFlag.REBOOT_REQUESTED | NodeFlag.REBOOT_ISSUED
@@ -107,7 +106,7 @@ def _issue(core: Core) -> None:
 
 def watch_boots(core: Core, now: float) -> None:
     """Set the timer for the end of a boot that has just begun."""
-    core.at(now + min(BOOT_S, core.settings.resume_timeout_s), _look, core)
+    core.at(now + min(core.settings.boot_s, core.settings.resume_timeout_s), _look, core)
 
 
 def _look(core: Core) -> None:
@@ -115,9 +114,9 @@ def _look(core: Core) -> None:
     table, now = core.tables.nodes, core.time.now()
     done = 0
     for node in table.nodes:
-        if node.flags & NodeFlag.REBOOT_ISSUED and now - node.boot_request_time >= min(BOOT_S, core.settings.resume_timeout_s):
+        if node.flags & NodeFlag.REBOOT_ISSUED and now - node.boot_request_time >= min(core.settings.boot_s, core.settings.resume_timeout_s):
             done |= 1 << node.index
-            _booted(node, now, in_time=core.settings.resume_timeout_s > BOOT_S)
+            _booted(node, now, in_time=core.settings.resume_timeout_s > core.settings.boot_s)
             table.set_availability(node)
     if done:
         _changed(core, done, now)
@@ -154,5 +153,5 @@ def recover_reboots(core: Core, now: float) -> None:
         if node.flags & NodeFlag.REBOOT_REQUESTED:
             core.reboots |= 1 << node.index
         elif node.flags & NodeFlag.REBOOT_ISSUED:
-            watch_boots(core, max(float(node.boot_request_time), now - BOOT_S))
+            watch_boots(core, max(float(node.boot_request_time), now - core.settings.boot_s))
     look_for_idle(core, now)

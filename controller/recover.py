@@ -68,6 +68,8 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
     if count:
         log.info("recovered %d jobs: %d pending, %d running, %d completing", count, len(tables.pending), len(tables.running), len(core.completing))
     recover_reboots(core, now)
+    if core.power is not None:
+        core.power.recover(now)
     arm_priorities(core, now)
     core.changed("change", now)
 

@@ -36,6 +36,8 @@ class Settings:
     disable_root_jobs: bool = False
     return_to_service: int = 0
     resume_timeout_s: int = 60
+    boot_s: float = 30.0  # how long an emulated node takes to boot (understudy_boot_s)
+    shows_cloud: bool = False  # PrivateData=cloud: also nodes in the cloud that are off
     slurmd_timeout_s: int = 300
     message_timeout_s: float = 10.0
     tree_width: int = 32

@@ -18,6 +18,7 @@ from understudy.controller.partitions import limit_broken
 from understudy.controller.reservations import may_take, watch_end
 from understudy.model import nodeset
 from understudy.model.gres import GPU
+from understudy.model.states import JobFlag
 from understudy.protocol.messages import Failure, LaunchBatch, Message
 
 if TYPE_CHECKING:
@@ -47,13 +48,8 @@ class Planning:
         if first is None:
             return False
         job = self._begin(job, partition, allocation, now)
-        if job.interactive:
-            from understudy.controller.allocate import tell_waiting  # noqa: PLC0415 - it starts jobs through this module
-
-            job.launch_acknowledged = True
-            tell_waiting(core, job)
-        else:
-            launch(core, job, first)
+        if not job.flags & JobFlag.CONFIGURING:
+            hand_over(core, job, first)
         if core.dependents or core.singletons:
             notify_dependents(core, job, now)
         return True
@@ -70,7 +66,8 @@ class Planning:
         leader, _, held = plans[0]
         daemon = core.daemon_of_node[held.first_node]
         assert daemon is not None
-        launch(core, leader, daemon)
+        if not leader.flags & JobFlag.CONFIGURING:
+            launch(core, leader, daemon)
         if core.dependents or core.singletons:
             for job, _, _ in plans:
                 notify_dependents(core, job, now)
@@ -127,6 +124,9 @@ class Planning:
         if job.array is not None:
             job.array.running += 1
             explain_limit(core, job.array)
+        waits = core.power is not None and taken & nodes.boot_nodes
+        if waits:
+            job.flags |= JobFlag.CONFIGURING
         core.journal.job(job.job_id)
         if job.job_id in core.breakpoints:
             core.breakpoints.discard(job.job_id)
@@ -154,6 +154,17 @@ class Planning:
     def promise(self, job: Job, start: int | None, nodes: int) -> None:
         """Record when and where a pending job is expected to start."""
         job.expected_start, job.expected_nodes = start, nodes
+
+
+def hand_over(core: Core, job: Job, daemon: DaemonRecord) -> None:
+    """The job's nodes are there: its script is launched, or who waits for it may begin."""
+    if job.interactive:
+        from understudy.controller.allocate import tell_waiting  # noqa: PLC0415 - it starts jobs through this module
+
+        job.launch_acknowledged = True
+        tell_waiting(core, job)
+    else:
+        launch(core, job, daemon)
 
 
 def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:

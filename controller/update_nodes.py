@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import UpdateNodes
 
 INVALID_STATE: Final = 2028
+NOBODY: Final = 65_534  # who drains a node for POWER_DOWN_ASAP
 NEEDS_REASON: Final = "You must specify a reason when DOWNING or DRAINING a node. Request denied"
 _KEYS: Final = frozenset({"state", "reason", "weight", "features", "availablefeatures", "activefeatures", "comment", "extra", "gres"})
 _NEED_REASON: Final = frozenset({"DOWN", "DRAIN", "FAIL"})
@@ -129,13 +130,17 @@ def _set_state(core: Core, node: Node, state: str) -> None:
         node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL)
         _clear_reason(node)
     elif state in ("RESUME", "IDLE"):
-        is_out = node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL)
+        is_out = node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWERING_DOWN)
         if state == "RESUME" and not is_out:
             raise SlurmError(INVALID_STATE)
-        node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL)
+        node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWER_DRAIN)
+        if core.power is not None and node.flags & NodeFlag.POWERING_DOWN:
+            core.power.stay_off(node)
         if node.state in (NodeState.DOWN, NodeState.FUTURE) or (state == "IDLE" and node.state is NodeState.UNKNOWN):
-            node.state = NodeState.IDLE if is_there else NodeState.UNKNOWN
+            node.state = NodeState.IDLE if is_there or node.flags & NodeFlag.POWERED_DOWN else NodeState.UNKNOWN
         _clear_reason(node)
+    elif state in ("POWER_UP", "POWER_DOWN", "POWER_DOWN_ASAP", "POWER_DOWN_FORCE"):
+        _switch(core, node, state)
     elif state == "CANCEL_REBOOT":
         cancel_reboot(core, node)
     elif state == "NORESP":
@@ -147,6 +152,22 @@ def _set_state(core: Core, node: Node, state: str) -> None:
         _clear_reason(node)
     else:
         raise SlurmError(INVALID_STATE)
+
+
+def _switch(core: Core, node: Node, state: str) -> None:
+    power, now = core.power, core.time.now()
+    if power is None:
+        raise SlurmError(INVALID_STATE)
+    if state == "POWER_UP":
+        power.power_up(node)
+        return
+    if state == "POWER_DOWN_ASAP" and not node.flags & NodeFlag.DRAIN:
+        node.flags |= NodeFlag.DRAIN | NodeFlag.POWER_DRAIN
+        node.reason, node.reason_time, node.reason_user_id = state, int(now), NOBODY
+    elif state == "POWER_DOWN_FORCE":
+        nodes_down(core, 1 << node.index, now)
+        node.state = NodeState.IDLE
+    power.power_down(node)
 
 
 def _clear_reason(node: Node) -> None:

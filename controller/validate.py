@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
+from understudy.controller.nodes import takes_jobs
+from understudy.model.states import JobFlag, JobState, NodeFlag
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
@@ -87,6 +88,7 @@ def _validate_nodes(core: Core) -> None:
     assert count == nodes.job_count.tolist(), "number of jobs on nodes"
     assert nodes.idle_nodes == core.names.all & ~busy, "idle nodes"
     assert nodes.completing_nodes == completing, "completing nodes"
-    closed = NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.NO_RESPOND
-    up = sum(1 << node.index for node in nodes.nodes if node.state is NodeState.IDLE and not node.flags & closed)
+    up = sum(1 << node.index for node in nodes.nodes if takes_jobs(node))
     assert nodes.up_nodes == up, "up nodes"
+    boot = sum(1 << node.index for node in nodes.nodes if node.flags & (NodeFlag.POWERED_DOWN | NodeFlag.POWERING_UP))
+    assert nodes.boot_nodes == boot or core.power is None, "nodes that have to boot"

@@ -20,6 +20,7 @@ from understudy.controller.visibility import Viewer
 from understudy.model import hostlist
 from understudy.model.errors import SlurmError
 from understudy.model.records import TABLES
+from understudy.model.states import NodeFlag
 from understudy.protocol.messages import Query, Rows
 
 if TYPE_CHECKING:
@@ -100,6 +101,9 @@ def _nodes(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, 
     if "name" in where:
         index_of = core.tables.nodes.index_of
         nodes = [nodes[at] for at in sorted({index_of[name] for name in where.pop("name") if name in index_of})]
+    if not core.settings.shows_cloud:
+        hidden = int(NodeFlag.CLOUD | NodeFlag.POWERED_DOWN)
+        nodes = [node for node in nodes if int(node.flags) & hidden != hidden]
     for column, values in where.items():
         getter = NODE_COLUMNS[column]
         nodes = [node for node in nodes if getter(view, node) in values]

@@ -78,6 +78,7 @@ class NodeFlag(IntFlag):
     """What is true of a node beside its base state."""
 
     NONE = 0
+    CLOUD = 0x0080
     DRAIN = 0x0200
     COMPLETING = 0x0400
     NO_RESPOND = 0x0800
@@ -90,3 +91,6 @@ class NodeFlag(IntFlag):
     PLANNED = 0x80000
     RESERVED = 0x100000
     REBOOT_ISSUED = 0x800000
+    POWER_DOWN = 0x1000000  # asked for, as the next two
+    POWER_UP = 0x2000000
+    POWER_DRAIN = 0x4000000  # drained until it is off

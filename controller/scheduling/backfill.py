@@ -270,7 +270,8 @@ class BackfillPass:
                 return None
             if when > second + self.window_s or not may_promise or not self.reserves.holds_back(job, second):
                 return None
-            if slots.conflicts(when, when + length, nodes):
+            end = when + length + (table.boot_allowance_s if nodes & table.boot_nodes else 0)
+            if slots.conflicts(when, end, nodes):
                 # What may happen by rounding down alone, when the start does not move, ends with the slot.
                 if when > start:
                     start = when
@@ -286,7 +287,7 @@ class BackfillPass:
                     self._is_limited = True
                     self._explain(job, reason)
             else:
-                slots.promise(when, when + length, nodes)
+                slots.promise(when, end, nodes)
             if not shows:
                 return when
             if job.expected_start is None or when != job.expected_start or nodes != job.expected_nodes:

@@ -199,7 +199,7 @@ def test_a_node_is_shown_line_by_line(client: FakeClient) -> None:
         "   State=ALLOCATED+DRAIN ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A",
         "   Partitions=debug,batch ",
         "   BootTime=None SlurmdStartTime=None",
-        "   LastBusyTime=None",
+        "   LastBusyTime=Unknown",
         "   CfgTRES=cpu=4,mem=4000M,billing=4",
         "   AllocTRES=cpu=2,mem=100M",
         "   CapWatts=n/a",
