@@ -105,6 +105,7 @@ def replay_scenario(request: ReplayRequest) -> int:
         job_launch_s=LAUNCH_S,
         kill_s=KILL_S,
         epilog_s=EPILOG_S,
+        sleeps_while_stopped=True,
     )
     print(f"{scenario.name}: {len(scenario.submissions)} submissions, {len(scenario.events)} commands", flush=True)
 

@@ -89,6 +89,8 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
             if not other.is_finished and other.allocation is not None and not other.is_pending:
                 other.exit_code, other.exit_signal, other.killed_by = job.exit_code, job.exit_signal, job.killed_by
                 end_job(core, other, event, now, reason=reason)
+    if core.gang is not None and allocation.shared_in:
+        core.gang.remove(job, now)
 
 
 def _tell_waiting(core: Core, job: Job) -> None:

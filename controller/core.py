@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from understudy.controller.agents import Agents
     from understudy.controller.enforcement.limits import JobLimits
+    from understudy.controller.gang import Gang
     from understudy.controller.job import Job, JobArray
     from understudy.controller.ports import Clock, Journal, Sender, Signer, StepSigner, TimerHandle, Users
     from understudy.controller.power import Power
@@ -113,6 +114,7 @@ class Core:
     waits: list[tuple[float, int]] = field(default_factory=list)  # heap of (when, job id)
     purge_queue: deque[tuple[float, int]] = field(default_factory=deque)  # (when to forget it, job id) of finished jobs, oldest first
     purge_timer: TimerHandle | None = None
+    gang: Gang | None = None  # None: jobs that share cores run side by side
     power: Power | None = None  # None: nodes are never switched off
     reboots: int = 0  # nodes (a bitmap) that are to boot when they are idle
     step_signer: StepSigner | None = None

@@ -27,6 +27,7 @@ from understudy.controller.core import Core
 from understudy.controller.crontabs import only_waits
 from understudy.controller.enforcement.wiring import make_limits
 from understudy.controller.job_completion import FILE_TEXT, CompletionLog
+from understudy.controller.gang import Gang
 from understudy.controller.locks import Locks
 from understudy.controller.node_events import heard_of, start_pinging
 from understudy.controller.passes import Passes
@@ -41,7 +42,7 @@ from understudy.controller.recover import recover
 from understudy.controller.scheduling import registry
 from understudy.controller.scheduling.backfill import Backfill
 from understudy.controller.scheduling.parameters import number
-from understudy.controller.scheduling.preempt import Preemption, Rules
+from understudy.controller.scheduling.preempt import Preemption, Rules, read_mode
 from understudy.controller.scheduling.selection import ChoosingSelector
 from understudy.controller.server import Server
 from understudy.controller.start import Planning
@@ -147,6 +148,8 @@ class Controller:
         if writes_completions:
             self.completions = CompletionLog(core, self._append_completion)
             noting.listeners.append(self.completions.note)
+        if read_mode(settings.preempt_mode)[2]:
+            core.gang = Gang(core, settings.time_slice_s)
         if (plan := PowerPlan.of(config)) is not None:
             core.power = Power(core, plan)
         core.shut_down = daemon.stop

@@ -14,6 +14,7 @@ from understudy.controller.arrays import restore
 from understudy.controller.core import log
 from understudy.controller.eligibility import review, wait_until, watch_dependency
 from understudy.controller.het_jobs import restore as restore_component
+from understudy.controller.gang import takes_turns
 from understudy.controller.job import Allocation, JobEvent, advance
 from understudy.controller.limits import watch_deadline, watch_limits
 from understudy.controller.prioritise import arm as arm_priorities
@@ -68,6 +69,8 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
     if count:
         log.info("recovered %d jobs: %d pending, %d running, %d completing", count, len(tables.pending), len(tables.running), len(core.completing))
     recover_reboots(core, now)
+    if core.gang is not None:
+        core.gang.recover(now)
     if core.power is not None:
         core.power.recover(now)
     arm_priorities(core, now)
@@ -114,7 +117,9 @@ def _take_back(core: Core, job: Job) -> None:
     allocation = job.allocation
     assert allocation is not None, job.story
     if job.is_active:
-        if job.state is JobState.SUSPENDED or job.held is not None or not _is_free(nodes, allocation):
+        if core.gang is not None and takes_turns(job):
+            nodes.allocate(allocation)
+        elif job.state is JobState.SUSPENDED or job.held is not None or not _is_free(nodes, allocation):
             hold_what_is_free(core, job)
         else:
             nodes.allocate(allocation)

@@ -50,6 +50,8 @@ class Planning:
         job = self._begin(job, partition, allocation, now)
         if not job.flags & JobFlag.CONFIGURING:
             hand_over(core, job, first)
+        if core.gang is not None and allocation.shared_in:
+            core.gang.add(job, now)
         if core.dependents or core.singletons:
             notify_dependents(core, job, now)
         return True
@@ -68,6 +70,10 @@ class Planning:
         assert daemon is not None
         if not leader.flags & JobFlag.CONFIGURING:
             launch(core, leader, daemon)
+        if core.gang is not None:
+            for job, _, allocation in plans:
+                if allocation.shared_in:
+                    core.gang.add(job, now)
         if core.dependents or core.singletons:
             for job, _, _ in plans:
                 notify_dependents(core, job, now)

@@ -36,7 +36,13 @@ def suspend(core: Core, job: Job, now: float) -> None:
     _require_active(job)
     core.pushed_aside.pop(job.job_id, None)
     job.priority, job.pushed_aside = 0, False
-    if job.is_running:
+    if core.gang is not None and core.gang.has(job):
+        if job.is_running:
+            stop(core, job, now, in_row=True)
+        core.gang.remove(job, now)
+        give_up(core, job)
+        core.changed("change", now)
+    elif job.is_running:
         stop(core, job, now)
     core.journal.job(job.job_id)
 
@@ -48,11 +54,13 @@ def resume(core: Core, job: Job, now: float) -> None:
         SlurmError: it is pending, over, or not suspended.
     """
     _require_active(job)
-    if job.is_running:
+    if job.is_running or (core.gang is not None and core.gang.has(job)):
         raise SlurmError(NOT_SUSPENDED)
     if not job.priority:
         job.priority = core.priorities.assign(job, now)
     go_on(core, job, now)
+    if core.gang is not None and job.held is None and job.allocation is not None and job.allocation.shared_in:
+        core.gang.add(job, now)
 
 
 def _require_active(job: Job) -> None:
@@ -62,20 +70,23 @@ def _require_active(job: Job) -> None:
         raise SlurmError(DONE)
 
 
-def stop(core: Core, job: Job, now: float) -> None:
-    """Suspend a running job."""
+def stop(core: Core, job: Job, now: float, *, in_row: bool = False) -> None:
+    """Suspend a running job; `in_row`: it keeps its place among jobs that run in turn, and its CPUs there."""
     assert job.allocation is not None
     assert job.start_time is not None
     signal_job(core, job, _SIGSTOP, batch_only=False)
     advance(job, JobEvent.SUSPENDED, now)
     job.pre_suspend_s += int(now) - (job.start_time if job.suspend_time is None else job.suspend_time)
     job.suspend_time = int(now)
+    if in_row:
+        _note(core, job, now)
+        return
     give_up(core, job)
     _changed(core, job, now)
 
 
-def go_on(core: Core, job: Job, now: float) -> None:
-    """Resume a suspended job. The time that it stood still does not count against its limit."""
+def go_on(core: Core, job: Job, now: float, *, in_row: bool = False) -> None:
+    """Resume a suspended job. The time that it stood still does not count against its limit. `in_row`: as in `stop`."""
     assert job.suspend_time is not None
     core.pushed_aside.pop(job.job_id, None)
     job.pushed_aside = False
@@ -85,9 +96,10 @@ def go_on(core: Core, job: Job, now: float) -> None:
         job.end_time += int(now) - job.suspend_time
     job.suspend_time = int(now)
     watch_limits(core, job, core.tables.partitions.get(job.partition))
-    hold_again(core, job)
+    if not in_row:
+        hold_again(core, job)
     signal_job(core, job, _SIGCONT, batch_only=False)
-    _changed(core, job, now)
+    (_note if in_row else _changed)(core, job, now)
 
 
 def count_suspension(job: Job, now: float) -> None:
@@ -120,9 +132,13 @@ def _has_its_cores(table: NodeTable, job: Job) -> bool:
     return not any(used[share.node] & share.cores for share in job.allocation.shares)
 
 
-def _changed(core: Core, job: Job, now: float) -> None:
+def _note(core: Core, job: Job, now: float) -> None:
     core.last_job_update = core.last_node_update = now
     core.journal.job(job.job_id)
+
+
+def _changed(core: Core, job: Job, now: float) -> None:
+    _note(core, job, now)
     core.changed("change", now)
 
 

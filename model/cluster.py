@@ -60,6 +60,7 @@ class Cluster:
     job_launch_s: float = 0.0  # a node daemon launches emulated jobs one after another, each so much later
     kill_s: float = 0.0  # what an emulated script that is told to end takes until nothing of it is left
     epilog_s: float = 0.0  # how long emulated nodes take to be free after a job's end
+    sleeps_while_stopped: bool = False  # emulated scripts are as `sleep`: their time goes on while they are stopped
     users: dict[str, int] = field(default_factory=dict)  # user names and numbers beside the host's own
     groups: dict[str, int] = field(default_factory=dict)
     user_id: int = 0  # who started the cluster: its SlurmUser, beside root

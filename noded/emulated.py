@@ -88,14 +88,15 @@ class _Run:
     script_end: float
     limit_end: float
     end: float = 0.0  # the earlier of the two, but not in the past
-    left_s: float = 0.0  # while stopped
+    left_s: float = 0.0  # while stopped; the end itself for one that sleeps on
     is_stopped: bool = False
 
 
 class EmulatedJobs:
     """The jobs that run, and when each ends. Times are seconds of the cluster's clock."""
 
-    def __init__(self, default_run_s: float, overhead_s: float = 0.0, launch_s: float = 0.0) -> None:
+    def __init__(self, default_run_s: float, overhead_s: float = 0.0, launch_s: float = 0.0, *, sleeps: bool = False) -> None:
+        self._sleeps = sleeps  # scripts are as `sleep`, whose time goes on while they are stopped
         self._default_run_s, self._overhead_s, self._launch_s = default_run_s, overhead_s, launch_s
         self._launches_until = 0.0  # when the last one that was asked for has been launched
         self._runs: dict[Key, _Run] = {}
@@ -155,12 +156,13 @@ class EmulatedJobs:
             return None
         if number in _STOPPING:
             if not run.is_stopped:
-                run.is_stopped, run.left_s, run.script_end = True, max(0.0, run.script_end - now), math.inf
+                run.is_stopped, run.left_s = True, run.script_end if self._sleeps else max(0.0, run.script_end - now)
+                run.script_end = math.inf
                 self._set_end(key, run, now)
             return None
         if number == signal.SIGCONT:
             if run.is_stopped:
-                run.is_stopped, run.script_end = False, now + run.left_s
+                run.is_stopped, run.script_end = False, max(run.left_s, now) if self._sleeps else now + run.left_s
                 self._set_end(key, run, now)
             return None
         return self.kill(key, number)
@@ -183,9 +185,10 @@ class EmulatedExecutor:
         launch_s: float = 0.0,
         kill_s: float = 0.0,
         epilog_s: float = 0.0,
+        sleeps: bool = False,
     ) -> None:
         self._time, self._on_ended, self._kill_s, self._epilog_s = time, on_ended, kill_s, epilog_s
-        self.jobs = EmulatedJobs(default_run_s, overhead_s, launch_s)
+        self.jobs = EmulatedJobs(default_run_s, overhead_s, launch_s, sleeps=sleeps)
         self._timer: asyncio.TimerHandle | None = None
         self._armed: float | None = None
 

@@ -98,6 +98,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             overhead_s=cluster.job_overhead_s,
             launch_s=cluster.job_launch_s,
             kill_s=cluster.kill_s,
+            sleeps=cluster.sleeps_while_stopped,
             epilog_s=cluster.epilog_s,
         )
         daemon.at_exit.append(emulated.close)
