@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from understudy.controller.scheduling.preempt import read_mode
 from understudy.controller.sharing import cores_of
 from understudy.controller.suspend import go_on, stop
 from understudy.model.states import JobState
@@ -116,11 +117,34 @@ class Gang:
             if each.job.state is JobState.SUSPENDED:
                 go_on(self.core, each.job, now, in_row=True)
 
+    def end(self, now: float) -> None:
+        """No more slices: all run."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for members in self.lists.values():
+            for each in members:
+                if each.job.state is JobState.SUSPENDED:
+                    go_on(self.core, each.job, now, in_row=True)
+        self.lists.clear()
+
     def recover(self, now: float) -> None:
         """After a restart: the lists are made anew, those that ran at their heads."""
         jobs = [job for job in self.core.tables.running.values() if takes_turns(job)]
         for job in sorted(jobs, key=lambda each: (not each.is_running, each.start_time or 0, each.job_id)):
             self.add(job, now)
+
+
+def set_gang(core: Core) -> None:
+    """Begin or end time slices, as PreemptMode and SchedulerTimeSlice say now."""
+    is_on = read_mode(core.settings.preempt_mode)[2]
+    if core.gang is None and is_on:
+        core.gang = Gang(core, core.settings.time_slice_s)
+        core.gang.recover(core.time.now())
+    elif core.gang is not None and is_on:
+        core.gang.slice_s = core.settings.time_slice_s
+    elif core.gang is not None:
+        core.gang.end(core.time.now())
+        core.gang = None
 
 
 def takes_turns(job: Job) -> bool:

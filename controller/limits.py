@@ -159,7 +159,7 @@ def finish_configuring(core: Core, job: Job, now: float) -> None:
     watch_limits(core, job, core.tables.partitions.get(job.partition))
     core.journal.job(job.job_id)
     daemon = core.daemon_of_node[job.allocation.first_node]
-    if daemon is not None:
+    if daemon is not None and not job.het_offset:  # the leader's script alone is launched
         hand_over(core, job, daemon)
 
 

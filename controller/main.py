@@ -26,8 +26,8 @@ from understudy.controller.build import build_settings, build_tables
 from understudy.controller.core import Core
 from understudy.controller.crontabs import only_waits
 from understudy.controller.enforcement.wiring import make_limits
+from understudy.controller.gang import set_gang
 from understudy.controller.job_completion import FILE_TEXT, CompletionLog
-from understudy.controller.gang import Gang
 from understudy.controller.locks import Locks
 from understudy.controller.node_events import heard_of, start_pinging
 from understudy.controller.passes import Passes
@@ -41,8 +41,9 @@ from understudy.controller.programs import Programs, is_executable
 from understudy.controller.recover import recover
 from understudy.controller.scheduling import registry
 from understudy.controller.scheduling.backfill import Backfill
+from understudy.controller.scheduling.builtin import Builtin
 from understudy.controller.scheduling.parameters import number
-from understudy.controller.scheduling.preempt import Preemption, Rules, read_mode
+from understudy.controller.scheduling.preempt import Preemption, Rules
 from understudy.controller.scheduling.selection import ChoosingSelector
 from understudy.controller.server import Server
 from understudy.controller.start import Planning
@@ -52,6 +53,7 @@ from understudy.model.cluster import Cluster
 from understudy.model.conf import SlurmConfig, load
 from understudy.model.conf_check import not_emulated
 from understudy.model.errors import ConfigError
+from understudy.model.scheduler_parameters import complaints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,23 +98,15 @@ class Controller:
             selector=registry.selector(config.text("SelectType"), frozenset(config.words("SelectTypeParameters"))),
         )
         core.step_signer = Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s) if cluster.key_file else None
-        accounts = AccountsOf(lambda: core.associations, core.users.user_name)
+        self._accounts = accounts = AccountsOf(lambda: core.associations, core.users.user_name)
         priorities = priority_registry.priority(config.text("PriorityType"))
         core.priorities = priorities(tables, read_options(config), accounts, core.start_time)
         parameters = registry.policy_parameters(config.text("SchedulerParameters"))
-        if isinstance(core.selector, ChoosingSelector):
-            overrun_s = settings.kill_wait_s + (settings.over_time_limit_s or 0)
-            core.selector.expect(
-                overrun_s=overrun_s,
-                linear_window_s=number(parameters, "bf_window_linear", 0),
-                packs_serial="pack_serial_at_end" in parameters,
-            )
+        self._expect(settings, parameters)
         if settings.enforced.associations and cluster.accounting:
             core.job_limits = tables.limits = limits = make_limits(core, read_options(config))
             noting.listeners.append(lambda job_id: limits.note(job_id, core.time.now()))
-        rules = Rules.read(settings.preempt_type, settings.preempt_mode, settings.preempt_exempt_s)
-        if rules.kind:
-            tables.preemption = Preemption(tables, rules, parameters, accounts.qos_record)
+        self._set_preemption(settings, parameters)
         core.policy = registry.scheduler(config.text("SchedulerType"))(tables, core.selector, Planning(core), parameters)
         if daemon.time.is_virtual and isinstance(core.policy, Backfill):
             core.policy.plan_when_asked()
@@ -148,8 +142,7 @@ class Controller:
         if writes_completions:
             self.completions = CompletionLog(core, self._append_completion)
             noting.listeners.append(self.completions.note)
-        if read_mode(settings.preempt_mode)[2]:
-            core.gang = Gang(core, settings.time_slice_s)
+        set_gang(core)
         if (plan := PowerPlan.of(config)) is not None:
             core.power = Power(core, plan)
         core.shut_down = daemon.stop
@@ -160,6 +153,20 @@ class Controller:
         core.show_configuration = self.show
         core.read_configuration = self.reconfigure
         core.change_configuration = self.change
+
+    def _expect(self, settings: Settings, parameters: dict[str, str]) -> None:
+        if isinstance(self.core.selector, ChoosingSelector):
+            overrun_s = settings.kill_wait_s + (settings.over_time_limit_s or 0)
+            self.core.selector.expect(
+                overrun_s=overrun_s,
+                linear_window_s=number(parameters, "bf_window_linear", 0),
+                packs_serial="pack_serial_at_end" in parameters,
+            )
+
+    def _set_preemption(self, settings: Settings, parameters: dict[str, str]) -> None:
+        tables = self.core.tables
+        rules = Rules.read(settings.preempt_type, settings.preempt_mode, settings.preempt_exempt_s)
+        tables.preemption = Preemption(tables, rules, parameters, self._accounts.qos_record) if rules.kind else None
 
     def start(self) -> None:
         """Come back from the saved state and serve."""
@@ -180,6 +187,7 @@ class Controller:
         if self.accounting is not None:
             self.accounting.start(daemon.cluster.accounting_unix or daemon.cluster.accounting)
         self.server.settled()
+        self._complain()
         unused = not_emulated(self.config)
         if unused:
             daemon.log.info("accepted, but without effect here: %s", ", ".join(unused))
@@ -190,6 +198,10 @@ class Controller:
                 file.write(text)
         except OSError as error:
             self.daemon.log.warning("job completion log %s: %s", self.config.text("JobCompLoc"), error.strerror)
+
+    def _complain(self) -> None:
+        for text in complaints(self.config.text("SchedulerParameters")):
+            self.daemon.log.error("%s", text)
 
     async def close(self) -> None:
         """Write what is left to write."""
@@ -233,7 +245,14 @@ class Controller:
         """
         from understudy.controller.reconfigure import take_over  # noqa: PLC0415 - rare
 
-        self.config = take_over(self.core, self.daemon.run_dir / "slurm.conf", self._reread)
+        self.config = take_over(self.core, self.daemon.run_dir / "slurm.conf", self.config, self._reread)
+        parameters = registry.policy_parameters(self.config.text("SchedulerParameters"))
+        self._expect(self.core.settings, parameters)
+        self._set_preemption(self.core.settings, parameters)
+        if isinstance(self.core.policy, Builtin):
+            self.core.policy.reconfigure(parameters)
+        set_gang(self.core)
+        self._complain()
         set_plan(self.core, PowerPlan.of(self.config))
         self.core.priorities.reconfigure(read_options(self.config), self.core.time.now())
         if self.accounting is not None:

@@ -23,20 +23,27 @@ if TYPE_CHECKING:
     from understudy.controller.nodes import NodeTable
     from understudy.controller.settings import Settings
 
+RESTART_FOR_SCHEDULER = 2032
+RESTART_FOR_SELECT = 2033
 RESTART_FOR_NODES = 2049
 
 
-def take_over(core: Core, path: Path, settings_of: Callable[[SlurmConfig], Settings]) -> SlurmConfig:
+def take_over(core: Core, path: Path, before: SlurmConfig, settings_of: Callable[[SlurmConfig], Settings]) -> SlurmConfig:
     """Read the file again and take over what can be taken over.
 
     Raises:
-        SlurmError: the file has errors, or its nodes differ from those in the tables; nothing is changed then.
+        SlurmError: the file has errors, its nodes differ from those in the tables, or so do its types of scheduler or selection; nothing is
+            changed then.
     """
     try:
         config = load(path)
     except ConfigError as error:
         log.error("slurm.conf is not taken over: %s", error)
         raise SlurmError(-1, str(error)) from None
+    if config.text("SchedulerType") != before.text("SchedulerType"):
+        raise SlurmError(RESTART_FOR_SCHEDULER)
+    if config.text("SelectType") != before.text("SelectType"):
+        raise SlurmError(RESTART_FOR_SELECT)
     tables, _ = build_tables(config)
     ours, theirs = core.tables.nodes.nodes, tables.nodes.nodes
 
@@ -48,6 +55,8 @@ def take_over(core: Core, path: Path, settings_of: Callable[[SlurmConfig], Setti
         raise SlurmError(RESTART_FOR_NODES)
     core.settings = settings_of(config)
     core.tables.licenses.totals = core.settings.licenses
+    core.tables.complete_wait_s = core.settings.complete_wait_s
+    core.tables.nodes.tree = tables.nodes.tree
     for node, new in zip(ours, theirs, strict=True):
         node.weight, node.features, node.active_features = new.weight, new.features, new.active_features
         node.gres = new.gres

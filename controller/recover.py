@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from understudy.controller.arrays import restore
 from understudy.controller.core import log
 from understudy.controller.eligibility import review, wait_until, watch_dependency
-from understudy.controller.het_jobs import restore as restore_component
 from understudy.controller.gang import takes_turns
+from understudy.controller.het_jobs import restore as restore_component
 from understudy.controller.job import Allocation, JobEvent, advance
 from understudy.controller.limits import watch_deadline, watch_limits
 from understudy.controller.prioritise import arm as arm_priorities

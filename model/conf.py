@@ -29,6 +29,7 @@ from understudy.model.conf_partitions import PartitionConf
 from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding, Scan, scan, scan_text
 from understudy.model.errors import ConfigError
 from understudy.model.gres import read_configured
+from understudy.model.scheduler_parameters import complaints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -310,6 +311,8 @@ def _check_together(config: SlurmConfig, report: Callable[[Finding], None]) -> N
     if config.is_set("MaxMemPerCPU") and config.is_set("MaxMemPerNode"):
         complain("reset_value", WARNING, "MaxMemPerCPU", "MaxMemPerCPU ignored, since it's mutually exclusive with MaxMemPerNode")
         del config.values["maxmempercpu"]
+    for text in complaints(config.text("SchedulerParameters")):
+        complain("reset_value", WARNING, "SchedulerParameters", text)
     if config.number("TreeWidth") == 0:
         complain("reset_value", WARNING, "TreeWidth", "TreeWidth=0 is invalid")
         del config.values["treewidth"]

@@ -411,7 +411,15 @@ class Backfill(Builtin):
         super().__init__(tables, selector, planner, parameters)
         self.backfill_cycles = Cycles()
         self.backfill_trigger = BackfillTrigger(parameters)
-        self.backfill = BackfillPass(tables, selector, planner, parameters)
+
+    def _read(self, parameters: PolicyParameters) -> None:
+        super()._read(parameters)
+        self.backfill = BackfillPass(self.tables, self.selector, self.planner, parameters)
+
+    def reconfigure(self, parameters: PolicyParameters) -> None:
+        """As `Builtin.reconfigure`."""
+        super().reconfigure(parameters)
+        self.backfill_trigger.read(parameters)
 
     def note(self, what: str, now: float) -> None:
         """As in `SchedulingPolicy`."""

@@ -27,13 +27,23 @@ class Builtin:
     exact_limits = False
 
     def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
-        self.tables, self.selector, self.planner, self.parameters = tables, selector, planner, parameters
-        order = slurm_order if tables.preemption is None else preempting_order(tables.preemption, slurm_order)
-        self.queue = PendingQueue(tables, order, prefers=True, reservations=True)
+        self.tables, self.selector, self.planner = tables, selector, planner
         self.trigger = MainTrigger(parameters)
-        self.main = MainPass(tables, selector, planner, parameters)
         self.main_cycles = Cycles()
         self._was_idle = True
+        self._read(parameters)
+
+    def _read(self, parameters: PolicyParameters) -> None:
+        preemption = self.tables.preemption
+        order = slurm_order if preemption is None else preempting_order(preemption, slurm_order)
+        self.parameters = parameters
+        self.queue = PendingQueue(self.tables, order, prefers=True, reservations=True)
+        self.main = MainPass(self.tables, self.selector, self.planner, parameters)
+
+    def reconfigure(self, parameters: PolicyParameters) -> None:
+        """The parameters, or who may preempt whom, have changed. The phases stay."""
+        self._read(parameters)
+        self.trigger.read(parameters)
 
     def note(self, what: str, now: float) -> None:
         """As in `SchedulingPolicy`."""

@@ -40,18 +40,24 @@ class MainTrigger:
     """When the main scheduler runs, and how deep."""
 
     def __init__(self, parameters: PolicyParameters) -> None:
-        self.delay_s = number(parameters, "batch_sched_delay", 3)
-        self.interval_s = number(parameters, "sched_interval", 60, least=-1)
-        self.depth = number(parameters, "default_queue_depth", 100, least=1)
+        self.read(parameters)
         self.start: float | None = None
-        self._defers = "defer" in parameters
         self._at_once: float | None = None  # when nodes said that they are clean
         self._asked: float | None = None  # since when the loop is asked to schedule
         self._last_limited = -inf  # when the loop last asked for a limited run
         self._last_full = -inf
+        self._last_run = -inf
         self._clock = -inf
         self._is_fresh = True  # something happened since the last run
         self._is_fresh_beyond = True  # ... since the last run over the full queue
+
+    def read(self, parameters: PolicyParameters) -> None:
+        """Take over the parameters. What has been asked for stays so."""
+        self.delay_s = number(parameters, "batch_sched_delay", 3)
+        self.interval_s = number(parameters, "sched_interval", 60, least=-1)
+        self.depth = number(parameters, "default_queue_depth", 100, least=1)
+        self.least_s = number(parameters, "sched_min_interval", 2) / 1e6  # between two runs that nodes ask for by being clean
+        self._defers = "defer" in parameters
         self._full_looks: list[int] = []  # numbers of the looks that run over the full queue, as far as anybody has asked
 
     def note(self, what: str, now: float) -> None:
@@ -61,7 +67,7 @@ class MainTrigger:
         self._clock = max(self._clock, now)
         self._is_fresh = self._is_fresh_beyond = True
         if what == "cleaned" and not self._defers:
-            self._at_once = now
+            self._at_once = max(now, self._last_run + self.least_s)
         elif self._asked is None and what != "priority":  # new priorities wait for a run that somebody else asks for
             self._asked = now
 
@@ -100,6 +106,7 @@ class MainTrigger:
             depth = FULL
         if depth:
             self._is_fresh = False
+            self._last_run = now
         if depth == FULL:
             self._is_fresh_beyond = False
         return depth
@@ -173,10 +180,14 @@ class BackfillTrigger:
     """When the backfill scheduler runs."""
 
     def __init__(self, parameters: PolicyParameters) -> None:
-        self.interval_s = number(parameters, "bf_interval", 30, least=-1, most=10_800)
+        self.read(parameters)
         self._due: float | None = None
         self._changed: float | None = None
         self._keeps_pace = False  # passes follow each other at the interval though nothing changes
+
+    def read(self, parameters: PolicyParameters) -> None:
+        """Take over the parameters; a pass for which the thread already sleeps comes when it would have come."""
+        self.interval_s = number(parameters, "bf_interval", 30, least=-1, most=10_800)
 
     def note(self, now: float) -> None:
         """Something changed."""

@@ -1,0 +1,65 @@
+"""SchedulerParameters whose values Slurm does not take: what its log says of them, and then it goes on with the default.
+
+Place: the vocabulary; read by understudy.model.conf, so that `understudy conf check` and the controller's log name them. Follows: slurm.conf(5)
+SchedulerParameters; ranges and texts as slurmctld 22.05.8 logs them. What is no number counts as 0, as C reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NUMBER: Final = re.compile(r"\s*([+-]?\d+)")
+_MOST: Final = 2**31 - 1
+_BACKFILL: Final = "Invalid SchedulerParameters {key}: {value}"
+_PLAIN: Final = "Invalid {key}: {value}"
+_IGNORED: Final = "ignoring SchedulerParameters: {key} value of {value}"
+
+
+class Range(NamedTuple):
+    """What is taken."""
+
+    least: int
+    most: int = _MOST
+    text: str = _BACKFILL
+
+
+RANGES: Final[dict[str, Range]] = {
+    "bf_interval": Range(-1, 10_800),
+    "bf_max_time": Range(1, 3600),
+    "bf_window": Range(1, 43_200),
+    "bf_max_job_test": Range(1, 1_000_000),
+    "bf_max_job_start": Range(0, 10_000),
+    "bf_max_job_array_resv": Range(0, 1000),
+    "bf_max_job_assoc": Range(0),
+    "bf_max_job_part": Range(0),
+    "bf_max_job_user": Range(0),
+    "bf_max_job_user_part": Range(0),
+    "bf_min_age_reserve": Range(0, 2_592_000),
+    "bf_min_prio_reserve": Range(1),
+    "bf_node_space_size": Range(2, 2_000_000),
+    "bf_resolution": Range(1, 3600),
+    "bf_yield_interval": Range(1, 10_000_000, "Invalid backfill scheduler {key}: {value}"),
+    "max_rpc_cnt": Range(0, 1000),
+    "batch_sched_delay": Range(0, text=_PLAIN),
+    "default_queue_depth": Range(0, text=_IGNORED),
+    "partition_job_depth": Range(0, text=_IGNORED),
+    "sched_max_job_start": Range(0, text=_PLAIN),
+    "sched_min_interval": Range(0, text=_PLAIN),
+}
+
+
+def complaints(text: str) -> Iterator[str]:
+    """What is wrong with the words of SchedulerParameters, in their order."""
+    for word in text.split(","):
+        key, has_value, value = word.strip().partition("=")
+        allowed = RANGES.get(key.lower())
+        if allowed is None or not has_value:
+            continue
+        match = _NUMBER.match(value)
+        number = int(match[1]) if match else 0
+        if not allowed.least <= number <= allowed.most:
+            yield allowed.text.format(key=key.lower(), value=number)
