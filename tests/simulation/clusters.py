@@ -71,6 +71,7 @@ LONGEST_S = 120  # of real time
 HOPELESS = ("DependencyNeverSatisfied", "PartitionTimeLimit", "PartitionNodeLimit", "PartitionConfig", "BadConstraints")
 INTERNAL_ERROR = 2090
 _COMMAND = "python tests/simulation/run.py --seed {} --trace"
+SAVES_POWER = NodeFlag.POWERED_DOWN | NodeFlag.POWERING_DOWN | NodeFlag.POWERING_UP | NodeFlag.NO_RESPOND
 
 
 class SimulationFailed(AssertionError):  # noqa: N818  says what happened
@@ -612,8 +613,9 @@ class Simulation:
         if len(self.answered) < draw.jobs and not (draw.cuts or draw.controller_deaths):
             self.violation(f"{draw.jobs - len(self.answered)} submissions were not answered")
         assert self.controller is not None
+        allowed = NodeFlag.PLANNED | (SAVES_POWER if draw.suspend_s else NodeFlag.NONE)
         for node in self.controller.core.tables.nodes.nodes:
-            if node.state is not NodeState.IDLE or node.flags & ~NodeFlag.PLANNED:
+            if node.state is not NodeState.IDLE or node.flags & ~allowed:
                 self.violation(f"node {node.name} is {node.state.name} {node.flags!r} in the end")
         for name, front_end in self.front_ends.items():
             if front_end.core.jobs:

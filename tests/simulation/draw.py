@@ -45,6 +45,9 @@ class Draw:
     arrays: float = 0.0  # share of submissions
     licenses: int = 0
     priority: str = "basic"
+    suspend_s: int = 0  # SuspendTime: idle nodes are switched off
+    preempt: str = ""  # PreemptMode: jobs of the partition `half` come first
+    rows: int = 0  # jobs that may share a core
 
     @classmethod
     def of(cls, seed: int) -> Draw:
@@ -99,12 +102,31 @@ class Draw:
             self.licenses = rng.randint(1, 5)
         if rng.random() < 0.3 and self.scheduler in ("builtin", "backfill"):
             self.priority = "multifactor"
+        if rng.random() < 0.3 and self.scheduler in ("builtin", "backfill"):
+            self.suspend_s = rng.choice((20, 100, 1000))
+        if rng.random() < 0.4 and self.scheduler in ("builtin", "backfill"):
+            self.preempt = rng.choice(("REQUEUE", "CANCEL", "SUSPEND,GANG", "GANG"))
+            if self.selector == "cons_tres" and "GANG" in self.preempt:
+                self.rows = rng.choice((0, 2, 3))
         return self
 
     @property
     def is_peaceful(self) -> bool:
         """Nothing is done to jobs or nodes but what the schedule does."""
-        return not (self.meddling or self.node_trouble or self.faults or self.cuts or self.node_daemon_deaths or self.controller_deaths)
+        return not (
+            self.preempt
+            or self.suspend_s
+            or self.meddling
+            or self.node_trouble
+            or self.faults
+            or self.cuts
+            or self.node_daemon_deaths
+            or self.controller_deaths
+        )
+
+    @property
+    def _sharing(self) -> str:
+        return f" OverSubscribe=FORCE:{self.rows}" if self.rows else ""
 
     @property
     def conf(self) -> str:
@@ -128,8 +150,15 @@ class Draw:
             "DefMemPerCPU=100" if self.memory_mb else "",
             f"NodeName={names} CPUs={self.cpus} ThreadsPerCore={self.threads} CoresPerSocket={self.cpus // self.threads} Sockets=1"
             + (f" RealMemory={self.memory_mb}" if self.memory_mb else ""),
-            f"PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE DefaultTime=60 State=UP",
-            f"PartitionName=half Nodes={half} MaxTime=120 State=UP" if self.seed % 2 else "",
+            f"SuspendTime={self.suspend_s}\nSuspendTimeout=10\nResumeTimeout=60\nSuspendProgram=/bin/true\nResumeProgram=/bin/true"
+            if self.suspend_s
+            else "",
+            f"PreemptMode={self.preempt}\nSchedulerTimeSlice=20" if self.preempt else "",
+            "PreemptType=preempt/partition_prio" if self.preempt not in ("", "GANG") else "",
+            f"PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE DefaultTime=60 State=UP" + self._sharing,
+            f"PartitionName=half Nodes={half} MaxTime=120 State=UP" + (" PriorityTier=5" if self.preempt else "") + self._sharing
+            if self.seed % 2
+            else "",
         ]
         return "\n".join(line for line in lines if line) + "\n"
 
