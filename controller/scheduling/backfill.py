@@ -418,7 +418,9 @@ class Backfill(Builtin):
 
     def reconfigure(self, parameters: PolicyParameters) -> None:
         """As `Builtin.reconfigure`."""
+        plans_ahead = self.backfill.plans_ahead
         super().reconfigure(parameters)
+        self.backfill.plans_ahead = plans_ahead
         self.backfill_trigger.read(parameters)
 
     def note(self, what: str, now: float) -> None:

@@ -67,7 +67,7 @@ class MainTrigger:
         self._clock = max(self._clock, now)
         self._is_fresh = self._is_fresh_beyond = True
         if what == "cleaned" and not self._defers:
-            self._at_once = max(now, self._last_run + self.least_s)
+            self._at_once = max(now, self._last_run + self.least_s) if self.least_s > _ROUNDING_S else now
         elif self._asked is None and what != "priority":  # new priorities wait for a run that somebody else asks for
             self._asked = now
 
@@ -106,7 +106,7 @@ class MainTrigger:
             depth = FULL
         if depth:
             self._is_fresh = False
-            self._last_run = now
+            self._last_run = now - _ROUNDING_S
         if depth == FULL:
             self._is_fresh_beyond = False
         return depth
