@@ -10,7 +10,7 @@ from tests.enforcement_harness import House, sums
 
 from understudy.controller.priority.options import PriorityOptions
 from understudy.model.errors import ERROR_TEXT
-from understudy.protocol.messages import CancelJobs, Emulation, Failure, JobSpec, SubmitJob, UpdateJobs
+from understudy.protocol.messages import CancelJobs, ControlJobs, Emulation, Failure, JobSpec, SubmitJob, UpdateJobs
 
 if TYPE_CHECKING:
     from understudy.controller.job import Job
@@ -336,7 +336,7 @@ def test_what_an_administrator_sets_is_not_limited() -> None:
     house.set_qos("q", max_wall=5)
     job = submit(house, qos="q", time_limit_s=120, hold=True)
     house.ask(UpdateJobs([str(job.job_id)], {"TimeLimit": "8"}), ROOT)
-    house.ask(UpdateJobs([str(job.job_id)], {"Priority": "5"}), ROOT)
+    house.ask(ControlJobs("release", [str(job.job_id)]), ROOT)
     house.run(WAIT_S)
     assert job.is_running
 
