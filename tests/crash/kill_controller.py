@@ -163,7 +163,7 @@ class Submitter(threading.Thread):
             code = sbatch(["--parsable", f"--job-name={name}", f"--ntasks={size}", "--time=10", *again, f"--wrap={script}"], context)
             if code == 0:
                 self.done.append((int(output.getvalue()), name))
-            elif "Unable to contact" in errors.getvalue() or "timed out" in errors.getvalue():
+            elif any(text in errors.getvalue() for text in ("Unable to contact", "timed out", "Zero Bytes")):
                 client = self._cluster.client()
                 self._stop_asked.wait(0.02)
             else:
