@@ -14,10 +14,11 @@ from understudy.controller.partitions import Partition
 from understudy.controller.power_plan import PowerPlan
 from understudy.controller.scheduling.api import Tables
 from understudy.controller.scheduling.topology import Tree
-from understudy.controller.settings import Settings
+from understudy.controller.settings import MAX_DEPEND_DEPTH, Settings
 from understudy.model import nodeset
 from understudy.model.gres import gpu_defaults
 from understudy.model.hostlist import NodeNames
+from understudy.model.scheduler_parameters import leading_number
 from understudy.model.states import NodeFlag, NodeState
 from understudy.model.tres import BASE
 
@@ -165,6 +166,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         credential_lifetime_s=int(lifetime) if lifetime.isdecimal() else 120,
         max_step_count=config.count("MaxStepCount"),
         kill_invalid_dependency="kill_invalid_depend" in {word.lower() for word in config.words("DependencyParameters")},
+        max_depend_depth=_max_depend_depth(config.words("DependencyParameters")),
         requeue_exit_codes=_codes(config.words("RequeueExit")),
         requeue_exit_hold_codes=_codes(config.words("RequeueExitHold")),
         reservation_over_run_s=config.seconds("ResvOverRun"),
@@ -191,6 +193,11 @@ def _boot_s(words: list[str]) -> float:
         if key.lower() == "understudy_boot_s" and value.isdecimal():
             return float(value)
     return BOOT_S
+
+
+def _max_depend_depth(words: list[str]) -> int:
+    given = [value for key, _, value in (word.partition("=") for word in words) if key.lower() == "max_depend_depth"]
+    return leading_number(given[-1]) if given else MAX_DEPEND_DEPTH
 
 
 def _codes(words: list[str]) -> frozenset[int]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from understudy.controller.job import Job
 
 DEPENDENCY_PROBLEM: Final = 2038
+CIRCULAR_DEPENDENCY: Final = 2071
 SINGLETON: Final = "singleton"
 CORRESPONDING: Final = "aftercorr"
 _KINDS: Final = ("after", "afterany", "afterok", "afternotok", CORRESPONDING)
@@ -114,6 +115,34 @@ def parse(text: str, own_job_id: int = 0) -> Dependency | None:
             task = int(match[2]) if match[2] and match[2] != "*" else None
             terms.append(Term(kind, int(match[1]), int(match[3] or 0), task=task, is_array=match[2] == "*"))
     return Dependency(tuple(terms), any_suffices="?" in text)
+
+
+def check_circle(job: Job, dependency: Dependency | None, jobs: Mapping[int, Job], depth: int) -> None:
+    """Refuse a dependency by which the job would wait for itself. No more than `depth` jobs are tested (max_depend_depth).
+
+    Raises:
+        SlurmError: one of the jobs for which it would wait, or for which those wait, waits for the job.
+    """
+    if dependency is None:
+        return
+    own = {job.job_id} if job.array is None else {job.job_id, job.array.job_id}
+    open_terms = [term for term in reversed(dependency.terms) if term.job_id]
+    seen: set[int] = set()
+    while open_terms and len(seen) < depth:
+        term = open_terms.pop()
+        for other in _meant(term, jobs):
+            if other.job_id in seen or other.dependency is None or not other.is_pending:
+                continue
+            seen.add(other.job_id)
+            further = [each for each in other.dependency.terms if each.job_id and each.outlook is Outlook.WAITING]
+            if any(each.job_id in own and _means(each, job) for each in further):
+                raise SlurmError(CIRCULAR_DEPENDENCY)
+            open_terms += reversed(further)
+
+
+def _means(term: Term, job: Job) -> bool:
+    """Whether the term, which names the job or its array, waits for that job."""
+    return job.array is None or _is_meant(term, job)
 
 
 def evaluate(job: Job, jobs: Mapping[int, Job], now: float) -> Dependency | None:

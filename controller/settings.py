@@ -6,8 +6,11 @@ Place: the controller's core; made once from the configuration by understudy.con
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from understudy.controller.enforcement.options import Enforced
+
+MAX_DEPEND_DEPTH: Final = 10  # jobs that are tested for a circle of dependencies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,7 @@ class Settings:
     credential_lifetime_s: int = 120
     max_step_count: int = 40_000
     kill_invalid_dependency: bool = False
+    max_depend_depth: int = MAX_DEPEND_DEPTH
     requeue_exit_codes: frozenset[int] = frozenset()
     requeue_exit_hold_codes: frozenset[int] = frozenset()
     reservation_over_run_s: int | None = 0  # ResvOverRun

@@ -17,6 +17,7 @@ import msgspec
 
 from understudy.controller.arrays import INVALID_ARRAY, make_array, read_tasks, split_all, split_ended
 from understudy.controller.core import log
+from understudy.controller.dependency import check_circle
 from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import note_end, review, watch_dependency
 from understudy.controller.enforcement.access import check_policy, give_default_time, resolve
@@ -113,6 +114,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     if spec.dependency:
         try:
             job.dependency = parse_dependency(spec.dependency, job_id)
+            check_circle(job, job.dependency, tables.jobs, core.settings.max_depend_depth)
         except SlurmError:
             del tables.jobs[job_id]
             raise

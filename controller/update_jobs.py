@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from understudy.controller.arrays import TASK_LIMIT, explain_limit, for_each
+from understudy.controller.dependency import check_circle
 from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import forget_dependency, review, wait_until, watch_dependency
 from understudy.controller.enforcement.access import VIOLATES_POLICY, check_policy, resolve
@@ -330,6 +331,7 @@ def _dependency(change: _Change, text: str) -> None:
     change.need_pending()
     job = change.job
     dependency = parse_dependency(text, job.job_id)
+    check_circle(job, dependency, change.core.tables.jobs, change.core.settings.max_depend_depth)
     if job.dependency is not None:
         forget_dependency(change.core, job)
     job.dependency = dependency

@@ -111,7 +111,7 @@ _GLOBAL: Final = (
     Key("DefMemPerCPU", LONG, emulated=True),
     Key("DefMemPerGPU", LONG, emulated=True),
     Key("DefMemPerNode", LONG, emulated=True),
-    Key("DependencyParameters", TEXT),
+    Key("DependencyParameters", TEXT, emulated=True),
     Key("DisableRootJobs", BOOLEAN, "No", emulated=True),
     Key("EioTimeout", SHORT, "60"),
     Key("EnforcePartLimits", TEXT, "NO", emulated=True),

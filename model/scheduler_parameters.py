@@ -52,6 +52,12 @@ RANGES: Final[dict[str, Range]] = {
 }
 
 
+def leading_number(text: str) -> int:
+    """The number with which the text begins, 0 if it begins with none."""
+    match = _NUMBER.match(text)
+    return int(match[1]) if match else 0
+
+
 def complaints(text: str) -> Iterator[str]:
     """What is wrong with the words of SchedulerParameters, in their order."""
     for word in text.split(","):
@@ -59,7 +65,6 @@ def complaints(text: str) -> Iterator[str]:
         allowed = RANGES.get(key.lower())
         if allowed is None or not has_value:
             continue
-        match = _NUMBER.match(value)
-        number = int(match[1]) if match else 0
+        number = leading_number(value)
         if not allowed.least <= number <= allowed.most:
             yield allowed.text.format(key=key.lower(), value=number)

@@ -135,3 +135,26 @@ def test_a_job_that_was_cancelled_and_requeued_waits_for_its_dependency_again() 
     h.acknowledge()
     h.complete(first)
     assert second.is_running
+
+
+def test_a_circle_of_dependencies_is_refused() -> None:
+    h = Harness()
+    h.submit(exclusive=True, min_nodes=4)
+    first = h.submit(exclusive=True, min_nodes=4)
+    second = h.submit(dependency=f"afterok:{first.job_id}")
+    third = h.submit(dependency=f"afterany:{second.job_id}")
+    assert h.update(first, dependency=f"afterany:{third.job_id}") == 2071
+    assert first.dependency is None
+    assert h.update(third, dependency=f"afterok:{first.job_id}") == 0
+    assert h.update(first, dependency=f"afterany:{third.job_id}") == 2071
+
+
+def test_circles_are_looked_for_among_so_many_jobs() -> None:
+    h = Harness(settings=Settings(max_depend_depth=2))
+    h.submit(exclusive=True, min_nodes=4)
+    chain = [h.submit(exclusive=True, min_nodes=4)]
+    chain += [h.submit(dependency=f"afterok:{chain[0].job_id}")]
+    for _ in range(2):
+        chain.append(h.submit(dependency=f"afterok:{chain[-1].job_id}"))
+    assert h.update(chain[0], dependency=f"afterok:{chain[2].job_id}") == 2071
+    assert h.update(chain[0], dependency=f"afterok:{chain[3].job_id}") == 0
