@@ -178,6 +178,8 @@ class AccountingLink:
 
     def note(self, job_id: int) -> None:
         """The job's record was added, changed or forgotten."""
+        if not self._core.settings.enforced.jobs:
+            return
         job = self._core.tables.jobs.get(job_id)
         if not self._changed and not self._ready:
             self._soon(self._record)
@@ -214,7 +216,7 @@ class AccountingLink:
             return
         self._told[job.job_id] = new
         self._ready.append(job_record(self._core, job, self.kept, self._blocked.get(job.job_id, "")))
-        if job.allocation is not None:
+        if job.allocation is not None and self._core.settings.enforced.steps:
             self._ready += step_records(self._core, job, self.kept)
 
     def _record(self) -> None:

@@ -1,11 +1,14 @@
 """The controller tells accounting what happens: of jobs, of their runs and batch steps, of nodes that cannot be used; in order, and all of it."""
 
+from dataclasses import replace
+
 import pytest
 from controller_harness import ROOT, START, FakeWire, Harness
 
 from understudy.controller.accounting import GATHER_S, PEER, RETRY_S, AccountingLink, NotingJournal
 from understudy.controller.accounting_queue import QueueFile, RecordQueue
 from understudy.controller.accounting_records import REQUEUED, Kept
+from understudy.controller.enforcement.options import Enforced
 from understudy.controller.ports import NoJournal
 from understudy.model.states import JobState
 from understudy.protocol.messages import (
@@ -84,6 +87,15 @@ def test_comments_are_kept_if_the_configuration_says_so():
     told.harness.submit(comment="why", wckey="key")
     assert [(record.comment, record.wckey) for record in told.of(JobRecord)] == [("why", "key")]
     assert [record.step for record in told.of(StepRecord)] == ["batch", "extern"]
+
+
+@pytest.mark.parametrize(("words", "jobs", "steps"), [([], True, True), (["nosteps"], True, False), (["nojobs"], False, False)])
+def test_jobs_and_steps_are_told_of_unless_the_configuration_forbids_it(told, words, jobs, steps):
+    told.harness.core.settings = replace(told.harness.core.settings, enforced=Enforced.of(words))
+    job = told.harness.submit()
+    told.settle()
+    told.harness.complete(job)
+    assert (bool(told.of(JobRecord)), bool(told.of(StepRecord))) == (jobs, steps)
 
 
 def test_who_cancels_is_on_record_and_a_job_that_never_ran_has_no_start(told):
