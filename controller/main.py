@@ -161,6 +161,7 @@ class Controller:
                 overrun_s=overrun_s,
                 linear_window_s=number(parameters, "bf_window_linear", 0),
                 packs_serial="pack_serial_at_end" in parameters,
+                spares_idle="bf_busy_nodes" in parameters,
             )
 
     def _set_preemption(self, settings: Settings, parameters: dict[str, str]) -> None:

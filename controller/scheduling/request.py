@@ -68,6 +68,7 @@ class Request:
     tasks_are_known: bool = False  # how many run on each node that it gets: `tasks_per_node`, or all of one node, or one on each
     blocked_cores: dict[int, int] | None = None  # reserved cores (masks by node), which it may not have
     switches: int = 0  # leaf switches that its nodes may be on, 0 for any number
+    spared: int = 0  # bitmap of nodes that come last, whatever their weight
     counted: tuple[tuple[int, int], ...] = ()  # (bitmap, how many of its nodes the job must have at least)
 
     @property

@@ -43,18 +43,20 @@ class ChoosingSelector(ABC):
         self.parameters = parameters
         self.consumes_memory = any(word == "CR_MEMORY" or word.endswith("_MEMORY") for word in parameters)
         self.packs_serial = False
+        self.spares_idle = False
         self._timeline: Timeline | None = None
         self._asked: tuple[object, ...] = ()
         self._last_request: Request | None = None
         self._overrun_s = KILL_WAIT_S
         self._linear_window_s = 0
 
-    def expect(self, *, overrun_s: int, linear_window_s: int = 0, packs_serial: bool = False) -> None:
+    def expect(self, *, overrun_s: int, linear_window_s: int = 0, packs_serial: bool = False, spares_idle: bool = False) -> None:
         """Of `will_run`: how long jobs past their limit may still take, and by how much windows grow (bf_window_linear; 0: they double).
 
-        `packs_serial`: jobs of one CPU go to the last nodes (pack_serial_at_end).
+        `packs_serial`: jobs of one CPU go to the last nodes (pack_serial_at_end). `spares_idle`: for starts in the future, nodes that are
+        in use come before idle ones (bf_busy_nodes; select/cons_tres alone).
         """
-        self.packs_serial = packs_serial
+        self.packs_serial, self.spares_idle = packs_serial, spares_idle
         self._overrun_s, self._linear_window_s = overrun_s, linear_window_s
         self._timeline = None
 
@@ -173,9 +175,12 @@ class ChoosingSelector(ABC):
                 is_checked, last = True, restricted(timeline.by(until), table, request.blocked_cores)
                 if not any(self.might(request, nodes, table, last) for nodes in _offered(request, usable, last)):
                     return None
+            request.spared = table.idle_nodes if self.spares_idle and start > now else 0
             choice = self._choose_in(request, usable, timeline.tables, state, nodes_only=True)
             if choice is not None:
+                request.spared = 0  # the next question may be about now
                 return start, _nodes(choice)
+        request.spared = 0
         return None
 
     def _choose_in(self, request: Request, usable: int, tables: Tables, free: Free, *, nodes_only: bool = False) -> Choice | None:

@@ -254,6 +254,18 @@ def running(tables, job_id, end, **fields):
     tables.running[job_id] = job
 
 
+def test_starts_in_the_future_are_looked_for_on_nodes_in_use_first_with_bf_busy_nodes():
+    tables = tables_of(table(6, cores=2))
+    main = tables.partitions["main"]
+    running(tables, 1, 1000, required_nodes=0b111000, num_tasks=6, min_nodes=3)
+    selector = SelectConsTres(frozenset({"CR_CORE"}))
+    four = make_job(9, num_tasks=8, min_nodes=4, max_nodes=4)
+    assert selector.will_run(four, main, ALL, tables, 100) == (1000, 0b1111)
+    selector.expect(overrun_s=30, spares_idle=True)
+    assert selector.will_run(four, main, ALL, tables, 100) == (1000, 0b111001)
+    assert selector.will_run(make_job(10, num_tasks=2), main, ALL, tables, 100) == (100, 0b000001)  # now
+
+
 def test_a_job_will_run_when_enough_running_jobs_have_reached_their_limits():
     tables = tables_of(table(4))
     running(tables, 1, 1000, num_tasks=2)
