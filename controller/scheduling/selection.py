@@ -77,6 +77,8 @@ class ChoosingSelector(ABC):
         request = Request.of(job, partition, table)
         if request is None:
             return None
+        if request.rows == 1 and self.is_plain(request) and int(table.free_cpus @ nodeset.to_flags(usable, len(table.nodes))) < request.cpus:
+            return None
         choice = self._choose_in(request, usable, tables, table)
         if choice is None:
             return None
