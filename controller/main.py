@@ -115,6 +115,7 @@ class Controller:
         loop = asyncio.get_running_loop()
         self.locks = Locks()
         self.passes = Passes(core, self.locks, soon=loop.call_soon, clock=real_time.perf_counter)
+        self.passes.most_requests = number(parameters, "max_rpc_cnt", 0, most=1000)
         self.commits: Commits | None = None
         if self.store is not None and self.dirty is not None:
             run = _write_here if daemon.time.is_virtual else _write_in_thread(loop)
@@ -249,6 +250,7 @@ class Controller:
         self.config = take_over(self.core, self.daemon.run_dir / "slurm.conf", self.config, self._reread)
         parameters = registry.policy_parameters(self.config.text("SchedulerParameters"))
         self._expect(self.core.settings, parameters)
+        self.passes.most_requests = number(parameters, "max_rpc_cnt", 0, most=1000)
         self._set_preemption(self.core.settings, parameters)
         if isinstance(self.core.policy, Builtin):
             self.core.policy.reconfigure(parameters)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.cycles import Cycles
 
 SLICE_S: Final = 0.005
+PUT_OFF_S: Final = 1.0  # until the schedulers look again whether there are fewer requests
 
 
 class Passes:
@@ -30,6 +31,9 @@ class Passes:
         self._timer: tuple[float, TimerHandle] | None = None
         self._running: Iterator[float | None] | None = None
         self.passes = self.slices = 0
+        self.requests = 0  # that wait for locks or are being answered in slices; the server counts them
+        self.most_requests = 0  # from so many on no pass begins (max_rpc_cnt); 0: any number
+        self._not_before = -math.inf
         self._began = 0.0
         self._cycles_before: list[tuple[Cycles, int]] = []
 
@@ -40,6 +44,8 @@ class Passes:
         if self._running is not None:
             return
         when = self._core.policy.next_run()
+        if when is not None and when < self._not_before:
+            when = self._not_before
         timer = self._timer
         if timer is not None:
             if timer[0] == when:
@@ -52,6 +58,10 @@ class Passes:
     def _due(self) -> None:
         self._timer = None
         if self._running is not None:
+            return
+        if self.most_requests and self.requests >= self.most_requests:
+            self._not_before = self._core.time.now() + PUT_OFF_S
+            self.arm()
             return
         self.passes += 1
         self._began, self._cycles_before = self._clock(), self._cycles()

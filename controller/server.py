@@ -67,6 +67,7 @@ class Server:
             if answer is not None:
                 self._commits.after(partial(request.reply, answer))
             return None
+        self._passes.requests += 1
         self._locks.when_available(rpc.needs, partial(self._run_late, rpc, request))
         return None
 
@@ -74,6 +75,7 @@ class Server:
         try:
             answer = self._run(rpc, request)
         finally:
+            self._passes.requests -= 1
             self._locks.drop(rpc.needs)
         if answer is not None:
             self._answer(request, answer)
@@ -111,6 +113,7 @@ class Server:
             answer = self._advance(rows, request)
             if answer is not None:
                 return answer
+        self._passes.requests += 1
         self._locks.when_available(QUERY_NEEDS, partial(self._continue, rows, request))
         return None
 
@@ -119,6 +122,7 @@ class Server:
         if answer is None:
             self._soon(partial(self._continue, rows, request))
             return
+        self._passes.requests -= 1
         self._locks.drop(QUERY_NEEDS)
         request.reply(answer)
 

@@ -164,3 +164,24 @@ def test_under_virtual_time_a_pass_runs_whole() -> None:
     door.ask(SUBMIT)
     door.h.time.run_until(door.h.time.now())
     assert (policy.steps, door.passes.passes) == (10, 1)
+
+
+def test_no_pass_begins_while_too_many_requests_wait() -> None:
+    door = Door()
+    door.passes.most_requests = 2
+    job = door.h.submit(hold=True)
+    needs = Needs(job=READ)
+    assert door.h.locks.take(needs)
+    waiting = [door.ask(SUBMIT) for _ in range(2)]
+    door.h.core.policy.note("change", door.h.time.now())
+    door.passes.arm()
+    door.h.run(5)
+    assert door.passes.passes == 0
+    door.h.locks.drop(needs)
+    assert all(request.answers for request in waiting)
+    assert door.passes.requests == 0
+    door.h.run(1)
+    while door.soon:
+        door.turn()
+    assert door.passes.passes > 0
+    assert job.is_pending
