@@ -130,11 +130,15 @@ class Store:
                     for found in [tuple(row) for row in known if tuple(row) in rows]:
                         same = [column == value for column, value in zip(columns, found, strict=True)]
                         connection.execute(delete_from(table).where(table.c.cluster == cluster, *same))
-                connection.execute(table.insert(), [{**_named(each), "cluster": cluster} for each in rows.values()])
+                kept = [each for each in rows.values() if type(each) is not ReservationRecord or each.end_time > each.start_time]
+                if kept:
+                    connection.execute(table.insert(), [{**_named(each), "cluster": cluster} for each in kept])
             events = [each for each in records if type(each) is EventRecord]
             for each in events:
                 self._add_event(connection, cluster, each)
-        times = [each.start_time for each in events] if earliest is None else [earliest, *(each.start_time for each in events)]
+        times = [each.start_time for each in records if isinstance(each, EventRecord | ReservationRecord)]
+        if earliest is not None:
+            times.append(earliest)
         return min(times, default=None)
 
     @staticmethod

@@ -9,22 +9,34 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.accounting_records import Kept, blocking_reason, is_between_runs, job_record, node_event, signature, step_records
+from understudy.controller.accounting_records import (
+    Kept,
+    blocking_reason,
+    is_between_runs,
+    job_record,
+    node_event,
+    reservation_changes,
+    reservation_record,
+    signature,
+    step_records,
+)
 from understudy.controller.core import Later
 from understudy.controller.enforcement.wiring import accounting_has_changed
 from understudy.controller.priority.tres import totals
 from understudy.model import nodeset
 from understudy.model.associations import AssociationState
+from understudy.model.reservations import TIME_FLOAT
 from understudy.model.tres import split_name
 from understudy.protocol.messages import AccountingRecords, Associations, AssociationsChanged, EventRecord, Failure, GetAssociations, Message, Ok
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from understudy.controller.accounting_queue import QueueFile, Record, RecordQueue
     from understudy.controller.core import Core
     from understudy.controller.job import Job
     from understudy.controller.ports import Journal, TimerHandle, Wire
+    from understudy.protocol.messages import ReservationRecord
 
 log = logging.getLogger("understudy.controller.accounting")
 
@@ -42,6 +54,7 @@ class NotingJournal:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self.note_nodes: Callable[[int], None] = lambda _nodes: None
+        self.note_reservation: Callable[[str], None] = lambda _name: None
         self.listeners: list[Callable[[int], None]] = []
 
     def job(self, job_id: int) -> None:
@@ -62,6 +75,7 @@ class NotingJournal:
     def reservation(self, name: str) -> None:
         """A reservation was added, changed or deleted."""
         self._journal.reservation(name)
+        self.note_reservation(name)
 
     def document(self, name: str) -> None:
         """Something that is saved as a whole has changed."""
@@ -90,6 +104,8 @@ class AccountingLink:
         self._told: dict[int, tuple[object, ...]] = {}
         self._blocked: dict[int, str] = {}  # by job id: for what else than its turn it has waited
         self._out: dict[int, tuple[int, str, int]] = {}  # by node index: what accounting was told of nodes that cannot be used
+        self._reservations: dict[str, ReservationRecord] = {}  # by name: what accounting has
+        self._must_tell_reservations = True
         self._changed: dict[int, None] = {}
         self._ready: list[Record] = []
         self._when_told: list[Callable[[], None]] = []
@@ -105,6 +121,9 @@ class AccountingLink:
     def start(self, address: str) -> None:
         """Ask for associations, and tell what is left in the queue."""
         self._wire.add_peer(PEER, address)
+        for each in self._core.tables.reservations:
+            if not each.flags & TIME_FLOAT:
+                self._reservations[each.name] = reservation_record(self._core, each)
         self._fetch()
 
     # --- associations ----------------------------------------------------------------------------------------------------------
@@ -141,6 +160,11 @@ class AccountingLink:
             tres=answer.tres,
         )
         log.info("accounting has %d associations and %d qualities of service", len(answer.associations), len(answer.qos))
+        if self._must_tell_reservations:  # whose they are is known only now
+            self._must_tell_reservations = False
+            for name in list(self._reservations):
+                self._reservations[name] = reservation_record(self._core, self._core.tables.reservations.by_name[name])
+            self._add(list(self._reservations.values()))
         self._have_changed()
         waiting, self._awaiting = self._awaiting, []
         for later in waiting:
@@ -204,6 +228,21 @@ class AccountingLink:
                 self._ready.append(event)
         if was_idle and self._ready:
             self._soon(self._record)
+
+    def note_reservation(self, name: str) -> None:
+        """The reservation was added, changed or deleted."""
+        reservation = self._core.tables.reservations.by_name.get(name)
+        records = reservation_changes(self._core, self._reservations.get(name), reservation, int(self._core.time.now()))
+        if reservation is None:
+            self._reservations.pop(name, None)
+        elif records:
+            self._reservations[name] = records[-1]
+        self._add(records)
+
+    def _add(self, records: Sequence[Record]) -> None:
+        if records and not self._changed and not self._ready:
+            self._soon(self._record)
+        self._ready += records
 
     def _record_job(self, job: Job) -> None:
         reason = blocking_reason(job)

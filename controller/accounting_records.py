@@ -1,4 +1,4 @@
-"""What accounting keeps: jobs, their batch steps, and times in which nodes could not be used.
+"""What accounting keeps: jobs, their batch steps, reservations, and times in which nodes could not be used.
 
 Place: the controller's core, pure. Follows what slurmdbd of 22.05 has in its tables.
 """
@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from understudy.controller.job_columns import tres_allocated, tres_requested
+from understudy.controller.reservation_columns import cpu_count
+from understudy.model.reservations import TIME_FLOAT, flags_text
 from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
 from understudy.model.task_numbers import format_tasks
-from understudy.protocol.messages import EventRecord, JobRecord, StepRecord
+from understudy.protocol.messages import EventRecord, JobRecord, ReservationRecord, StepRecord
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
     from understudy.controller.nodes import Node
+    from understudy.controller.scheduling.reserved import Reservation
     from understudy.controller.step import Step
     from understudy.model.conf import SlurmConfig
 
@@ -92,6 +97,8 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
     held = job.allocation
     ran = held is not None
     array = job.array
+    reservation = job.used_reservation or spec.reservation
+    reserved = core.tables.reservations.by_name.get(reservation)
     return JobRecord(
         job_id=job.job_id,
         submit_time=job.submit_time,
@@ -128,7 +135,8 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
         submit_line=spec.submit_line,
         comment=spec.comment if kept.comment else "",
         admin_comment=job.admin_comment,
-        reservation=spec.reservation,
+        reservation=reservation,
+        reservation_id=reserved.reservation_id if reserved is not None else 0,
         flags=f"Sched{job.last_scheduler},StartRecieved" if ran and job.last_scheduler else "StartRecieved",  # as Slurm spells it
         killed_by=job.killed_by if job.state is JobState.CANCELLED and not job.flags & JobFlag.REQUEUE else None,
         array_job_id=array.job_id if array is not None else 0,
@@ -245,3 +253,54 @@ def node_event(node: Node, now: float) -> EventRecord | None:
         return None
     tres = {"cpu": node.cpus, "mem": node.memory_mb, "node": 1, "billing": node.cpus}
     return EventRecord(node.name, int(now), None, int(node.state) | int(node.flags & _OUT), node.reason, node.reason_user_id, tres)
+
+
+# --- reservations --------------------------------------------------------------------------------------------------------------
+
+
+def reservation_record(core: Core, reservation: Reservation) -> ReservationRecord:
+    """The reservation as it is, from when on it has been so."""
+    return ReservationRecord(
+        reservation.reservation_id,
+        reservation.name,
+        max(reservation.start_time, reservation.recorded_from),
+        reservation.end_time,
+        core.names.to_expression(reservation.nodes) if reservation.nodes else "",
+        {"cpu": cpu_count(core, reservation)},
+        flags_text(reservation.flags),
+        _associations(core, reservation),
+    )
+
+
+def _associations(core: Core, reservation: Reservation) -> list[int]:
+    """Whose it is by the numbers of associations, negative of those that are kept out: of its accounts, of its users with them, or of its users."""
+    state = core.associations
+    sign = -1 if reservation.excludes_users or (reservation.excludes_accounts and not reservation.users) else 1
+    found = [
+        each.id
+        for each in state.associations.values()
+        if each.user in (reservation.users or ("",)) and (each.account in reservation.accounts if reservation.accounts else each.user)
+    ]
+    return [sign * each for each in sorted(found)]
+
+
+def reservation_changes(core: Core, told: ReservationRecord | None, reservation: Reservation | None, now: int) -> list[ReservationRecord]:
+    """What to tell of a reservation that was made, changed, or, None, is gone; the last one is how it is from now on.
+
+    What has been in force stays on record as it was: a change ends it, and begins another.
+    """
+    ended = [] if told is None or told.end_time <= now else [msgspec.structs.replace(told, end_time=max(now, told.start_time))]
+    if reservation is None:
+        return ended
+    if reservation.flags & TIME_FLOAT:  # it never begins
+        return []
+    new = reservation_record(core, reservation)
+    if told is None or told.end_time <= now:
+        return [new]
+    if told.start_time > now or new.start_time > now:
+        return [new] if told.start_time == new.start_time else [*ended, new]
+    if new == msgspec.structs.replace(told, end_time=new.end_time):
+        return [] if new == told else [new]
+    reservation.recorded_from = now
+    new = reservation_record(core, reservation)
+    return [new] if new.start_time == told.start_time else [*ended, new]

@@ -138,6 +138,7 @@ class Controller:
                 soon=loop.call_soon,
             )
             noting.note_nodes = self.accounting.note_nodes
+            noting.note_reservation = self.accounting.note_reservation
             noting.listeners.append(self.accounting.note)
         self.completions: CompletionLog | None = None
         if writes_completions:

@@ -871,7 +871,7 @@ class EventRecord(Message, frozen=True, tag=108):
 
 
 class ReservationRecord(Message, frozen=True, tag=109):
-    """A reservation from a time on at which it was made or changed."""
+    """A reservation from a time on at which it was made or changed; one that ends when it begins never was."""
 
     id: int
     name: str

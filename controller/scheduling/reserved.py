@@ -67,6 +67,7 @@ class Reservation:
     idle_since: int | None = None  # when its last job ended (PURGE_COMP)
     was_active: bool = False  # its begin has been noticed
     has_ended: bool = False  # its end has been noticed
+    recorded_from: int = 0  # since when it is as accounting has it, if it was changed while in force
     idle_rounds: int = 0  # how often it has come again while nothing else happened
 
     def start(self, now: float) -> int:

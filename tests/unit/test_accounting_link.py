@@ -20,7 +20,9 @@ from understudy.protocol.messages import (
     GetAssociations,
     JobRecord,
     Ok,
+    ReservationRecord,
     StepRecord,
+    UpdateReservation,
 )
 
 GONE = Failure(1005, "no connection")
@@ -40,6 +42,7 @@ class Told:
         self.link = AccountingLink(self.harness.core, self.line, RecordQueue(), file, **link)
         self.journal.listeners.append(self.link.note)
         self.journal.note_nodes = self.link.note_nodes
+        self.journal.note_reservation = self.link.note_reservation
         self.link.start("unix:/accounting")
         self.records = []
         self.settle()
@@ -231,3 +234,42 @@ def test_a_batch_that_was_lost_on_the_way_is_told_again_as_it_was():
 def test_nodes_that_register_again_are_no_event(told):
     told.harness.register("noded0")
     assert told.of(EventRecord) == []
+
+
+def reserve(told, action, **changes):
+    answer = told.harness.ask(UpdateReservation(action, "r", {key: str(value) for key, value in changes.items()}), ROOT)
+    assert not isinstance(answer, Failure), answer
+
+
+def spans(told):
+    """Reservations as accounting has them: the last record of each id and start."""
+    kept = {(each.id, each.start_time): each for each in told.of(ReservationRecord)}
+    return [(each.start_time - int(START), each.end_time - int(START), each.nodes) for each in kept.values() if each.end_time > each.start_time]
+
+
+def test_a_reservation_is_on_record_with_what_changes_while_it_is_in_force(told):
+    reserve(told, "create", starttime=int(START), duration=60, users="ann", nodes="n[1-2]", flags="ignore_jobs")
+    (record,) = told.of(ReservationRecord)
+    assert (record.id, record.name, record.tres, record.flags) == (1, "r", {"cpu": 8}, "IGNORE_JOBS,SPEC_NODES")
+    told.harness.run(100)
+    reserve(told, "update", duration=30)
+    assert spans(told) == [(0, 1800, "n[1-2]")]
+    reserve(told, "update", nodes="n1")
+    assert spans(told) == [(0, 100, "n[1-2]"), (100, 1800, "n1")]
+    told.harness.run(100)
+    reserve(told, "delete")
+    assert spans(told) == [(0, 100, "n[1-2]"), (100, 200, "n1")]
+
+
+def test_a_reservation_that_never_began_leaves_no_record(told):
+    reserve(told, "create", starttime=int(START) + 500, duration=60, users="ann", nodes="n1")
+    reserve(told, "update", starttime=int(START) + 900)
+    assert spans(told) == [(900, 4500, "n1")]
+    reserve(told, "delete")
+    assert spans(told) == []
+
+
+def test_a_job_is_on_record_with_its_reservation(told):
+    reserve(told, "create", starttime=int(START), duration=600, users="ann", nodes="n1")
+    told.harness.submit(reservation="r")
+    assert [(each.reservation, each.reservation_id) for each in told.of(JobRecord)][-1] == ("r", 1)

@@ -101,6 +101,12 @@ def test_records_of_all_kinds_come_back_as_they_went(house):
         assert type(record)(**row) == record
 
 
+def test_a_reservation_that_ends_when_it_begins_is_forgotten(house):
+    for end in (NOW + 60, NOW):
+        house.tell(AccountingRecords("conform", [ReservationRecord(3, "maintenance", NOW, end)]))
+    assert house.store.find(schema.reservations) == []
+
+
 def test_many_records_fit_into_one_message(house):
     house.tell(AccountingRecords("conform", [job(number) for number in range(1, 1502)]))
     house.tell(AccountingRecords("conform", [job(number, state=3) for number in range(1, 1502)]))
