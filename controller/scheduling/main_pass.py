@@ -13,6 +13,8 @@ from understudy.controller.scheduling.charge import Charge
 from understudy.controller.scheduling.licenses import REASON as LICENSES
 from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.reserved import BUSY, MAINTENANCE, WAITS, blocked_cores
+from understudy.model import nodeset
+from understudy.model.hostlist import compress
 from understudy.model.times import parse_limit
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.queue import Record
 
 NODES_DOWN: Final = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
+NOT_AVAILABLE: Final = "ReqNodeNotAvail"
 YEAR_S: Final = 365 * 24 * 3600  # the length of a job without a limit
 CLOSED: Final = {"DOWN": "PartitionDown", "INACTIVE": "PartitionInactive"}
 
@@ -237,9 +240,7 @@ class MainPass:
     def _start(self, record: Record, usable: int, now: float) -> bool:
         job = record.job
         if (usable & ~job.excluded_nodes).bit_count() < job.min_nodes or job.required_nodes & ~usable & ~self.tables.nodes.up_nodes:
-            lasting = record.partition.nodes & self.tables.nodes.up_nodes
-            is_down = lasting.bit_count() < job.min_nodes or job.required_nodes & ~self.tables.nodes.up_nodes
-            self._explain(job, "Resources", NODES_DOWN if is_down else "")
+            self._explain_nodes(job, record.partition)
             return False
         job.used_reservation = record.reservation.name if record.reservation is not None else ""
         if self.tables.nodes.tree is not None:
@@ -265,6 +266,20 @@ class MainPass:
         if record.reservation is None or job.spec.reservation:
             self._explain(job, "Resources")
         return False
+
+    def _explain_nodes(self, job: Job, partition: Partition) -> None:
+        """Too few nodes are free: because others have them, or because they are out of service. Who chose among the nodes is told which are."""
+        up = self.tables.nodes.up_nodes
+        wanted = job.required_nodes or partition.nodes & ~job.excluded_nodes
+        out = wanted & ~up
+        if not (job.required_nodes & out or (partition.nodes & up & ~job.excluded_nodes).bit_count() < job.min_nodes):
+            self._explain(job, "Resources")
+        elif out and (job.required_nodes or job.excluded_nodes):
+            nodes = self.tables.nodes.nodes
+            names = compress([nodes[index].name for index in nodeset.indices(out)])
+            self._explain(job, NOT_AVAILABLE, f"{NOT_AVAILABLE}, UnavailableNodes:{names}")
+        else:
+            self._explain(job, "Resources", NODES_DOWN)
 
     def _takes_place(self, preemption: Preemption, record: Record, usable: int, now: float) -> bool:
         """Preempt whom the job may and has to preempt. Whether it has started in their place: most of them take a while to end."""

@@ -1,11 +1,14 @@
+import pytest
 from scheduling_harness import World, make_job, node, table, table_of, tables_of
 
 from understudy.controller.partitions import Partition
 from understudy.controller.scheduling.backfill import Backfill
 from understudy.controller.scheduling.builtin import Builtin
+from understudy.controller.scheduling.main_pass import NODES_DOWN
 from understudy.controller.scheduling.queue import PendingQueue, slurm_order
 from understudy.controller.scheduling.select_cons_tres import SelectConsTres
 from understudy.controller.scheduling.slots import Slots
+from understudy.model.states import NodeState
 
 
 def world(nodes=4, policy=Backfill, parameters=None, tables=None):
@@ -259,3 +262,25 @@ def test_many_jobs_of_the_whole_cluster_are_promised_it_one_after_the_other():
         w.submit(at=1, cpus=4, run_s=60, limit_s=60)
     w.run(until=32)
     assert [w.tables.jobs[i].expected_start for i in range(2, 8)] == [63, 120, 180, 240, 300, 360]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reason", "detail"),
+    [
+        ({"required_nodes": 0b1000}, "ReqNodeNotAvail", "ReqNodeNotAvail, UnavailableNodes:n3"),
+        ({"required_nodes": 0b1110, "min_nodes": 3}, "ReqNodeNotAvail", "ReqNodeNotAvail, UnavailableNodes:n[2-3]"),
+        ({"required_nodes": 0b1000, "min_nodes": 3}, "ReqNodeNotAvail", "ReqNodeNotAvail, UnavailableNodes:n3"),
+        ({"excluded_nodes": 0b0011}, "ReqNodeNotAvail", "ReqNodeNotAvail, UnavailableNodes:n[2-3]"),
+        ({"min_nodes": 3}, "Resources", NODES_DOWN),
+        ({"required_nodes": 0b0001}, "Resources", ""),
+    ],
+)
+def test_who_chose_among_nodes_is_told_which_are_out_of_service(wanted, reason, detail):
+    w = world()
+    for each in w.tables.nodes.nodes[2:]:
+        each.state = NodeState.DOWN
+        w.tables.nodes.set_availability(each)
+    w.submit(at=1, cpus=1, run_s=600, limit_s=600, required_nodes=0b0001)
+    job = w.submit(at=10, cpus=1, run_s=10, limit_s=60, **wanted)
+    w.run(until=60)
+    assert (job.reason, job.reason_detail) == (reason, detail)
