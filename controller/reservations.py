@@ -17,8 +17,26 @@ from understudy.controller.eligibility import review
 from understudy.controller.scheduling.main_pass import run_length
 from understudy.controller.scheduling.reserved import BUSY, DELETED, MAINTENANCE, WAITS, Reservation, blocked_cores
 from understudy.controller.scheduling.triggers import FIRST_LOOK_S, LOOK_S
+from understudy.model import nodeset
 from understudy.model.errors import SlurmError
-from understudy.model.reservations import DAILY, FLEX, HOURLY, NO_HOLD_JOBS_AFTER, PURGE_COMP, REPEATS, TIME_FLOAT, WEEKDAY, WEEKEND, WEEKLY
+from understudy.model.reservations import (
+    ALL_NODES,
+    ANY_NODES,
+    DAILY,
+    FLEX,
+    HOURLY,
+    NO_HOLD_JOBS_AFTER,
+    PART_NODES,
+    PURGE_COMP,
+    REPEATS,
+    REPLACE,
+    SPEC_NODES,
+    STATIC,
+    TIME_FLOAT,
+    WEEKDAY,
+    WEEKEND,
+    WEEKLY,
+)
 from understudy.model.states import JobFlag
 
 if TYPE_CHECKING:
@@ -32,6 +50,7 @@ ACCESS_DENIED: Final = 2052
 INVALID: Final = 2053
 INVALID_TIME: Final = 2054
 IDLE_ROUNDS: Final = 10  # a week of days, and some: jobs for which no time was right in all of them wait for something else
+_OWN_NODES: Final = SPEC_NODES | ALL_NODES | PART_NODES | ANY_NODES | STATIC  # its nodes are not replaced
 FRIDAY, SATURDAY, SUNDAY = 4, 5, 6
 
 
@@ -126,6 +145,9 @@ def watch_end(core: Core, job: Job) -> None:
     when = latest_end(core, job)
     if when != inf:
         watch_reservation(core, job, when)
+    reservation = core.tables.reservations.by_name.get(job.used_reservation)
+    if reservation is not None and reservation.flags & REPLACE:  # its nodes are in use from now on
+        arm(core)
 
 
 def latest_end(core: Core, job: Job) -> float:
@@ -208,6 +230,8 @@ def arm(core: Core) -> None:
         if each.flags & PURGE_COMP and each.is_active(now) and not jobs_in(core, each):
             until = now if each.idle_since is None else each.idle_since + each.purge_comp_s
             when = min(when, look_from(core, max(until, now + LOOK_S / 2), LOOKS_AN_END))
+    if any(_worn_out(core, each, now) and _spare(core, each, now) for each in table):
+        when = min(when, look_from(core, now + LOOK_S / 2, LOOKS_A_BEGIN))
     timer = core.reservation_timer
     if timer is not None:
         if timer[0] == when:
@@ -233,8 +257,52 @@ def _is_idle(core: Core) -> bool:
 
 def _due(core: Core) -> None:
     core.reservation_timer = None
-    catch_up(core, core.time.now())
+    now = core.time.now()
+    if last_look(core, now, LOOKS_A_BEGIN) > now - LOOK_S / 2:
+        _replace_nodes(core, now)
+    catch_up(core, now)
     arm(core)
+
+
+def _worn_out(core: Core, reservation: Reservation, now: float) -> int:
+    """Nodes that the reservation would have others for: those that take no jobs and, with REPLACE, those that are in use."""
+    if reservation.cores is not None or reservation.flags & _OWN_NODES or reservation.end(now) <= now:
+        return 0
+    nodes = core.tables.nodes
+    bad = reservation.nodes & ~nodes.up_nodes
+    if reservation.flags & REPLACE and (reservation.flags & TIME_FLOAT or reservation.is_active(now)):
+        bad |= reservation.nodes & ~nodes.idle_nodes
+    return bad
+
+
+def _spare(core: Core, reservation: Reservation, now: float) -> int:
+    """Idle nodes that could come into the reservation."""
+    from understudy.controller.update_reservations import free_nodes  # noqa: PLC0415 - which builds on this module
+
+    partition = core.tables.partitions.get(reservation.partition)
+    if partition is None:
+        return 0
+    return free_nodes(core, reservation, partition, now, rather=True) & core.tables.nodes.idle_nodes & ~reservation.nodes
+
+
+def _replace_nodes(core: Core, now: float) -> None:
+    """Put idle nodes in place of those that are worn out, as far as there are some: first for those that take no jobs."""
+    from understudy.controller.update_reservations import pick  # noqa: PLC0415 - which builds on this module
+
+    for each in core.tables.reservations:
+        bad = _worn_out(core, each, now)
+        spare = _spare(core, each, now) if bad else 0
+        if not spare:
+            continue
+        count = min(bad.bit_count(), spare.bit_count())
+        down = bad & ~core.tables.nodes.up_nodes
+        going = nodeset.lowest(down, min(count, down.bit_count()))
+        if going.bit_count() < count:
+            going |= nodeset.lowest(bad & ~down, count - going.bit_count())
+        each.nodes = (each.nodes & ~going) | pick(core, spare, count)
+        core.journal.reservation(each.name)
+        core.last_reservation_update = core.last_node_update = now
+        core.changed("change", now)
 
 
 def _come_again(reservation: Reservation) -> bool:

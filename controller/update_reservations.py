@@ -333,7 +333,8 @@ def _busy_nodes(core: Core, new: Reservation, now: float) -> int:
     return busy
 
 
-def _free_nodes(core: Core, new: Reservation, partition: Partition, now: float, *, rather: bool = False) -> int:
+def free_nodes(core: Core, new: Reservation, partition: Partition, now: float, *, rather: bool = False) -> int:
+    """Nodes of the partition with its features that can take jobs and that no other reservation has."""
     nodes = partition.nodes & core.tables.nodes.up_nodes
     if new.features:
         nodes = feature_sets(new.features, core.tables.nodes.with_feature, nodes)[0]
@@ -345,12 +346,12 @@ def _free_nodes(core: Core, new: Reservation, partition: Partition, now: float, 
 
 def _some_nodes(core: Core, new: Reservation, partition: Partition, count: int, now: float, taken: int) -> int:
     """So many nodes that no other reservation has, rather those on which no job will run."""
-    nodes = _free_nodes(core, new, partition, now, rather=True) & ~taken
+    nodes = free_nodes(core, new, partition, now, rather=True) & ~taken
     if nodes.bit_count() < count:
-        nodes = _free_nodes(core, new, partition, now) & ~taken
+        nodes = free_nodes(core, new, partition, now) & ~taken
     idle = nodes & ~_busy_nodes(core, new, now)
     if idle.bit_count() >= count:
-        return _pick(core, idle, count)
+        return pick(core, idle, count)
     if not new.flags & IGNORE_JOBS or nodes.bit_count() < count:
         raise SlurmError(NODES_BUSY)
     chosen = idle
@@ -364,7 +365,7 @@ def _some_nodes(core: Core, new: Reservation, partition: Partition, count: int, 
     return chosen
 
 
-def _pick(core: Core, nodes: int, count: int) -> int:
+def pick(core: Core, nodes: int, count: int) -> int:
     """So many of the nodes: lowest weight first, and together where there is a run that fits best."""
     chosen = 0
     for weight in sorted({kind.weight for kind in core.tables.nodes.kinds}):
@@ -415,7 +416,7 @@ def _take_cores_of_named(core: Core, new: Reservation, counts: Sequence[int], no
 
 def _take_some_cores(core: Core, new: Reservation, partition: Partition, counts: Sequence[int], core_counts: Sequence[int], now: float) -> None:
     """Cores of nodes that are chosen for it: so many in all, or on so many nodes."""
-    candidates = [(node, free) for node in nodeset.indices(_free_nodes(core, new, partition, now)) if (free := _free_cores(core, new, node, now))]
+    candidates = [(node, free) for node in nodeset.indices(free_nodes(core, new, partition, now)) if (free := _free_cores(core, new, node, now))]
     new.cores = {}
     if not counts and len(core_counts) == 1:
         left = core_counts[0]
@@ -536,11 +537,11 @@ def _resize(core: Core, new: Reservation, count: int, now: float) -> None:
             going |= nodeset.lowest(busy, missing)
         new.nodes &= ~going
     elif count > have:
-        nodes = _free_nodes(core, new, partition, now, rather=True) & ~new.nodes
+        nodes = free_nodes(core, new, partition, now, rather=True) & ~new.nodes
         if nodes.bit_count() < count - have:
-            nodes = _free_nodes(core, new, partition, now) & ~new.nodes
+            nodes = free_nodes(core, new, partition, now) & ~new.nodes
         if not new.flags & IGNORE_JOBS:
             nodes &= ~_busy_nodes(core, new, now)
         missing = min(count - have, nodes.bit_count())
         if missing:
-            new.nodes |= _pick(core, nodes, missing)
+            new.nodes |= pick(core, nodes, missing)

@@ -339,3 +339,33 @@ def test_flags_are_read_shortened_and_shown_in_order() -> None:
         with pytest.raises(ValueError, match=wrong):
             read_flags(wrong)
     assert flags_text(SPEC_NODES | MAINT | DAILY) == "MAINT,DAILY,SPEC_NODES"
+
+
+def test_a_node_that_goes_down_is_replaced_by_an_idle_one_unless_the_nodes_are_static_or_named(h: Harness) -> None:
+    create(h, "a", nodes="", nodecnt="1")
+    create(h, "s", nodes="", nodecnt="1", flags="static_alloc")
+    create(h, "n", nodes="n3")
+    assert [shown(h, name)["nodes"] for name in "asn"] == ["n1", "n2", "n3"]
+    for node in ("n1", "n2", "n3"):
+        h.update_nodes(node, state="drain", reason="broken")
+    assert shown(h, "a")["nodes"] == "n1"
+    h.run(6)
+    assert [shown(h, name)["nodes"] for name in "asn"] == ["n4", "n2", "n3"]
+
+
+@pytest.mark.parametrize(("flags", "nodes"), [("replace", "n2"), ("replace_down", "n1")])
+def test_a_node_in_use_is_replaced_with_replace_alone(h: Harness, flags: str, nodes: str) -> None:
+    create(h, nodes="", nodecnt="1", flags=flags)
+    job = h.submit(reservation="r")
+    assert job.is_running
+    h.run(6)
+    assert shown(h)["nodes"] == nodes
+    assert job.node_list == "n1"
+
+
+def test_nodes_that_others_have_reserved_replace_none(h: Harness) -> None:
+    create(h, "a", nodes="", nodecnt="1", flags="replace")
+    create(h, "b", nodes="n[2-4]")
+    h.submit(reservation="a")
+    h.run(6)
+    assert shown(h, "a")["nodes"] == "n1"
