@@ -42,6 +42,7 @@ from understudy.controller.recover import recover
 from understudy.controller.scheduling import registry
 from understudy.controller.scheduling.backfill import Backfill
 from understudy.controller.scheduling.builtin import Builtin
+from understudy.controller.scheduling.forecast import Forecast
 from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.preempt import Preemption, Rules
 from understudy.controller.scheduling.selection import ChoosingSelector
@@ -111,6 +112,8 @@ class Controller:
         if daemon.time.is_virtual and isinstance(core.policy, Backfill):
             core.policy.plan_when_asked()
             core.complete_plan = core.policy.complete_plan
+        elif core.policy.name == "builtin" and isinstance(core.policy, Builtin):
+            core.complete_plan = Forecast(core.policy).complete_plan
         agents.on_response = lambda name, responds: heard_of(core, name, responds=responds)
         loop = asyncio.get_running_loop()
         self.locks = Locks()

@@ -380,7 +380,7 @@ class BackfillPass:
             self.started += len(plans)
 
 
-class _PlansOnly:
+class PlansOnly:
     """A planner that starts nothing and explains nothing."""
 
     def __init__(self, planner: Planner) -> None:
@@ -451,7 +451,7 @@ class Backfill(Builtin):
         """Make the promises that the last pass left out, as of now. Starts nothing."""
         if self.backfill.is_complete:
             return
-        planning = BackfillPass(self.tables, self.selector, _PlansOnly(self.backfill.planner), self.parameters)
+        planning = BackfillPass(self.tables, self.selector, PlansOnly(self.backfill.planner), self.parameters)
         for _ in planning.run(list(self.queue.records), now):
             pass
         self.backfill.is_complete = True
