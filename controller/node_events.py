@@ -86,6 +86,28 @@ def _bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int
     return table.up_nodes & ~before
 
 
+def return_to_service(core: Core, names: str, now: float) -> None:
+    """Daemons that have cleaned nodes after a job are well: such nodes that were set down meanwhile are back (ReturnToService=2)."""
+    table = core.tables.nodes
+    try:
+        nodes = core.names.to_bitmap(names) & ~table.up_nodes
+    except ValueError:
+        return  # the handler that follows refuses them
+    back = 0
+    for index in nodeset_indices(nodes):
+        node = table.nodes[index]
+        if node.state is NodeState.DOWN and not node.flags & (OFF | NodeFlag.REBOOT_ISSUED):
+            node.state = NodeState.IDLE
+            if not node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL):
+                node.reason, node.reason_time = "", None
+            table.set_availability(node)
+            back |= 1 << index
+    if back:
+        core.last_node_update = now
+        core.journal.nodes(back)
+        core.changed("change", now)
+
+
 def _settle_jobs(core: Core, record: DaemonRecord, running: list[int], *, is_new_life: bool, was_known: bool, now: float) -> list[int]:
     """Compare what the daemon has with what it should have. The ids of jobs that it should not have.
 

@@ -125,6 +125,18 @@ def test_a_node_that_is_set_down_while_its_daemon_is_well_hears_that_its_job_is_
     ]
 
 
+@pytest.mark.parametrize(("returns", "state", "reason"), [(1, NodeState.DOWN, "broken"), (2, NodeState.IDLE, "")])
+def test_a_node_set_down_under_a_job_is_back_when_its_daemon_has_cleaned_it(returns: int, state: NodeState, reason: str) -> None:
+    h = Harness(settings=Settings(return_to_service=returns))
+    job = h.submit(required_nodes="n1", requeue=False)
+    h.acknowledge()
+    h.update_nodes("n[1-2]", state="down", reason="broken")
+    h.epilog(job, "n1")
+    nodes = h.core.tables.nodes.nodes
+    assert (nodes[0].state, nodes[0].reason) == (state, reason)
+    assert nodes[1].state is NodeState.DOWN
+
+
 def test_a_job_that_runs_elsewhere_by_now_is_unknown_to_the_daemon_that_lost_it() -> None:
     h = Harness(daemons={"noded0": "n[1-2]", "noded1": "n[3-4]"})
     job = h.submit(required_nodes="n3")
