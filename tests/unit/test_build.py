@@ -17,7 +17,7 @@ EnforcePartLimits=YES
 OverTimeLimit=2
 DefMemPerCPU=512
 AuthInfo=cred_expire=30
-DependencyParameters=kill_invalid_depend
+DependencyParameters=kill_invalid_depend,max_depend_depth=25
 RequeueExit=3,7-9
 Licenses=matlab:4,idl
 ReturnToService=1
@@ -50,6 +50,7 @@ def test_settings_have_the_units_that_the_controller_works_with() -> None:
     assert (settings.cluster_name, settings.controller_host, settings.first_job_id, settings.min_job_age_s) == ("tiny", "head", 100, 60)
     assert (settings.enforce_part_limits, settings.over_time_limit_s, settings.default_memory_per_cpu_mb) == ("ALL", 120, 512)
     assert (settings.credential_lifetime_s, settings.kill_invalid_dependency, settings.return_to_service) == (30, True, 1)
+    assert settings.max_depend_depth == 25
     assert settings.requeue_exit_codes == {3, 7, 8, 9}
     assert settings.licenses == {"matlab": 4, "idl": 1}
     assert not settings.emulates_jobs
