@@ -8,6 +8,7 @@ import time
 
 from understudy.commands.batch_script import ScriptError, directives, pbs_options, read_script
 from understudy.commands.client import VERSION, Context, RefusedError, UsageError, pack_named, run
+from understudy.commands.export import exported
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.options import Option, OptionError
 from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE, USAGE_LINE, BadOptionError, Job, check_plane
@@ -223,22 +224,7 @@ def _complete(job: Job, where: str, script_arguments: list[str], wrapped: bool, 
 def job_environment(environ: "Mapping[str, str]", job: Job) -> list[str]:
     """The job's environment, `NAME=value` each: what --export lets through, and what sbatch adds."""
     wanted = job.export
-    if job.export_file:
-        chosen = _read_environment_file(job.export_file)
-    elif wanted is None or wanted.upper() == "ALL":
-        chosen = dict(environ)
-    elif wanted.upper() in {"NONE", "NIL"}:
-        chosen = {name: value for name, value in environ.items() if name.startswith("SLURM_")}
-    else:
-        chosen = {name: value for name, value in environ.items() if name.startswith("SLURM_")}
-        for word in wanted.split(","):
-            name, equals, value = word.partition("=")
-            if word.upper() == "ALL":
-                chosen |= environ
-            elif equals:
-                chosen[name] = value
-            elif name in environ:
-                chosen[name] = environ[name]
+    chosen = _read_environment_file(job.export_file) if job.export_file else exported(environ, wanted)
     for name in ("SBATCH_EXPORT", "SLURM_EXPORT_ENV"):
         chosen.pop(name, None)
     return [f"{name}={value}" for name, value in {**chosen, **_added(job)}.items()]

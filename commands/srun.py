@@ -10,6 +10,7 @@ import time
 
 from understudy.commands.allocation import Allocation, AllocationError, allocate, complete, immediate_s, of_answer, release
 from understudy.commands.client import VERSION, Client, Context, RefusedError, UsageError, pack, pack_named, run
+from understudy.commands.export import exported
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.options import OptionError
 from understudy.commands.sbatch_options import BadOptionError, Job, number
@@ -394,20 +395,7 @@ class Step:
         settings, spec = self.settings, self.settings.job.spec
         environ = self.context.environ
         wanted = settings.own.get("export")
-        if wanted is None or wanted.upper() == "ALL":
-            chosen = dict(environ)
-        elif wanted.upper() in {"NONE", "NIL"}:
-            chosen = {name: value for name, value in environ.items() if name.startswith("SLURM_")}
-        else:
-            chosen = {name: value for name, value in environ.items() if name.startswith("SLURM_")}
-            for word in wanted.split(","):
-                name, equals, value = word.partition("=")
-                if word.upper() == "ALL":
-                    chosen |= environ
-                elif equals:
-                    chosen[name] = value
-                elif name in environ:
-                    chosen[name] = environ[name]
+        chosen = exported(environ, wanted)
         for name in ("SLURM_EXPORT_ENV", "SLURM_CPUS_PER_TASK", "SLURM_TASK_PID"):
             chosen.pop(name, None)
         chosen |= dict(entry.partition("=")[::2] for entry in told)
