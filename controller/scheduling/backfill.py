@@ -111,7 +111,7 @@ class BackfillPass:
         stopped: set[str] = set()  # partitions in which a job has met a limit, and nobody may pass it (assoc_limit_stop)
         self._is_limited = False
         for place, record in enumerate(records):
-            if may_leave_out and self.promised:  # that it made promises decides when the next pass is
+            if may_leave_out:
                 while last_useful >= place and not self._could_start(records[last_useful], slots, second):
                     last_useful -= 1
                 if last_useful < place:

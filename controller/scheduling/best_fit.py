@@ -116,8 +116,11 @@ class Picks:
         if not len(order):
             return
         sums = cpus.cumsum()
-        most = self.cpus - self.reserve * np.maximum(self.nodes - self.spare - 1 - np.arange(len(order)), 0)
-        given = sums + np.minimum(np.minimum.accumulate(most - sums), 0)
+        if self.nodes - self.spare <= 1:  # nothing is kept back for further nodes
+            given = np.minimum(sums, self.cpus)
+        else:
+            most = self.cpus - self.reserve * np.maximum(self.nodes - self.spare - 1 - np.arange(len(order)), 0)
+            given = sums + np.minimum(np.minimum.accumulate(most - sums), 0)
         count = len(order) if every else min(max(int(given.searchsorted(self.cpus)) + 1, self.nodes), len(order), self.nodes_left)
         if last_must_do and count == self.nodes_left and sums[count - 1] < self.cpus:
             missing = self.cpus - int(sums[count - 1]) + int(cpus[count - 1])
@@ -231,6 +234,7 @@ class Candidates:
             if r < 0:
                 return None
             order = np.arange(starts[r], ends[r])
+            in_run = cpus[starts[r] : ends[r]]
             if runs.pivot is not None and required is not None:
                 pivot = int(runs.pivot[r])
                 if pivot >= 0:  # from the first required node up, then down
@@ -239,7 +243,7 @@ class Candidates:
                     picks.take(order, cpus[order])
                     continue
                 order = order[~required[order]]
-            in_run = cpus[order]
+                in_run = cpus[order]
             if picks.nodes <= 1 or picks.nodes_left == 1:
                 big = in_run >= picks.cpus
                 if picks.nodes <= 1 and big.any():
@@ -296,6 +300,8 @@ class _Runs:
 
         -1 if only one that suffices would do and none does, None if there are no nodes left.
         """
+        if self.weight is None and self.pivot is None:
+            return self._take_of_equals(need_cpus, need_nodes, contiguous=contiguous)
         among = self.nodes > 0
         if not among.any():
             return None
@@ -315,6 +321,23 @@ class _Runs:
                 best = int(np.where(among, self.cpus, -1).argmax())
         if best >= 0:
             self.nodes[best] = 0
+        return best
+
+    def _take_of_equals(self, need_cpus: int, need_nodes: int, *, contiguous: bool) -> int | None:
+        """`take_best` where neither weights nor required nodes count: a run that has been taken has no CPUs left."""
+        enough = self.cpus >= max(need_cpus, 1)
+        if need_nodes > 1:
+            enough &= self.nodes >= need_nodes
+        places = enough.nonzero()[0]
+        if len(places):
+            best = int(places[self.cpus[places].argmin()])
+        else:
+            best = int(self.cpus.argmax())
+            if not self.cpus[best]:
+                return None
+            if contiguous:
+                return -1
+        self.cpus[best] = self.nodes[best] = 0
         return best
 
     def _with_required(self, need_cpus: int, need_nodes: int, *, contiguous: bool) -> int:

@@ -236,7 +236,9 @@ class Timeline:
         self._stamp: tuple[int, int] | None = None
         self._held: dict[int, _Held] = {}
         self._states: dict[int, StateAfter] = {}
-        self._resources: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+        self._cpus_after: dict[int, NDArray[np.int64]] = {}
+        self._memory_after: dict[int, NDArray[np.int64]] = {}
+        self._ranked = False
         self._gres: dict[tuple[int, str], NDArray[np.int64]] = {}
 
     def _refresh(self) -> None:
@@ -246,27 +248,26 @@ class Timeline:
             return
         self._stamp = stamp
         self._states.clear()
-        self._resources.clear()
+        self._cpus_after.clear()
+        self._memory_after.clear()
         self._gres.clear()
+        self._ranked = False
+        forever = float("inf")
         held: dict[int, _Held] = {}
         known = self._held
-        jobs = [job for job in running.values() if (holding := job.holding) is not None and holding.nodes and job.start_time is not None]
-        for job in jobs:
-            before = known.get(job.job_id)
-            holding = job.holding
-            assert holding is not None
-            held[job.job_id] = before if before is not None and before.allocation is holding else _Held.of(job, holding)
-        self._held = held
-        forever = float("inf")
-
-        def expected_end(job_id: int) -> float:
-            job = running[job_id]
-            assert job.start_time is not None
+        order: list[tuple[float, int]] = []
+        for job_id, job in running.items():
+            holding, began = job.holding, job.start_time
+            if holding is None or began is None or not holding.nodes:
+                continue
+            before = known.get(job_id)
+            held[job_id] = before if before is not None and before.allocation is holding else _Held.of(job, holding)
             if job.preempt_time is not None and job.end_time is not None:
-                return float(job.end_time)  # in its grace time
-            return forever if job.time_limit_s is None else float(job.start_time + job.suspended_s + job.time_limit_s)
-
-        order = sorted((expected_end(job.job_id), job.job_id) for job in jobs)
+                order.append((float(job.end_time), job_id))  # in its grace time
+            else:
+                order.append((forever if job.time_limit_s is None else float(began + job.suspended_s + job.time_limit_s), job_id))
+        self._held = held
+        order.sort()
         pieces = self._pieces = [held[job_id] for _, job_id in order]
         self._jobs = [running[job_id] for _, job_id in order]
         self._shares = any(piece.allocation.shared_in for piece in pieces)
@@ -276,16 +277,19 @@ class Timeline:
         np.cumsum([len(piece.at) for piece in pieces], out=self._bounds[1:])
         self._at = np.concatenate([piece.at for piece in pieces]) if pieces else np.zeros(0, dtype=np.intp)
         self._cpus = np.concatenate([piece.cpus for piece in pieces]) if pieces else np.zeros(0, dtype=np.int64)
-        self._memory = np.concatenate([piece.memory for piece in pieces]) if pieces else np.zeros(0, dtype=np.int64)
-        size = len(table.nodes)
         # What neither is free nor belongs to a running job is held by jobs that are completing.
-        self._left_jobs = table.job_count - np.bincount(self._at, minlength=size)
+        self._left_jobs = table.job_count - np.bincount(self._at, minlength=len(table.nodes))
         self._completing = nodeset.from_flags(self._left_jobs > 0)
-        # The first and the last job on each node, as places in the order. Of several values for one place the one that comes last stays.
-        ranks = np.repeat(np.arange(len(pieces)), np.diff(self._bounds))
+
+    def _rank_nodes(self) -> None:
+        """The first and the last job on each node, as places in the order."""
+        self._ranked = True
+        size, jobs = len(self.tables.nodes.nodes), len(self._pieces)
+        ranks = np.repeat(np.arange(jobs), np.diff(self._bounds))
+        # Of several values for one place the one that comes last stays.
         self._last = np.full(size, -1, dtype=np.intp)
         self._last[self._at] = ranks
-        self._first = np.full(size, len(pieces), dtype=np.intp)
+        self._first = np.full(size, jobs, dtype=np.intp)
         self._first[self._at[::-1]] = ranks[::-1]
         self._first[self._left_jobs > 0] = -1
 
@@ -311,18 +315,19 @@ class Timeline:
             yield now, table
         if self._completing & usable and (until is None or now < until):
             yield now + 1, self._state(-1)
-        if not len(self._ends):
+        known = len(self._ends) if until is None else int(self._ends.searchsorted(until, side="right"))  # whoever ends later is too late
+        if not known:
             return
-        freed = np.add.reduceat(here[self._at] * self._cpus, self._bounds[:-1])[: len(self._ends)]
+        held = slice(0, self._bounds[known])
+        freed = np.add.reduceat(here[self._at[held]] * self._cpus[held], self._bounds[:known])
         order = freed.nonzero()[0]
-        ends = self._ends[order]
-        free_cpus = int(self.resources(-1)[0] @ here) + freed.cumsum()
-        enough = int(free_cpus.searchsorted(least_cpus))  # the first job in order of ends behind which there are as many
-        if until is not None and (enough == len(free_cpus) or self._ends[enough] > until):
+        free_cpus = int(self.cpus(-1) @ here) + freed[order].cumsum()
+        enough = int(free_cpus.searchsorted(least_cpus))  # the first job in the order behind which there are as many
+        if enough >= len(order):
             return
-        next_ends = self._next_ends[order]
+        ends, next_ends = self._ends[order], self._next_ends[order]
         first, window, linear = 0, FIRST_WINDOW_S, self.linear_window_s
-        boundary = int(ends[0]) + FIRST_WINDOW_S - int(ends[0]) % FIRST_WINDOW_S if len(ends) else 0
+        boundary = int(ends[0]) + FIRST_WINDOW_S - int(ends[0]) % FIRST_WINDOW_S
         while first < len(ends):
             missing = int(ends[first]) - boundary - window
             if missing > 0 and linear:  # nobody ends in the windows up to there
@@ -330,13 +335,17 @@ class Timeline:
             while boundary + window < ends[first]:
                 window *= 2
             after = max(int(next_ends.searchsorted(boundary + window, side="right")), first)
-            after = min(after + 1, first + self.most_in_group, len(ends))
+            after = min(after + 1, first + self.most_in_group)
+            if after > len(ends):
+                if known < len(self._ends) and here[self._at[self._bounds[known] : self._bounds[len(self._ends)]]].any():
+                    return  # the group goes on behind `until`
+                after = len(ends)
             start = int(ends[after - 1])
             if start <= now:
                 start = max(start + self.kill_wait_s, now + 1)
             elif until is not None and start > until:
                 return
-            if order[after - 1] >= enough and (until is None or start <= until):
+            if after > enough and (until is None or start <= until):
                 yield start, self._state(int(order[after - 1]))
             first = after
             window = window + linear if linear else window * 2
@@ -344,39 +353,54 @@ class Timeline:
     def _state(self, rank: int) -> StateAfter:
         state = self._states.get(rank)
         if state is None:
+            if not self._ranked:
+                self._rank_nodes()
             idle = nodeset.from_flags(self._last <= rank)
             table = self.tables.nodes
             full = table.full_nodes & nodeset.from_flags(self._first > rank)
             state = self._states[rank] = StateAfter(self, rank, idle, full, table.exclusive_nodes & ~idle)
         return state
 
-    def resources(self, rank: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Free CPUs and memory after the job at that place in the order has ended, and all before it."""
-        found = self._resources.get(rank)
-        if found is not None:
-            return found
+    def cpus(self, rank: int) -> NDArray[np.int64]:
+        """Free CPUs after the job at that place in the order has ended, and all before it."""
         table = self.tables.nodes
-        if not self._resources:
-            cpus, memory = table.free_cpus.copy(), table.free_memory.copy()
+        found = self._cpus_after.get(rank)
+        if found is None:
+            found = self._after(rank, self._cpus_after, table.free_cpus, table.cpus, self._cpus)
+            if self._shares and rank >= 0:
+                self._count_shared(found, rank)
+        return found
+
+    def memory(self, rank: int) -> NDArray[np.int64]:
+        """Free memory, as `cpus`."""
+        table = self.tables.nodes
+        found = self._memory_after.get(rank)
+        if found is None:
+            held = np.concatenate([piece.memory for piece in self._pieces]) if self._pieces else np.zeros(0, dtype=np.int64)
+            found = self._after(rank, self._memory_after, table.free_memory, table.memory, held)
+        return found
+
+    def _after(
+        self, rank: int, known: dict[int, NDArray[np.int64]], free: NDArray[np.int64], total: NDArray[np.int64], held: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """One of the two, by going on from an earlier state. `held`: what each running job has on each of its nodes."""
+        if not known:
+            now = free.copy()
             if self._completing:
-                ours = np.bincount(self._at, self._cpus, len(cpus)).astype(np.int64)
-                np.copyto(cpus, table.cpus - ours, where=self._left_jobs > 0)
-                ours = np.bincount(self._at, self._memory, len(cpus)).astype(np.int64)
-                np.copyto(memory, table.memory - ours, where=self._left_jobs > 0)
-            self._resources[-1] = (cpus, memory)
+                ours = np.bincount(self._at, held, len(now)).astype(np.int64)
+                np.copyto(now, total - ours, where=self._left_jobs > 0)
+            known[-1] = now
             if rank < 0:
-                return cpus, memory
-        if len(self._resources) > MOST_STATES:
-            self._resources = {-1: self._resources[-1]}
-        base = max(known for known in self._resources if known < rank)
-        cpus, memory = (vector.copy() for vector in self._resources[base])
+                return now
+        if len(known) > MOST_STATES:
+            now = known[-1]
+            known.clear()
+            known[-1] = now
+        base = max(place for place in known if place < rank)
         part = slice(self._bounds[base + 1], self._bounds[rank + 1])
-        np.add.at(cpus, self._at[part], self._cpus[part])
-        np.add.at(memory, self._at[part], self._memory[part])
-        if self._shares:
-            self._count_shared(cpus, rank)
-        self._resources[rank] = (cpus, memory)
-        return cpus, memory
+        found = known[rank] = known[base].copy()
+        np.add.at(found, self._at[part], held[part])
+        return found
 
     def _count_shared(self, cpus: NDArray[np.int64], rank: int) -> None:
         """Where jobs share cores, a core is free when the last of them has left it."""
@@ -441,11 +465,11 @@ class StateAfter:
 
     @property
     def free_cpus(self) -> NDArray[np.int64]:
-        return self.timeline.resources(self.rank)[0]
+        return self.timeline.cpus(self.rank)
 
     @property
     def free_memory(self) -> NDArray[np.int64]:
-        return self.timeline.resources(self.rank)[1]
+        return self.timeline.memory(self.rank)
 
     def free_gres(self, key: str) -> NDArray[np.int64] | None:
         """As in `NodeTable`."""
