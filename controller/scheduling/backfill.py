@@ -67,7 +67,9 @@ class BackfillPass:
         self.started = self.promised = 0
         self.plans_ahead = True  # False: promises that can decide nothing now are made when somebody asks for them
         self.is_complete = True  # none has been left out of the last pass
-        self._free_in: dict[str, int] = {}  # by partition: CPUs that were free when the pass began
+        self._free_in: dict[
+            str, tuple[int, int]
+        ] = {}  # by partition: after how many promises looked at, CPUs that are free and promised to nobody now
 
     def _may_leave_out(self) -> bool:
         """Whether free CPUs and promises tell for sure that a job cannot start now."""
@@ -82,9 +84,11 @@ class BackfillPass:
         if job.spec.overcommit or partition.oversubscribe.startswith(("FORCE", "YES")):
             return True
         table = self.tables.nodes
-        free = self._free_in.get(partition.name)
-        if free is None:
-            free = self._free_in[partition.name] = int(table.free_cpus @ nodeset.to_flags(partition.nodes & table.up_nodes, len(table.nodes)))
+        made, free = self._free_in.get(partition.name, (-1, 0))
+        if made != slots.promises:
+            nodes = partition.nodes & table.up_nodes & slots.free[0]
+            free = int(table.free_cpus @ nodeset.to_flags(nodes, len(table.nodes)))
+            self._free_in[partition.name] = slots.promises, free
         if job.min_cpus > free:
             return False
         nodes = slots.window(_planned_length(job, partition), partition.nodes & table.up_nodes & ~table.full_nodes).at(second)[0]

@@ -245,9 +245,8 @@ class Candidates:
                 order = order[~required[order]]
                 in_run = cpus[order]
             if picks.nodes <= 1 or picks.nodes_left == 1:
-                big = in_run >= picks.cpus
-                if picks.nodes <= 1 and big.any():
-                    best = int(np.argmin(np.where(big, in_run, _HUGE)))
+                if picks.nodes <= 1 and len(big := (in_run >= picks.cpus).nonzero()[0]):
+                    best = int(big[in_run[big].argmin()])
                     picks.take(order[best : best + 1], in_run[best : best + 1])
                     break
                 if picks.nodes_left == 1:
@@ -256,7 +255,7 @@ class Candidates:
         if picks.is_empty:
             return None
         found = picks.finish()
-        if len(found) < demand.min_nodes or int(cpus[found].sum()) < demand.cpus:
+        if len(found) < demand.min_nodes or (picks.cpus > 0 and int(cpus[found].sum()) < demand.cpus):
             return None
         return found
 

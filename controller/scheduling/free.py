@@ -316,7 +316,7 @@ class Timeline:
         if self._completing & usable and (until is None or now < until):
             yield now + 1, self._state(-1)
         known = len(self._ends) if until is None else int(self._ends.searchsorted(until, side="right"))  # whoever ends later is too late
-        if not known:
+        if not known or (until is not None and not self._shares and int(self.cpus(known - 1) @ here) < least_cpus):
             return
         held = slice(0, self._bounds[known])
         freed = np.add.reduceat(here[self._at[held]] * self._cpus[held], self._bounds[:known])
@@ -337,7 +337,7 @@ class Timeline:
             after = max(int(next_ends.searchsorted(boundary + window, side="right")), first)
             after = min(after + 1, first + self.most_in_group)
             if after > len(ends):
-                if known < len(self._ends) and here[self._at[self._bounds[known] : self._bounds[len(self._ends)]]].any():
+                if any(piece.allocation.nodes & usable for piece in self._pieces[known : len(self._ends)]):
                     return  # the group goes on behind `until`
                 after = len(ends)
             start = int(ends[after - 1])

@@ -254,15 +254,16 @@ class SelectConsTres(ChoosingSelector):
         most = None
         if request.gres is not None:
             cpus, most = with_gres(request, at, cpus, of_core, table, free, near=near)
-        having = np.flatnonzero(cpus)
-        if len(having) < request.min_nodes:
+        count = np.count_nonzero(cpus)
+        if count < request.min_nodes:
             return None
-        if len(having) < len(at):
+        if count < len(at):
+            having = cpus.nonzero()[0]
             at, cpus = at[having], cpus[having]
             most = None if most is None else most[having]
             if kind is None:
                 of_core = of_core[having]
-        if int(cpus.sum()) < request.cpus:
+        if request.gres is not None and int(cpus.sum()) < request.cpus:
             return None
         required = None
         if request.required:

@@ -19,6 +19,7 @@ class Slots:
         self.end = self.rounded(now + window_s)
         self.begins = [self.rounded(now)]
         self.free = [nodes]
+        self.promises = 0  # that have been made
         self._grows: list[int | None] = [None]  # nodes that are free in the next slot but not in this one; None: not known
 
     def __len__(self) -> int:
@@ -57,6 +58,7 @@ class Slots:
 
     def promise(self, start: int, end: int, nodes: int) -> None:
         """Take the nodes out of the slots of the rounded span."""
+        self.promises += 1
         start, end = self._span(start, end)
         first = self._cut(start)
         behind = self._cut(end) if end < self.end else len(self.begins)
