@@ -157,6 +157,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         requeue_by_default=config.boolean("JobRequeue"),
         disable_root_jobs=config.boolean("DisableRootJobs"),
         return_to_service=config.count("ReturnToService"),
+        front_end=any(line.key == "frontendname" for line in config.lines),
         resume_timeout_s=config.seconds("ResumeTimeout") or 0,
         boot_s=_boot_s(config.words("SlurmctldParameters")),
         shows_cloud="cloud" in {word.lower() for word in config.words("PrivateData")},

@@ -142,10 +142,6 @@ def signal_job(core: Core, job: Job, signal: int, *, batch_only: bool) -> None:
 def epilog_complete(core: Core, message: EpilogComplete, sender: Sender) -> Message:
     """Nodes are free of the job. Without nodes: all for which the sender stands."""
     _require_daemon(sender)
-    if core.settings.return_to_service == 2 and message.nodes and core.tables.nodes.up_nodes != core.names.all:
-        from understudy.controller.node_events import return_to_service  # noqa: PLC0415 - rare
-
-        return_to_service(core, message.nodes, core.time.now())
     job = core.completing.get(message.job_id)
     if job is None or job.restarts != message.restart:
         return _OK

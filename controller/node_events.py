@@ -1,7 +1,10 @@
 """What happens to nodes: registration, silence, failure.
 
-Place: the controller's core. Follows: slurm.conf(5) SlurmdTimeout, ReturnToService; sinfo(1) on node states. Under virtual time nobody is pinged:
-there the clock service watches the daemons.
+Place: the controller's core. Follows: slurm.conf(5) SlurmdTimeout, ReturnToService; sinfo(1) on node states. Under virtual time nobody is pinged
+from time to time: there the clock service watches the daemons.
+
+Whatever a node's daemon answers shows that the node is well: it loses NOT_RESPONDING, and comes back from DOWN where ReturnToService says so. That a
+job's node was set down therefore lasts, with ReturnToService=2, until the daemon has taken the order to end the job.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from understudy.controller.eligibility import review_all
 from understudy.controller.job import JobEvent
 from understudy.controller.power import OFF
 from understudy.controller.requeue import requeue_job
+from understudy.controller.scheduling.triggers import next_look
 from understudy.controller.start import launch
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobFlag, NodeFlag, NodeState
@@ -23,6 +27,7 @@ from understudy.protocol.messages import Failure, Message, Ping, Registered, Reg
 if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
+    from understudy.controller.nodes import Node
     from understudy.controller.ports import Sender
 
 NOT_RESPONDING: Final = "Not responding"
@@ -64,7 +69,6 @@ def _bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int
     before = table.up_nodes
     boot, start = int(message.boot_time), int(message.slurmd_start_time)
     listed = table.nodes
-    returns = core.settings.return_to_service
     for index in nodeset_indices(nodes):
         node = listed[index]
         node.last_response, node.daemon = now, message.daemon
@@ -75,37 +79,67 @@ def _bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int
             node.flags &= ~NodeFlag.NO_RESPOND
         if node.state is NodeState.UNKNOWN:
             node.state = NodeState.IDLE
-        elif (
-            node.state is NodeState.DOWN
-            and not node.flags & NodeFlag.REBOOT_ISSUED
-            and (returns == 2 or (returns == 1 and node.reason == NOT_RESPONDING))
-        ):
+        elif _may_return(core, node):
             node.state = NodeState.IDLE
             node.reason, node.reason_time = "", None
         table.set_availability(node)
     return table.up_nodes & ~before
 
 
-def return_to_service(core: Core, names: str, now: float) -> None:
-    """Daemons that have cleaned nodes after a job are well: such nodes that were set down meanwhile are back (ReturnToService=2)."""
+def ask_whether_well(core: Core, nodes: int) -> None:
+    """Hear from the daemons of the nodes (a bitmap) that they are well. A front end's word says nothing of nodes, so it is not asked."""
+    if core.settings.front_end:
+        return
+    for record, part in core.parts(nodes):
+        core.agents.ping(record.name, Ping(), partial(_heard, core, part))
+
+
+def _heard(core: Core, nodes: int, answer: Message) -> None:
+    if type(answer) is not Failure:
+        _well(core, nodes, core.time.now())
+
+
+def _well(core: Core, nodes: int, now: float) -> None:
+    """The daemons of the nodes (a bitmap) have answered: what they were asked to do or, if not, whether they are there."""
     table = core.tables.nodes
-    try:
-        nodes = core.names.to_bitmap(names) & ~table.up_nodes
-    except ValueError:
-        return  # the handler that follows refuses them
-    back = 0
-    for index in nodeset_indices(nodes):
+    changed = 0
+    for index in nodeset_indices(nodes & ~table.up_nodes):
         node = table.nodes[index]
-        if node.state is NodeState.DOWN and not node.flags & (OFF | NodeFlag.REBOOT_ISSUED):
+        if node.flags & OFF:
+            continue
+        was = node.state, node.flags
+        node.flags &= ~NodeFlag.NO_RESPOND
+        if _may_return(core, node):
             node.state = NodeState.IDLE
             if not node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL):
                 node.reason, node.reason_time = "", None
+        if was != (node.state, node.flags):
             table.set_availability(node)
-            back |= 1 << index
-    if back:
+            changed |= 1 << index
+    if changed:
         core.last_node_update = now
-        core.journal.nodes(back)
+        core.journal.nodes(changed)
         core.changed("change", now)
+
+
+def _may_return(core: Core, node: Node) -> bool:
+    """Whether a node comes back into service now that its daemon has been heard of."""
+    returns = core.settings.return_to_service
+    is_down = node.state is NodeState.DOWN and not node.flags & NodeFlag.REBOOT_ISSUED
+    return is_down and (returns == 2 or (returns == 1 and node.reason == NOT_RESPONDING))
+
+
+def ask_at_next_look(core: Core, nodes: int) -> None:
+    """Nodes that are put back into service are believed to be there when they have said so, and the controller's loop asks them."""
+    core.at(next_look(core.start_time, core.time.now()), ask_whether_well, core, nodes)
+
+
+def ask_at_next_ping(core: Core, nodes: int) -> None:
+    """Nodes that are set down come back (ReturnToService=2) when they next say that they are there. In real time they are pinged anyway."""
+    settings = core.settings
+    if core.time.is_virtual and nodes and settings.return_to_service == 2 and settings.slurmd_timeout_s > 0 and not settings.front_end:
+        since, interval = core.time.now() - core.start_time, _ping_interval(core)
+        core.at(core.start_time + (since // interval + 1) * interval, ask_whether_well, core, nodes)
 
 
 def _settle_jobs(core: Core, record: DaemonRecord, running: list[int], *, is_new_life: bool, was_known: bool, now: float) -> list[int]:
@@ -165,6 +199,7 @@ def _lose(core: Core, job: Job, lost: int, now: float) -> None:
 def _clean_up(core: Core, job: Job, nodes: int) -> None:
     for daemon, part in core.parts(nodes):
         core.agents.send(daemon.name, TerminateJob(job.job_id, job.restarts, core.names.to_expression(part)))
+    ask_whether_well(core, nodes)
 
 
 def heard_of(core: Core, daemon: str, responds: bool) -> None:
@@ -201,6 +236,8 @@ def _ping_all(core: Core) -> None:
 
 def _ponged(core: Core, record: DaemonRecord, answer: Message) -> None:
     heard_of(core, record.name, responds=type(answer) is not Failure)
+    if not core.settings.front_end:
+        _heard(core, record.nodes, answer)
 
 
 def _set_responding(core: Core, record: DaemonRecord, *, responds: bool) -> None:

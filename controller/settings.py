@@ -38,6 +38,7 @@ class Settings:
     allows_crontabs: bool = False  # ScronParameters=enable
     disable_root_jobs: bool = False
     return_to_service: int = 0
+    front_end: bool = False  # one node daemon answers for all nodes (FrontendName): that it is well says nothing of them
     resume_timeout_s: int = 60
     boot_s: float = 30.0  # how long an emulated node takes to boot (understudy_boot_s)
     shows_cloud: bool = False  # PrivateData=cloud: also nodes in the cloud that are off

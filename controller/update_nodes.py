@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core import nodeset_indices
-from understudy.controller.node_events import nodes_down
+from understudy.controller.node_events import ask_at_next_look, ask_at_next_ping, nodes_down
+from understudy.controller.power import OFF
 from understudy.controller.reboot import cancel_reboot
 from understudy.controller.submit import INVALID_GRES, node_bitmap
 from understudy.model.errors import SlurmError
@@ -72,6 +73,9 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
     core.last_node_update = now
     if state == "DOWN":
         nodes_down(core, down, now)
+        ask_at_next_ping(core, down)
+    elif state in ("RESUME", "UNDRAIN"):
+        ask_at_next_look(core, nodes)
     core.changed("change", now)
     if failed is not None:
         raise failed
@@ -118,8 +122,6 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _set_state(core: Core, node: Node, state: str) -> None:
-    record = core.daemon_of_node[node.index]
-    is_there = record is not None and record.is_registered
     if state == "DOWN":
         node.state = NodeState.DOWN
     elif state == "DRAIN":
@@ -127,17 +129,23 @@ def _set_state(core: Core, node: Node, state: str) -> None:
     elif state == "FAIL":
         node.flags |= NodeFlag.FAIL
     elif state == "UNDRAIN":
-        node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL)
-        _clear_reason(node)
+        node.flags &= ~NodeFlag.DRAIN if _is_busy(core, node) else ~(NodeFlag.DRAIN | NodeFlag.FAIL)
+        if node.state is not NodeState.DOWN and not node.flags & NodeFlag.FAIL:
+            _clear_reason(node)
+        _doubt(core, node)
     elif state in ("RESUME", "IDLE"):
         is_out = node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWERING_DOWN)
-        if state == "RESUME" and not is_out:
+        if not is_out if state == "RESUME" else _is_busy(core, node):
             raise SlurmError(INVALID_STATE)
+        if state == "RESUME" and (node.state is NodeState.DOWN or node.flags & NodeFlag.DRAIN):
+            _doubt(core, node)
         node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWER_DRAIN)
         if core.power is not None and node.flags & NodeFlag.POWERING_DOWN:
             core.power.stay_off(node)
         if node.state in (NodeState.DOWN, NodeState.FUTURE) or (state == "IDLE" and node.state is NodeState.UNKNOWN):
-            node.state = NodeState.IDLE if is_there or node.flags & NodeFlag.POWERED_DOWN else NodeState.UNKNOWN
+            node.state = NodeState.IDLE
+            if not _is_there(core, node):
+                node.flags |= NodeFlag.NO_RESPOND
         _clear_reason(node)
     elif state in ("POWER_UP", "POWER_DOWN", "POWER_DOWN_ASAP", "POWER_DOWN_FORCE"):
         _switch(core, node, state)
@@ -152,6 +160,21 @@ def _set_state(core: Core, node: Node, state: str) -> None:
         _clear_reason(node)
     else:
         raise SlurmError(INVALID_STATE)
+
+
+def _is_busy(core: Core, node: Node) -> bool:
+    return not core.tables.nodes.idle_nodes >> node.index & 1
+
+
+def _is_there(core: Core, node: Node) -> bool:
+    record = core.daemon_of_node[node.index]
+    return bool(node.flags & OFF) or (record is not None and record.is_registered)
+
+
+def _doubt(core: Core, node: Node) -> None:
+    """Take the node for silent until its daemon has answered. That one node is back says nothing about a front end."""
+    if not core.settings.front_end and not node.flags & OFF:
+        node.flags |= NodeFlag.NO_RESPOND
 
 
 def _switch(core: Core, node: Node, state: str) -> None:

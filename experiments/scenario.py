@@ -109,7 +109,7 @@ def read_scenario(folder: Path) -> Scenario:
     return Scenario(
         name=about.get("name", folder.resolve().name),
         folder=folder,
-        conf=complete_conf(conf, accounting=bool(accounting)),
+        conf=complete_conf(conf, accounting=bool(accounting)) + ("\nFrontendName=localhost\n" if about.get("front_end", True) else ""),
         submissions=_lines(folder / "workload.jsonl", _submission, needed=True),
         events=_lines(folder / "events.jsonl", _event),
         accounting=[line for line in accounting if line.strip() and not line.startswith("#")],

@@ -394,7 +394,7 @@ _NODE_SET: Final = (Key("NodeSet", emulated=True), Key("Feature", emulated=True)
 _DOWN_NODES: Final = (Key("DownNodes", emulated=True), Key("Reason", emulated=True), Key("State", emulated=True))
 
 _FRONT_END: Final = (
-    Key("FrontendName", era=OLD),
+    Key("FrontendName", emulated=True, era=OLD),
     Key("AllowGroups", era=OLD),
     Key("AllowUsers", era=OLD),
     Key("DenyGroups", era=OLD),

@@ -36,6 +36,16 @@ LOOK_S: Final = 1.0032  # from one look of the loop to the next
 BACKFILL_PHASE_S: Final = 0.57  # when the backfill thread begins to sleep, after the controller's start
 
 
+def look_from(start: float, when: float) -> int:
+    """The number of the loop's first look at or after that time, from 0."""
+    return max(ceil((when - start - FIRST_LOOK_S) / LOOK_S - _ROUNDING_S), 0)
+
+
+def next_look(start: float, when: float) -> float:
+    """When the loop of a controller that started then looks next."""
+    return start + FIRST_LOOK_S + look_from(start, when) * LOOK_S
+
+
 class MainTrigger:
     """When the main scheduler runs, and how deep."""
 
@@ -127,7 +137,7 @@ class MainTrigger:
     def _look_from(self, when: float) -> int:
         """The number of the loop's first look at or after that time."""
         assert self.start is not None
-        return max(ceil((when - self.start - FIRST_LOOK_S) / LOOK_S - _ROUNDING_S), 0)
+        return look_from(self.start, when)
 
     def _full_from(self, when: float) -> float:
         """The first full run at or after that time that has not taken place; for a time that is far away a time at which to ask again."""

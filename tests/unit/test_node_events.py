@@ -125,16 +125,71 @@ def test_a_node_that_is_set_down_while_its_daemon_is_well_hears_that_its_job_is_
     ]
 
 
-@pytest.mark.parametrize(("returns", "state", "reason"), [(1, NodeState.DOWN, "broken"), (2, NodeState.IDLE, "")])
-def test_a_node_set_down_under_a_job_is_back_when_its_daemon_has_cleaned_it(returns: int, state: NodeState, reason: str) -> None:
-    h = Harness(settings=Settings(return_to_service=returns))
-    job = h.submit(required_nodes="n1", requeue=False)
+@pytest.mark.parametrize(
+    ("returns", "front_end", "state", "reason"),
+    [(1, False, NodeState.DOWN, "broken"), (2, True, NodeState.DOWN, "broken"), (2, False, NodeState.IDLE, "")],
+)
+def test_a_node_set_down_under_a_job_is_back_when_its_daemon_has_taken_the_order_to_end_it(
+    returns: int, front_end: bool, state: NodeState, reason: str
+) -> None:
+    h = Harness(settings=Settings(return_to_service=returns, front_end=front_end))
+    h.submit(required_nodes="n1", requeue=False)
     h.acknowledge()
     h.update_nodes("n[1-2]", state="down", reason="broken")
-    h.epilog(job, "n1")
     nodes = h.core.tables.nodes.nodes
+    assert nodes[0].state is NodeState.DOWN
+    h.acknowledge()
     assert (nodes[0].state, nodes[0].reason) == (state, reason)
     assert nodes[1].state is NodeState.DOWN
+
+
+def test_a_node_that_was_drained_and_set_down_comes_back_drained() -> None:
+    h = Harness(settings=Settings(return_to_service=2))
+    h.submit(required_nodes="n1", requeue=False)
+    h.update_nodes("n1", state="drain", reason="disk")
+    h.update_nodes("n1", state="down", reason="broken")
+    h.acknowledge()
+    node = h.core.tables.nodes.nodes[0]
+    assert (node.state, node.flags, node.reason) == (NodeState.IDLE, NodeFlag.DRAIN, "broken")
+
+
+@pytest.mark.parametrize("is_virtual", [True, False])
+def test_a_node_set_down_without_a_job_is_back_with_the_next_ping(is_virtual: bool) -> None:
+    h = Harness(settings=Settings(return_to_service=2, slurmd_timeout_s=30), is_virtual=is_virtual)
+    start_pinging(h.core)
+    h.run(12)
+    h.acknowledge()
+    h.update_nodes("n1", state="down", reason="broken")
+    h.run(7)
+    h.acknowledge()
+    assert h.core.tables.nodes.nodes[0].state is NodeState.DOWN
+    h.run(1)
+    h.acknowledge()
+    assert h.core.tables.nodes.nodes[0].state is NodeState.IDLE
+
+
+def test_a_node_is_put_back_into_service_when_its_daemon_has_answered_the_loop() -> None:
+    h = Harness(daemons={"noded0": "n[1-2]", "noded1": "n[3-4]"})
+    h.update_nodes("n[1,3]", state="drain", reason="disk")
+    h.update_nodes("n[1,3]", state="resume")
+    nodes = h.core.tables.nodes.nodes
+    assert [nodes[index].flags for index in (0, 2)] == [NodeFlag.NO_RESPOND] * 2
+    h.run(0.5)
+    assert not h.sent(Ping)
+    h.run(0.5)
+    pings = h.sent(Ping)
+    assert [ping.peer for ping in pings] == ["noded0", "noded1"]
+    pings[0].answer(Ok())
+    pings[1].answer(GONE)
+    assert [nodes[index].flags for index in (0, 2)] == [NodeFlag.NONE, NodeFlag.NO_RESPOND]
+    assert h.core.tables.nodes.up_nodes == 0b1011
+
+
+def test_a_front_end_is_not_asked_about_a_node_that_is_put_back_into_service() -> None:
+    h = Harness(settings=Settings(front_end=True))
+    h.update_nodes("n1", state="drain", reason="disk")
+    h.update_nodes("n1", state="resume")
+    assert h.core.tables.nodes.up_nodes == 0b1111
 
 
 def test_a_job_that_runs_elsewhere_by_now_is_unknown_to_the_daemon_that_lost_it() -> None:

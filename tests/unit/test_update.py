@@ -127,6 +127,9 @@ def test_a_draining_node_finishes_its_jobs_and_takes_no_more(h: Harness) -> None
     assert h.submit(num_tasks=1).node_list == "n2"
     assert h.query("nodes", "reason", "reason_user", name=["n1"]) == [["disk", "root"]]
     assert h.update_nodes("n1", state="resume") == Ok()
+    assert states(h)[0] == (NodeState.IDLE, int(NodeFlag.NO_RESPOND))
+    h.run(1)
+    h.acknowledge()
     assert states(h)[0] == (NodeState.IDLE, 0)
     assert h.query("nodes", "reason", name=["n1"]) == [[""]]
 
@@ -142,8 +145,44 @@ def test_taking_a_node_out_needs_a_reason_and_an_administrator(h: Harness) -> No
 def test_resume_of_an_idle_node_is_an_error_and_the_others_are_resumed(h: Harness) -> None:
     h.update_nodes("n3", state="drain", reason="x")
     assert h.update_nodes("n[1-3]", state="resume").code == 2028
-    assert states(h)[2] == (NodeState.IDLE, 0)
+    assert states(h)[2] == (NodeState.IDLE, int(NodeFlag.NO_RESPOND))
     assert h.update_nodes("n1", state="undrain") == Ok()
+
+
+_SILENT = NodeFlag.NO_RESPOND
+
+
+@pytest.mark.parametrize(
+    ("before", "update", "flags", "reason", "flags_if_busy", "reason_if_busy"),
+    [  # as 22.05.8 does; a number: the update is refused
+        ("drain", "resume", _SILENT, "", _SILENT, ""),
+        ("drain", "undrain", _SILENT, "", _SILENT, ""),
+        ("drain", "idle", NodeFlag.NONE, "", 2028, "x"),
+        ("fail", "resume", NodeFlag.NONE, "", NodeFlag.NONE, ""),
+        ("fail", "undrain", _SILENT, "", NodeFlag.FAIL | _SILENT, "x"),
+        ("fail", "idle", NodeFlag.NONE, "", 2028, "x"),
+        ("down", "resume", _SILENT, "", None, ""),
+        ("down", "undrain", _SILENT, "x", None, ""),
+        ("down", "idle", NodeFlag.NONE, "", None, ""),
+    ],
+)
+def test_what_an_update_makes_of_a_node_that_was_out_of_service(
+    h: Harness, before: str, update: str, flags: NodeFlag, reason: str, flags_if_busy: NodeFlag | int | None, reason_if_busy: str
+) -> None:
+    h.submit(required_nodes="n2", num_tasks=1)
+    for name, wanted, text in (("n1", flags, reason), ("n2", flags_if_busy, reason_if_busy)):
+        if wanted is None:
+            continue
+        h.update_nodes(name, state=before, reason="x")
+        answer = h.update_nodes(name, state=update)
+        node = h.core.tables.nodes.nodes[int(name[1]) - 1]
+        if isinstance(wanted, NodeFlag):
+            assert answer == Ok()
+            assert node.flags == wanted
+            assert (node.state is NodeState.DOWN) is (before == "down" and update == "undrain")
+        else:
+            assert answer.code == wanted
+        assert node.reason == text
 
 
 @pytest.mark.parametrize(("requeue", "state"), [(True, JobState.PENDING), (False, JobState.NODE_FAIL)])
@@ -160,7 +199,7 @@ def test_a_node_set_down_ends_or_requeues_its_jobs(h: Harness, requeue: bool, st
         assert job.restarts == 1
     else:
         assert (job.reason, job.exit_signal) == ("NodeDown", 15)
-    assert h.update_nodes("n1", state="resume") == Ok()
+    assert h.update_nodes("n1", state="idle") == Ok()
     assert h.core.tables.nodes.up_nodes == 0b1111
 
 
