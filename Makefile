@@ -15,7 +15,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check conformance fidelity format wire options man bench lock clean
+.PHONY: all demo test check conformance fidelity clients format wire options man bench lock clean
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -72,6 +72,10 @@ conformance: $(VENV)/.prepared-dev
 # Scores every workload of ../shared/fidelity beside real Slurm's own spread.
 fidelity: $(VENV)/.prepared-dev
 	$(BIN)/python tests/fidelity/run.py $(WORKLOADS)
+
+# Third-party software that drives Slurm, at a cluster whose jobs really run. `make clients CLIENTS=submitit,parsl` runs some.
+clients: $(VENV)/.prepared-dev
+	$(BIN)/python tests/clients/run.py $(if $(CLIENTS),--only $(CLIENTS))
 
 # Writes the newest versions that pyproject.toml allows into the locks. The locks name no registry: pip's own configuration says where to look.
 LOCK := build/lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --all-build-deps --upgrade \

@@ -326,6 +326,7 @@ class Context:
         stderr: "TextIO | None" = None,
     ) -> None:
         self.program = program
+        self.named_cluster = ""  # ours, if --clusters named it
         self.client: Client = client if client is not None else Client()
         self.environ = os.environ if environ is None else environ
         self.stdin = stdin if stdin is not None else sys.stdin
@@ -344,15 +345,28 @@ class Context:
         self.stderr.write(f"{self.program}: error: {text}\n")
 
     def refuses_clusters(self, names: str | None) -> bool:
-        """Whether --clusters names another cluster than ours, which has been said then: only an accounting database could tell where that one is."""
+        """Whether --clusters names only other clusters than ours: where those are, an accounting database would have to tell. Errors are said."""
         wanted = [name for name in (names or "").split(",") if name]
-        strange = [name for name in wanted if name not in {self.client.cluster_name, "all"}]
-        if strange:
-            self.error(f"No cluster '{strange[0]}' known by database." if self.client.has_accounting else "Problem talking to database")
+        if not wanted:
+            return False
+        own = self.client.cluster_name
+        has_accounting = self.client.has_accounting
+        strange = [name for name in wanted if name not in {own, "all"}] if has_accounting else wanted
+        for name in strange if has_accounting else strange[:1]:
+            self.error(f"No cluster '{name}' known by database." if has_accounting else "Problem talking to database")
+        is_refused = len(strange) == len(wanted)
+        if is_refused:
             self.error(
                 f"'{names}' can't be reached now, or it is an invalid entry for --cluster.  Use 'sacctmgr list clusters' to see available clusters."
             )
-        return bool(strange)
+        else:
+            self.named_cluster = own
+        return is_refused
+
+    def print_cluster(self) -> None:
+        """The line over a listing that says whose it is, where --clusters asks for clusters."""
+        if self.named_cluster:
+            self.print(f"CLUSTER: {self.named_cluster}")
 
     def fatal(self, text: str) -> None:
         self.stderr.write(f"{self.program}: fatal: {text}\n")

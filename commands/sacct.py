@@ -76,6 +76,7 @@ OPTIONS = OptionTable(
     ]
 )
 
+_LISTS = {"accounts", "associations", "clusters", "flags", "format", "groups", "jobs", "name", "partition", "qos", "state", "users"}
 _JOB_COLUMNS = [
     "cluster",
     "job_id",
@@ -164,6 +165,8 @@ def sacct(arguments: "list[str]", context: Context) -> int:
         context.complain(f"sacct: {error}")
         return 1
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
+    for name in _LISTS & options.keys():  # one that is given again adds to the list
+        options[name] = ",".join([value for option, value in given if option.dest == name and value]) or options[name]
     if words:
         context.error("Unknown arguments:")
         for word in words:

@@ -73,14 +73,16 @@ def _submit(arguments: list[str], context: Context) -> int:
         script = f"#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{wraps[-1]}\n"
     else:
         where, script = read_script(operands[0] if operands else None, context.stdin, context.environ.get("PATH"))
-    if context.refuses_clusters(next((value for option, value in reversed(given) if option.dest == "clusters"), None)):
-        return 1
     in_script: list[Given] = [[]]
     if not wraps:
-        in_script = _in_script(script, where, ignore_pbs="ignore_pbs" in names or "SBATCH_IGNORE_PBS" in context.environ)
+        in_script = _in_script(script, operands[0] if operands else "", ignore_pbs="ignore_pbs" in names or "SBATCH_IGNORE_PBS" in context.environ)
+    environment = OPTIONS.from_environment(context.environ)
     if {"SBATCH_MEM_PER_CPU", "SBATCH_MEM_PER_NODE", "SBATCH_MEM_PER_GPU"}.intersection(context.environ) and not _variables_agree(context):
         return 1
-    jobs = _components(groups, in_script, context)
+    named = [value for option, value in [*(each for group in in_script for each in group), *environment, *given] if option.dest == "clusters"]
+    if context.refuses_clusters(named[-1] if named else None):
+        return 1
+    jobs = _components(groups, in_script, environment)
     flags = {flag for job in jobs for flag in job.flags}
     if "gres_help" in flags:
         types = dict(context.client.query("config", ["name", "value"], {"name": ["GresTypes"]}).rows).get("GresTypes", "")
@@ -118,9 +120,9 @@ def _submit(arguments: list[str], context: Context) -> int:
     if test_only:
         return 0
     if "parsable" in flags:
-        context.print(str(job_id))
+        context.print(f"{job_id};{context.named_cluster}" if context.named_cluster else str(job_id))
     elif "quiet" not in flags:
-        context.print(f"Submitted batch job {job_id}")
+        context.print(f"Submitted batch job {job_id}" + (f" on cluster {context.named_cluster}" if context.named_cluster else ""))
     if "wait" in flags:
         context.stdout.flush()
         return _await_end(job_id, context)
@@ -157,29 +159,31 @@ def _agree(names: set[str], context: Context) -> bool:
 
 
 def _in_script(script: str, where: str, *, ignore_pbs: bool) -> "list[Given]":
-    """The options that the script itself gives, of each component."""
-    found: list[Given] = [[]]
-    if not ignore_pbs:
-        found[0] += [(OPTIONS.by_long[name], value) for name, value in pbs_options(script, where)]
+    """The options that the script itself gives, of each component. An option and its value may stand in two lines."""
+    parts: list[list[str]] = [[]]
     for words in directives(script, where):
         if words[:1] in (["hetjob"], ["packjob"]):
-            found.append([])
-            continue
-        given, operands = OPTIONS.parse(words)
+            parts.append([])
+        else:
+            parts[-1] += words
+    found: list[Given] = []
+    for part in parts:
+        given, operands = OPTIONS.parse(part)
         if operands:
             raise BadOptionError(f"Invalid directive found in batch script: {operands[0]}")
-        found[-1] += given
+        found.append(given)
+    if not ignore_pbs:
+        found[0] = [*((OPTIONS.by_long[name], value) for name, value in pbs_options(script, where)), *found[0]]
     return found
 
 
-def _components(line: "list[Given]", script: "list[Given]", context: Context) -> list[Job]:
+def _components(line: "list[Given]", script: "list[Given]", environment: "Given") -> list[Job]:
     """The job, or the components of a heterogeneous one. The last component's options of the command line go for all further ones of the script.
 
     Some options (`KEPT`) hold for the components behind, too, until one says otherwise; and for those before the first that says something, what the
     last one says.
     """
     count = max(len(line), len(script))
-    environment = OPTIONS.from_environment(context.environ)
     sources = [[*(script[at] if at < len(script) else []), *environment, *line[min(at, len(line) - 1)]] for at in range(count)]
     kept: dict[str, tuple[Option, str | None]] = {}
     if count > 1:

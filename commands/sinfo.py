@@ -311,6 +311,7 @@ def _show(options: "dict[str, str | None]", states: list[list[str]] | None, cont
     if "noheader" not in options:
         if "long" in options or "iterate" in options:
             context.print(date_line(now))
+        context.print_cluster()
         context.print(header_line(cells))
     for group in groups:
         context.print("".join([_cell_text(group, cell) for cell in cells]))

@@ -285,6 +285,7 @@ def _show(options: "dict[str, str | None]", wanted: _Filter, cells: list[Cell], 
     if "noheader" not in options:
         if "long" in options or "iterate" in options:
             context.print(date_line(now))
+        context.print_cluster()
         context.print(header_line(cells))
     text = "\n".join(lines(cells, columns, [[*job.values(), now] for job in jobs]))
     if jobs:

@@ -91,6 +91,7 @@ def show_steps(
         shown.append(step)
     _sort(shown, options.get("sort") or "i")
     if "noheader" not in options:
+        context.print_cluster()
         context.print(header_line(cells))
     if shown:
         context.print("\n".join(lines(cells, names, [[step[name] for name in names] for step in shown])))

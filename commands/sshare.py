@@ -152,6 +152,7 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
             context.error(f'Invalid field requested: "{name}"')
             return 1
         fields.append((found[0], int(width), found[2]) if percent and width.lstrip("-").isdigit() else found)
+    context.print_cluster()
     context.stdout.write("".join([line + "\n" for line in _lines(fields, rows, options)]))
     return 0
 

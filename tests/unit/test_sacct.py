@@ -162,6 +162,10 @@ def test_filters(house, option, expected):
     assert ids(house, f"-S uts{NOW} {option}") == expected
 
 
+def test_a_list_that_is_given_again_adds_to_the_first(house):
+    assert show(house, "-X -n -P -j 1 -j 7 -o jobid -o state") == ["1|FAILED", "6_2|COMPLETED"]
+
+
 def test_times_are_cut_to_the_window(house):
     assert show(house, f"-n -P -X -T -S uts{NOW + 10} -E uts{NOW + 12} -u 1 -o elapsedraw") == ["0"]
     assert show(house, f"-n -P -X -T -S uts{NOW + 10} -E uts{NOW + 12} -j 1 -o elapsedraw") == ["2"]

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def submit(*arguments: str, environ: dict[str, str] | None = None, stdin: str = "") -> tuple[Outcome, JobSpec | None, str]:
+def submit(
+    *arguments: str, environ: dict[str, str] | None = None, stdin: str = "", has_accounting: bool = False
+) -> tuple[Outcome, JobSpec | None, str]:
     """The outcome, and the specification and the script that were sent."""
     client = FakeClient(ping=[record("ping", host="h")])
     client.answers["SubmitJob"] = [7301, ""]
+    client.has_accounting = has_accounting
     outcome = run_command(sbatch, *arguments, client=client, environ=environ, stdin=stdin)
     if not client.asked:
         return outcome, None, ""
@@ -236,6 +239,23 @@ def test_the_controllers_refusal_is_passed_on() -> None:
     client.answers["SubmitJob"] = RefusedError(2000, "Invalid partition name specified")
     outcome = run_command(sbatch, "-p", "nosuch", "--wrap", "x", client=client)
     assert (outcome.code, outcome.err) == (1, "sbatch: error: Batch job submission failed: Invalid partition name specified\n")
+
+
+def test_an_option_and_its_value_may_stand_in_two_lines(script: Path) -> None:
+    script.write_text("#!/bin/sh\n#SBATCH -p\n#SBATCH debug\n# between\n#SBATCH --time\n#SBATCH 5 -n2\ntrue\n")
+    outcome, spec, _ = submit("job.sh")
+    assert outcome.code == 0
+    assert spec is not None
+    assert (spec.partition, spec.time_limit_s, spec.num_tasks) == ("debug", 300, 2)
+
+
+def test_a_cluster_that_is_named_is_named_in_the_answer() -> None:
+    assert submit("-M", "test", "--wrap", "true", has_accounting=True)[0].out == "Submitted batch job 7301 on cluster test\n"
+    assert submit("--parsable", "--wrap", "true", environ={"SLURM_CLUSTERS": "all"}, has_accounting=True)[0].out == "7301;test\n"
+    mixed, _, _ = submit("-M", "far,test", "--wrap", "true", has_accounting=True)
+    assert (mixed.code, mixed.err) == (0, "sbatch: error: No cluster 'far' known by database.\n")
+    assert submit("-M", "far", "--wrap", "true", has_accounting=True)[0].code == 1
+    assert submit("-M", "test", "--wrap", "true")[0].code == 1  # where clusters are nobody knows
 
 
 def test_parsable_prints_the_number_alone_and_quiet_nothing() -> None:
