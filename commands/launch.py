@@ -377,8 +377,8 @@ def _give_up(started: Started, name: str, what: str) -> NoReturn:
 
 
 def orphans(run_dir: Path) -> list[Process]:
-    """Processes of jobs' scripts that run although their node daemon may have died (see understudy.noded.real on the files)."""
-    found = (read_pid_file(path) for path in sorted(run_dir.glob("spool/*/stepd.*")))
+    """What stands between jobs and a node daemon that may have died (see understudy.noded.real and real_steps on the files)."""
+    found = (read_pid_file(path) for kind in ("stepd", "taskd") for path in sorted(run_dir.glob(f"spool/*/{kind}.*")))
     return [process for process in found if process is not None and process.is_running]
 
 

@@ -52,7 +52,9 @@ def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Messag
     record.start_time = message.slurmd_start_time
     up = _bring_up(core, nodes, message, now)
     core.agents.daemon_is_back(message.daemon)
-    unknown = _settle_jobs(core, record, message.running_jobs, is_new_life=is_new_life, was_known=was_known, now=now)
+    unknown = _stray_steps(core, message.jobs_of_steps, nodes) + _settle_jobs(
+        core, record, message.running_jobs, is_new_life=is_new_life, was_known=was_known, now=now
+    )
     core.last_node_update = now
     core.journal.nodes(nodes)
     if core.power is not None:
@@ -169,6 +171,18 @@ def _settle_jobs(core: Core, record: DaemonRecord, running: list[int], *, is_new
         elif (was_known and is_new_life) or int(record.start_time) > (job.start_time or 0):
             log.warning("job %d is missing from its batch node after %s was restarted", job.job_id, record.name)
             _lose(core, job, 0, now)
+    return unknown
+
+
+def _stray_steps(core: Core, runs: list[tuple[int, int]], nodes: int) -> list[int]:
+    """Those of the runs whose steps have nothing to do on the nodes (a bitmap) any more."""
+    unknown = []
+    for job_id, restart in runs:
+        job = core.tables.jobs.get(job_id)
+        allocation = job.allocation if job is not None and job.is_active else None
+        is_there = job is not None and job.restarts == restart
+        if not (is_there and allocation is not None and allocation.nodes & nodes) and not (is_there and job is not None and job.is_completing):
+            unknown.append(job_id)
     return unknown
 
 

@@ -226,6 +226,11 @@ class NodeCore:
         """Ids of the jobs of which something is left on the nodes."""
         return sorted({job_id for job_id, _ in self.jobs})
 
+    @property
+    def jobs_of_steps(self) -> list[Key]:
+        """Runs of which only steps are here."""
+        return sorted(key for key in self.steps.by_job if key not in self.jobs)
+
     # --- messages -----------------------------------------------------------------------------------------------------------
 
     def launch(self, message: LaunchBatch, credential: Credential | None) -> Step:
@@ -332,6 +337,8 @@ class NodeCore:
         effects: list[Effect] = []
         for job in [job for key, job in self.jobs.items() if key[0] in wanted and job.phase is not Phase.EPILOG]:
             effects += self.terminate(TerminateJob(*job.key))[1]
+        for key in [key for key in self.jobs_of_steps if key[0] in wanted]:
+            effects += self.terminate(TerminateJob(*key), compress(expand(",".join(self.steps.nodes_of(step) for step in self.steps.of(key)))))[1]
         return effects
 
     # --- events -------------------------------------------------------------------------------------------------------------

@@ -53,6 +53,7 @@ from understudy.protocol.messages import (
     SignalJob,
     SignalTasks,
     StatTasks,
+    StepComplete,
     TaskStatistics,
     TerminateJob,
 )
@@ -110,11 +111,18 @@ class FrontEnd:
         self.executor: Executor
         self.step_runner: StepRunner
 
-    def start(self, executor: Executor, adopt: Callable[[LaunchBatch], None] | None = None) -> None:
-        """Begin. The executor has `script_ended` as its `on_ended`; `adopt` is its way to look after scripts of the daemon's earlier life."""
+    def start(
+        self,
+        executor: Executor,
+        adopt: Callable[[LaunchBatch], None] | None = None,
+        adopt_step: Callable[[LaunchTasks, str], None] | None = None,
+    ) -> None:
+        """Begin. The executor has `script_ended` as its `on_ended`; `adopt` is its way to look after scripts of the daemon's earlier life,
+        `adopt_step` that of the step runner.
+        """
         self.executor = executor
-        if self._journal is not None and adopt is not None:
-            self._resume(self._journal.read(), adopt)
+        if self._journal is not None and adopt is not None and adopt_step is not None:
+            self._resume(self._journal.read(), adopt, adopt_step)
         self._messenger.set_handler(self.handle)
         self._messenger.on_peer_lost = self._lost
         self.register()
@@ -147,7 +155,9 @@ class FrontEnd:
             self._time.call_at(self._time.now() + pause_s(attempt - 4), self._register, registration, attempt + 1)
 
         own = self.core.own
-        message = RegisterNodes(self.name, self.address, own.expression, self._boot_time, self._start_time, self.core.running_jobs)
+        message = RegisterNodes(
+            self.name, self.address, own.expression, self._boot_time, self._start_time, self.core.running_jobs, self.core.jobs_of_steps
+        )
         self._messenger.send(CONTROLLER, message, answered)
 
     def _lost(self, peer: str) -> None:
@@ -161,21 +171,43 @@ class FrontEnd:
         """The executor's word that a script has ended."""
         self.do(self.core.script_ended(key, exit_code, signal, timed_out=timed_out))
 
-    def _resume(self, entries: Sequence[Message], adopt: Callable[[LaunchBatch], None]) -> None:
+    def _resume(self, entries: Sequence[Message], adopt: Callable[[LaunchBatch], None], adopt_step: Callable[[LaunchTasks, str], None]) -> None:
         """Take up what an earlier life of this daemon wrote in its journal."""
         ending = {(entry.job_id, entry.restart): entry for entry in entries if isinstance(entry, TerminateJob)}
+        over = {(entry.job_id, entry.restart, entry.step_id) for entry in entries if isinstance(entry, StepComplete)}
         for entry in entries:
-            if isinstance(entry, BatchComplete | EpilogComplete):
+            if isinstance(entry, BatchComplete | EpilogComplete | StepComplete):
                 self.reports.send(entry, "")
-            elif isinstance(entry, LaunchBatch):
+            elif isinstance(entry, LaunchTasks):
+                if (entry.job_id, entry.restart, entry.step_id) in over or not self._knows_again(entry):
+                    assert self._journal is not None
+                    self._journal.forget_step((entry.job_id, entry.restart, entry.step_id))
+                else:
+                    adopt_step(entry, self.core.own.part(entry.nodes)[0])
+        for entry in entries:
+            if isinstance(entry, LaunchBatch):
                 key = entry.job_id, entry.restart
                 is_ending = ending.pop(key, None) is not None
                 self.core.adopt(entry, terminating=is_ending)
                 adopt(entry)
                 if is_ending:
                     self.executor.kill(key)
+                    for step in self.core.steps.of(key):
+                        self.step_runner.end(step)
         for order in ending.values():
             self.do(self.core.terminate(order)[1])
+
+    def _knows_again(self, launch: LaunchTasks) -> bool:
+        """Enter a step of an earlier life."""
+        step = launch.job_id, launch.restart, launch.step_id
+        try:
+            credential = self._verified(launch.credential)
+        except CredentialError as error:  # the cluster has another key by now, so it is another cluster
+            self._log.warning("step %d.%d is not known any more: %s", step[0], step[2], error)
+            return False
+        self._owners[step] = credential.user_id, credential.group_id
+        self.core.steps.add(step, self.core.own.part(launch.nodes)[0], credential.user_id)
+        return True
 
     # --- being asked ----------------------------------------------------------------------------------------------------------
 
@@ -233,6 +265,8 @@ class FrontEnd:
                 for effect in step[1]:
                     if isinstance(effect, StartTasks):
                         self._owners[message.job_id, message.restart, message.step_id] = step_credential.user_id, step_credential.group_id
+                        if self._journal is not None:
+                            self._journal.put(message)
                 return step
             case SignalTasks():
                 return self.core.signal_tasks(message)
@@ -296,6 +330,8 @@ class FrontEnd:
         """The step runner's word that a step's tasks have ended."""
         self._owners.pop(step, None)
         self.do(self.core.step_ended(step, exit_code, signal, usage))
+        if self._journal is not None:
+            self._journal.forget_step(step)
 
     def do(self, effects: list[Effect]) -> None:
         """Carry out what the core wants."""

@@ -11,24 +11,31 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from understudy.protocol.messages import AnyMessage, BatchComplete, EpilogComplete, LaunchBatch, Message, StepComplete, TerminateJob
+from understudy.protocol.messages import AnyMessage, BatchComplete, EpilogComplete, LaunchBatch, LaunchTasks, Message, StepComplete, TerminateJob
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from understudy.noded.core import Key
+    from understudy.noded.steps import StepKey
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(AnyMessage).decode
 
-Entry = LaunchBatch | TerminateJob | BatchComplete | EpilogComplete | StepComplete
+Entry = LaunchBatch | LaunchTasks | TerminateJob | BatchComplete | EpilogComplete | StepComplete
 
 
 def _file_name(message: Entry) -> str:
+    if isinstance(message, LaunchTasks):
+        return _launch_name((message.job_id, message.restart, message.step_id))
     if isinstance(message, StepComplete):
         return f"StepComplete.{message.job_id}.{message.restart}.{message.step_id}.{zlib.crc32(message.nodes.encode()):08x}"
     end = f".{zlib.crc32(message.nodes.encode()):08x}" if isinstance(message, EpilogComplete) else ""
     return f"{type(message).__name__}.{message.job_id}.{message.restart}{end}"
+
+
+def _launch_name(step: StepKey) -> str:
+    return f"LaunchTasks.{step[0]}.{step[1]}.{step[2]}"
 
 
 class Journal:
@@ -54,6 +61,10 @@ class Journal:
         """Strike out the run: its launch and its termination."""
         for kind in ("LaunchBatch", "TerminateJob"):
             (self._directory / f"{kind}.{key[0]}.{key[1]}").unlink(missing_ok=True)
+
+    def forget_step(self, step: StepKey) -> None:
+        """Strike out the launch of a step."""
+        (self._directory / _launch_name(step)).unlink(missing_ok=True)
 
     def read(self) -> list[Message]:
         """All entries, in order of their names. Files that cannot be read are left alone."""

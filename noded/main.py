@@ -80,6 +80,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         )
         daemon.at_exit.append(real.close)
         steps = RealSteps(
+            spool,
             front_end.step_ended,
             daemon.log,
             conf=str(conf),
@@ -89,7 +90,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         )
         daemon.at_exit.append(steps.close)
         front_end.step_runner = steps
-        front_end.start(real, adopt=real.adopt)
+        front_end.start(real, adopt=real.adopt, adopt_step=steps.adopt)
     else:
         emulated = EmulatedExecutor(
             daemon.time,

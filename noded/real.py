@@ -11,8 +11,8 @@ SPOOL/
         pid            its pid
         exit           "CODE SIGNAL", when it has ended
 
-What stands in the user's directory is not believed further than the user's own job goes: a pid counts only while its process is in the session that
-the daemon itself has begun for the job.
+What stands in the user's directory is not believed further than the user's own job goes: a pid counts only while its process is below the one in
+between, which the daemon itself has begun for the job.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import asyncio
 import contextlib
 import os
 import pwd
+import select
 import shutil
 import signal
 import socket
@@ -32,6 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from understudy.model.hostlist import expand
+from understudy.noded import family
 from understudy.noded.environment import batch_environment, umask_of
 from understudy.noded.output_files import Names, output_path
 
@@ -45,7 +47,9 @@ if TYPE_CHECKING:
 
 DEFAULT_KILL_WAIT_S: Final = 30.0
 LAUNCH_FAILED: Final = 53  # reported as a signal, as Slurm does
-_STEPD: Final = Path(__file__).with_name("stepd.py")
+FOLDER: Final = str(Path(__file__).parents[2])  # with it, a process without `site` finds the house; a module, unlike a program, is compiled once
+_STEPD: Final = f"import sys; sys.path.insert(0, {FOLDER!r}); from understudy.noded import stepd; sys.exit(stepd.main(*sys.argv[1:]))"
+_STOP_S: Final = 5.0
 
 
 @dataclass(slots=True)
@@ -100,7 +104,7 @@ class RealExecutor:
             return
         script = _Script(launch, spool, process.pid, os.pidfd_open(process.pid), process)
         self._scripts[key] = script
-        self._stepd_file(key).write_text(f"{process.pid} {_start_time(process.pid)}\n")
+        self._stepd_file(key).write_text(f"{process.pid} {start_time(process.pid)}\n")
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
         self._loop.add_reader(process.stdout.fileno(), self._hear, key, process.stdout.fileno())
@@ -113,7 +117,7 @@ class RealExecutor:
         pid = 0
         with contextlib.suppress(OSError, ValueError):
             number, started = self._stepd_file(key).read_text().split()
-            if not (spool / "exit").exists() and _start_time(int(number)) == started:
+            if not (spool / "exit").exists() and start_time(int(number)) == started:
                 pid = int(number)
         script = _Script(launch, spool, pid, -1, None, self._read_pid(spool))
         self._scripts[key] = script
@@ -134,24 +138,27 @@ class RealExecutor:
         if not script.script:
             script.waiting.append((number, batch_only))
         else:
-            self._send(script, number, os.kill if batch_only else os.killpg)
+            self._send(script, number, batch_only=batch_only)
 
     def notify(self, key: Key, text: str) -> None:
         script = self._scripts.get(key)
         if script is None:
             return
         pid = script.script or self._read_pid(script.spool)
-        if pid > 1 and _session_of(pid) == script.stepd:
+        if pid in self._family(script):
             with contextlib.suppress(OSError), open(f"/proc/{pid}/fd/2", "a", encoding="utf-8") as output:
                 output.write(f"slurmstepd-{expand(script.launch.nodes)[0]}: error: {text}\n")
 
-    def _send(self, script: _Script, number: int, kill: Callable[[int, int], None]) -> None:
+    def _family(self, script: _Script) -> list[int]:
+        """The script and all that it has started. The process above them cannot have another's number: we would have seen its end."""
+        return family.below(script.stepd) if script.stepd > 1 and script.pidfd >= 0 else []
+
+    def _send(self, script: _Script, number: int, *, batch_only: bool = False) -> None:
         """The one door for signals to a script."""
-        pid = script.script
-        # While its parent has not reaped it the number cannot mean another process, and the parent has not while there is no exit file.
-        if pid > 1 and script.stepd > 1 and _session_of(pid) == script.stepd:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                kill(pid, number)
+        for pid in self._family(script):
+            if not batch_only or pid == script.script:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
 
     def kill(self, key: Key) -> None:
         script = self._scripts.get(key)
@@ -202,16 +209,20 @@ class RealExecutor:
 
     def close(self) -> None:
         """End all jobs by force: the cluster goes down."""
-        for key, script in list(self._scripts.items()):
-            script.script = script.script or self._read_pid(script.spool)
-            self._watch_no_more(script)
-            self._send(script, signal.SIGKILL, os.killpg)
-            if script.stepd:
+        running = [script for script in self._scripts.values() if script.pidfd >= 0]
+        for script in running:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(script.stepd, signal.SIGTERM)
+        until = time.monotonic() + _STOP_S
+        for script in running:
+            if not select.select([script.pidfd], [], [], max(until - time.monotonic(), 0))[0]:
+                self._send(script, signal.SIGKILL)
                 with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(script.stepd, signal.SIGKILL)
+                    os.kill(script.stepd, signal.SIGKILL)
+            self._watch_no_more(script)
             if script.process is not None:
                 script.process.wait()
-            del self._scripts[key]
+        self._scripts.clear()
         for process in self._epilogs.values():
             process.kill()
             process.wait()
@@ -262,7 +273,7 @@ class RealExecutor:
         append = "1" if spec is not None and spec.open_mode.startswith("a") else "0"
         return subprocess.Popen(
             [
-                *(sys.executable, "-I", "-S", str(_STEPD), str(spool), node, str(launch.job_id), user.pw_name, str(launch.user_id)),
+                *(sys.executable, "-I", "-S", "-c", _STEPD, str(spool), node, str(launch.job_id), user.pw_name, str(launch.user_id)),
                 *(str(launch.group_id), f"{umask_of(launch):o}", append, work_dir, std_in, std_out, std_err, str(spool / "slurm_script")),
                 *(spec.arguments if spec is not None else ()),
             ],
@@ -288,6 +299,8 @@ class RealExecutor:
             word, _, text = line.decode(errors="replace").partition(" ")
             if word == "pid":
                 self._begun(key, script, int(text))
+            elif word == "left":
+                self._send(script, signal.SIGKILL)
             else:
                 self._log.error("job %d: %s", key[0], text)
 
@@ -331,6 +344,8 @@ class RealExecutor:
         script = self._scripts.get(key)
         if script is not None:
             script.killer = self._loop.call_later(self._kill_wait_s, self._end_by_force, key)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(script.stepd, signal.SIGCONT)
             self.signal(key, signal.SIGKILL, batch_only=False)
 
     def _stepd_ended(self, key: Key) -> None:
@@ -344,8 +359,9 @@ class RealExecutor:
             code, number = map(int, (script.spool / "exit").read_text().split())
         except (OSError, ValueError):  # stepd itself was killed, or the host went down
             code, number = 0, signal.SIGKILL
-            script.script = script.script or self._read_pid(script.spool)
-            self._send(script, signal.SIGKILL, os.killpg)
+            launch = script.launch
+            mark = f"SLURM_JOB_ID={launch.job_id}\0SLURM_CONF={self._conf}\0SLURMD_NODENAME={expand(launch.nodes)[0]}"
+            family.end_strays(mark.encode(), script.stepd)
         self._on_ended(key, code, int(number), timed_out=False)
 
     def _watch_no_more(self, script: _Script) -> None:
@@ -385,12 +401,7 @@ def _stat(pid: int) -> list[str]:
         return []
 
 
-def _start_time(pid: int) -> str:
+def start_time(pid: int) -> str:
     """A process's start time, by which a recycled pid is told from the first; "" if there is no such process."""
     fields = _stat(pid)
     return fields[19] if fields and fields[0] != "Z" else ""
-
-
-def _session_of(pid: int) -> int:
-    fields = _stat(pid)
-    return int(fields[3]) if fields else 0

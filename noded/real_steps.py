@@ -1,7 +1,13 @@
 """Steps of real jobs: tasks as child processes, as the user, their streams carried to srun. Real time only.
 
 Place: the step runner (see executor.py) beside the real executor. A step has one small process of its own between the daemon and its tasks
-(`taskd.py`); a socket leads there, with orders one way and the step's end the other.
+(`taskd.py`); a socket leads there, with orders one way and the step's end the other. Steps outlive a daemon that is killed; the next one adopts them
+by what is in the spool directory.
+
+SPOOL/
+    taskd.JOB.RESTART.STEP      pid and start time of the process in between
+    step.JOB.RESTART.STEP.sock  where it listens for a daemon that is started again
+    step.JOB.RESTART.STEP.end   how the step has ended
 """
 
 from __future__ import annotations
@@ -10,15 +16,19 @@ import asyncio
 import contextlib
 import marshal
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.model.hostlist import expand
+from understudy.noded import family
+from understudy.noded.real import FOLDER, start_time
 
 if TYPE_CHECKING:
     import logging
@@ -28,26 +38,41 @@ if TYPE_CHECKING:
     from understudy.noded.steps import StepKey
     from understudy.protocol.messages import LaunchTasks
 
-_TASKD: Final = Path(__file__).with_name("taskd.py")
+_TASKD: Final = f"import sys; sys.path.insert(0, {FOLDER!r}); from understudy.noded import taskd; sys.exit(taskd.main())"
+_STOP_S: Final = 5.0
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _TICK_US: Final = 1_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(slots=True)
 class _Running:
-    process: subprocess.Popen[bytes]
+    launch: LaunchTasks
+    nodes: str
+    process: subprocess.Popen[bytes] | None  # None: adopted, the child of an earlier daemon
+    pid: int
     control: socket.socket
     said: bytes = b""
     asking: list[Callable[[list[list[object]]], None]] = field(default_factory=list)
     result: tuple[int, int, dict[str, int]] | None = None
+    is_over: bool = False
 
 
 class RealSteps:
     """Runs steps."""
 
     def __init__(
-        self, on_ended: OnStepEnded, log: logging.Logger, *, conf: str, kill_wait_s: float, task_prolog: str = "", task_epilog: str = ""
+        self,
+        spool: Path,
+        on_ended: OnStepEnded,
+        log: logging.Logger,
+        *,
+        conf: str,
+        kill_wait_s: float,
+        task_prolog: str = "",
+        task_epilog: str = "",
     ) -> None:
+        spool.mkdir(parents=True, exist_ok=True)
+        self._spool = spool
         self._on_ended, self._log, self._conf, self._kill_wait_s = on_ended, log, conf, kill_wait_s
         self._task_prolog, self._task_epilog = task_prolog, task_epilog
         self._loop = asyncio.get_running_loop()
@@ -57,30 +82,74 @@ class RealSteps:
     def start(self, launch: LaunchTasks, nodes: str, user_id: int, group_id: int) -> None:
         step = launch.job_id, launch.restart, launch.step_id
         ours, theirs = socket.socketpair()
+        listener, result = socket.socket(socket.AF_UNIX), -1
         try:
             if os.geteuid() not in (0, user_id):
                 raise PermissionError(f"this daemon runs as user {os.geteuid()} and cannot run jobs of user {user_id}")
+            self._bind(listener, step)
+            result = os.open(self._file(step, ".end"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_TASKD)],
+                [sys.executable, "-I", "-S", "-c", _TASKD],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=None,
                 cwd="/",
                 env={"LC_ALL": "C", "TZ": os.environ.get("TZ", "")} if "TZ" in os.environ else {"LC_ALL": "C"},
                 start_new_session=True,
+                pass_fds=(listener.fileno(), result),
             )
+            self._pid_file(step).write_text(f"{process.pid} {start_time(process.pid)}\n")
+            order = self._order(launch, nodes, user_id, group_id) | {"listener": listener.fileno(), "result": result}
         except OSError as error:
             self._log.error("step %d.%d could not be launched: %s", step[0], step[2], error)
             ours.close()
-            theirs.close()
             self._loop.call_soon(self._on_ended, step, 1, 0, {})
             return
-        theirs.close()
-        order = marshal.dumps(self._order(launch, nodes, user_id, group_id))
-        ours.sendall(len(order).to_bytes(4, "big") + order)
-        ours.setblocking(False)
-        self._steps[step] = _Running(process, ours)
-        self._loop.add_reader(ours.fileno(), self._hear, step)
+        finally:
+            theirs.close()
+            listener.close()
+            if result >= 0:
+                os.close(result)
+        data = marshal.dumps(order)
+        ours.sendall(len(data).to_bytes(4, "big") + data)
+        self._watch(step, _Running(launch, nodes, process, process.pid, ours))
+
+    def adopt(self, launch: LaunchTasks, nodes: str) -> None:
+        """Look after a step that an earlier daemon started; its end is reported even if it was long ago."""
+        step = launch.job_id, launch.restart, launch.step_id
+        control = socket.socket(socket.AF_UNIX)
+        pid = 0
+        with contextlib.suppress(OSError, ValueError):
+            number, started = self._pid_file(step).read_text().split()
+            if start_time(int(number)) == started:
+                pid = int(number)
+        with contextlib.suppress(OSError):
+            self._at_socket(step, control.connect)
+        self._watch(step, _Running(launch, nodes, None, pid, control))  # what is not connected is at its end at once
+
+    def _watch(self, step: StepKey, running: _Running) -> None:
+        running.control.setblocking(False)
+        self._steps[step] = running
+        self._loop.add_reader(running.control.fileno(), self._hear, step)
+
+    def _file(self, step: StepKey, end: str) -> Path:
+        return self._spool / f"step.{step[0]}.{step[1]}.{step[2]}{end}"
+
+    def _pid_file(self, step: StepKey) -> Path:
+        return self._spool / f"taskd.{step[0]}.{step[1]}.{step[2]}"
+
+    def _bind(self, listener: socket.socket, step: StepKey) -> None:
+        self._file(step, ".sock").unlink(missing_ok=True)
+        self._at_socket(step, listener.bind)
+        listener.listen(1)
+
+    def _at_socket(self, step: StepKey, call: Callable[[str], None]) -> None:
+        """Call with a path to the step's socket that is short enough wherever the spool is."""
+        folder = os.open(self._spool, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            call(f"/proc/self/fd/{folder}/{self._file(step, '.sock').name}")
+        finally:
+            os.close(folder)
 
     def _order(self, launch: LaunchTasks, nodes: str, user_id: int, group_id: int) -> dict[str, Any]:
         own = dict.fromkeys(expand(nodes))
@@ -160,12 +229,22 @@ class RealSteps:
     def close(self) -> None:
         for running in self._steps.values():
             self._loop.remove_reader(running.control.fileno())
-            with contextlib.suppress(OSError):
-                running.control.sendall(b"signal 9\n")
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                running.process.wait(2)
-            running.process.kill()
-            running.process.wait()
+            if running.pid:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(running.pid, signal.SIGTERM)
+        until = time.monotonic() + _STOP_S
+        for running in self._steps.values():
+            while not running.is_over and select.select([running.control], [], [], max(until - time.monotonic(), 0))[0]:
+                with contextlib.suppress(OSError):
+                    if running.control.recv(65536):
+                        continue
+                running.is_over = True
+            if not running.is_over and running.pid:
+                for pid in (*family.below(running.pid), running.pid):
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.kill(pid, signal.SIGKILL)
+            if running.process is not None:
+                running.process.wait()
             running.control.close()
         self._steps.clear()
 
@@ -192,15 +271,30 @@ class RealSteps:
                 running.result = _result(rest)
             elif word == "stat" and running.asking:
                 running.asking.pop(0)(_usage(rest))
+            elif word == "left" and running.pid:
+                family.send(running.pid, signal.SIGKILL)
         if not data or running.result is not None:
             self._loop.remove_reader(running.control.fileno())
             running.control.close()
             del self._steps[step]
             for answer in running.asking:
                 answer([])
+            if running.process is not None:
+                self._loop.run_in_executor(None, running.process.wait)
+            with contextlib.suppress(OSError):
+                running.result = running.result or _result(self._file(step, ".end").read_text().partition(" ")[2])
+            if running.result is None:
+                self._end_strays(step, running)
+            for path in (self._pid_file(step), self._file(step, ".sock"), self._file(step, ".end")):
+                path.unlink(missing_ok=True)
             code, number, usage = running.result or (0, int(signal.SIGKILL), {})
-            self._loop.run_in_executor(None, running.process.wait)
             self._on_ended(step, code, number, usage)
+
+    def _end_strays(self, step: StepKey, running: _Running) -> None:
+        """The process in between was killed, and nobody waits for the tasks."""
+        for node in expand(running.nodes):
+            mark = f"SLURM_JOB_ID={step[0]}\0SLURM_STEP_ID={step[2]}\0SLURM_CONF={self._conf}\0SLURMD_NODENAME={node}"
+            family.end_strays(mark.encode(), running.pid)
 
 
 def _result(text: str) -> tuple[int, int, dict[str, int]] | None:

@@ -1,19 +1,21 @@
 """The process between the node daemon and a batch script: becomes the user, opens the files, runs the script, writes down how it ended.
 
 Place: started by `real.py` as a program of its own, one for each running script, so that a script outlives the node daemon and its exit status is
-not lost. It imports nothing of the house and next to nothing of the library, to start in few milliseconds and stay small.
+not lost. It imports next to nothing, to start in few milliseconds and stay small.
 
-Its session holds all processes of the job; the script leads a process group of its own in it. In the job's spool directory it writes `pid` (the
-script's) and, at the end, `exit` ("CODE SIGNAL"). On its standard output, a pipe while the daemon lives, it says the same and what went wrong.
-SIGUSR1 has it write into the job's stderr that the job was cancelled, SIGUSR2 that it was for the time limit.
+All processes of the script stay below it (`family.py`), and it ends when they have. In the job's spool directory it writes `pid` (the script's) and,
+at the end, `exit` ("CODE SIGNAL"). On its standard output, a pipe while the daemon lives, it says the same, what went wrong, and `left` when there
+are processes that it may not kill. SIGUSR1 has it write into the job's stderr that the job was cancelled, SIGUSR2 that it was for the time limit;
+SIGTERM has it end the script by force.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
+
+from understudy.noded import family
 
 SETUP_FAILED = 53  # the "signal" that Slurm reports for a script whose files cannot be opened
 
@@ -21,6 +23,7 @@ SETUP_FAILED = 53  # the "signal" that Slurm reports for a script whose files ca
 def main(spool: str, node: str, job: str, user: str, uid: str, gid: str, umask: str, append: str, work_dir: str, *rest: str) -> int:
     """See above. All that is to be known comes as arguments; the environment is the script's."""
     std_in, std_out, std_err, script, *arguments = rest
+    family.adopt_orphans()
     os.umask(int(umask, 8))
     try:
         if os.geteuid() == 0:
@@ -47,6 +50,7 @@ def main(spool: str, node: str, job: str, user: str, uid: str, gid: str, umask: 
 
     signal.signal(signal.SIGUSR1, cancelled)
     signal.signal(signal.SIGUSR2, cancelled)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: family.send(os.getpid(), signal.SIGKILL))
     ready, release = os.pipe()
     child = os.fork()
     if child == 0:
@@ -59,11 +63,13 @@ def main(spool: str, node: str, job: str, user: str, uid: str, gid: str, umask: 
     write(spool, "pid", str(child))
     say(f"pid {child}")
     os.close(release)
-    # The script stays a zombie until its process group is gone: its number cannot mean another group by then.
-    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    with Quietly():
-        os.killpg(child, signal.SIGKILL)
-    status = os.waitpid(child, 0)[1]
+    status = 0
+    while True:  # the script's orphans end here, too
+        pid, ended = os.wait()
+        if pid == child:
+            status = ended
+            break
+    family.end(lambda: say("left"), lambda _pid, _status, _usage: None)
     code = os.waitstatus_to_exitcode(status)
     write(spool, "exit", f"{max(code, 0)} {max(-code, 0)}")
     return 0
@@ -92,7 +98,7 @@ def become(script: str, arguments: list[str], files: tuple[int, int, int], compl
     code = 1
     try:
         os.setpgid(0, 0)
-        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE, signal.SIGXFSZ):
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         os.environ["SLURM_TASK_PID"] = str(os.getpid())
         os.environ["PWD"] = os.getcwd()
@@ -138,7 +144,3 @@ def write(spool: str, name: str, text: str) -> None:
     with open(path + ".new", "w") as file:
         file.write(text + "\n")
     os.rename(path + ".new", path)
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

@@ -1,11 +1,12 @@
 """The process between the node daemon and a step's tasks: becomes the user, starts the tasks, carries their streams to srun, says how they ended.
 
-Place: started by `real_steps.py` as a program of its own, one for each step and daemon. It imports nothing of the house and little of the library, to
-start in few milliseconds. Follows: `../docs/adr/0011-the-streams-of-steps.md`, which has the frames between here and srun.
+Place: started by `real_steps.py` as a program of its own, one for each step and daemon. It imports little of the house and of the library, to start
+in few milliseconds. Follows: `../docs/adr/0011-the-streams-of-steps.md`, which has the frames between here and srun.
 
 On descriptor 0 is a socket from the daemon: first the order (four bytes of length, then `marshal`), then lines: `signal N`, `end N` (the same, and it
-ends the step), `kill` (end it gently, by force after a while), `attach KEY ADDRESS`, `stat`. Back go lines: `error TEXT`, `stat ...`, and at last
-`ended CODE SIGNAL NAME=VALUE...`.
+ends the step), `kill` (end it gently, by force after a while), `attach KEY ADDRESS`, `stat`. Back go lines: `error TEXT`, `stat ...`, `left` when
+there are processes that it may not kill, and at last `ended CODE SIGNAL NAME=VALUE...`, which is written into the file `result`, too. A daemon that
+is started again connects to the socket `listener`. SIGTERM ends the step by force.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import select
 import signal
 import sys
 import time
+
+from understudy.noded import family
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +83,11 @@ class Step:
         order = self.order
         self.files: dict[str, int] = {}
         directory = ""
+        if order["mpi"] == "pmi2":  # while this process may read its own folder
+            from understudy.noded.pmi import Server  # noqa: PLC0415  few steps need it
+        if order["pty"] is not None:
+            import fcntl  # noqa: F401, PLC0415
+            import termios  # noqa: F401, PLC0415
         os.umask(order["umask"])
         if os.geteuid() == 0:
             os.initgroups(order["user"], order["gid"])
@@ -101,14 +109,16 @@ class Step:
         os.set_blocking(wake_in, False)
         signal.set_wakeup_fd(wake_out)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.signal(signal.SIGTERM, lambda _number, _frame: family.send(os.getpid(), signal.SIGKILL))
         self.wake = wake_in
         self.poll.register(wake_in, select.POLLIN)
         self.control.setblocking(False)
         self.poll.register(self.control.fileno(), select.POLLIN)
+        self.listener = _socket.socket(fileno=order["listener"])
+        os.set_inheritable(order["listener"], False)
+        os.set_inheritable(order["result"], False)
+        self.poll.register(order["listener"], select.POLLIN)
         if order["mpi"] == "pmi2":
-            sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-            from pmi import Server  # type: ignore[import-not-found]  # noqa: PLC0415  few steps need it
-
             self.pmi = Server(order, self.exchange, self.pmi_abort)
         for node in order["nodes"]:
             for local, number in enumerate(node["tasks"]):
@@ -271,6 +281,8 @@ class Step:
                     self.reap()
                 elif number == self.control.fileno():
                     self.hear()
+                elif number == self.order["listener"]:
+                    self.found_again()
                 elif number in self.readers:
                     reader = self.readers[number]
                     if event & select.POLLOUT:
@@ -293,8 +305,7 @@ class Step:
         if not self.streams:
             return not any(reader.out for reader in self.readers.values())
         if not self.drain_until:
-            for task in self.tasks:  # what is left of their process groups keeps the streams open
-                quietly(os.killpg, task.pid, signal.SIGKILL)
+            family.send(os.getpid(), signal.SIGKILL)  # what the tasks have left behind keeps the streams open
             self.drain_until = time.monotonic() + _DRAIN_S
         return time.monotonic() >= self.drain_until
 
@@ -318,17 +329,21 @@ class Step:
                 return
             if pid == 0:
                 return
+            self.count(pid, status, used)
             for task in self.tasks:
                 if task.pid == pid and task.status is None:
                     task.status = status
                     self.epilog(task)
-                    self.usage["user_cpu_us"] += int(used.ru_utime * 1e6)
-                    self.usage["system_cpu_us"] += int(used.ru_stime * 1e6)
-                    self.usage["max_rss"] = max(self.usage["max_rss"], used.ru_maxrss * 1024)
                     self.ended.append(task)
                     self.close_stdin(task)
                     self.tell_at = self.tell_at or time.monotonic() + _GATHER_S
                     break
+
+    def count(self, _pid: int, _status: int, used: Any) -> None:
+        """What a process has used that has ended: a task, or an orphan of one."""
+        self.usage["user_cpu_us"] += int(used.ru_utime * 1e6)
+        self.usage["system_cpu_us"] += int(used.ru_stime * 1e6)
+        self.usage["max_rss"] = max(self.usage["max_rss"], used.ru_maxrss * 1024)
 
     def epilog(self, task: Task) -> None:
         program = self.order["task_epilog"] or ""
@@ -488,7 +503,23 @@ class Step:
             when = time.strftime("%Y-%m-%dT%H:%M:%S")
             self.complain(node, f"*** STEP {self.order['job']}.{self.order['step']} ON {node['name']} CANCELLED AT {when}{why} ***")
 
+    def found_again(self) -> None:
+        """A daemon that was started again."""
+        try:
+            descriptor, _ = self.listener._accept()  # type: ignore[attr-defined]
+        except OSError:
+            return
+        quietly(self.poll.unregister, self.control.fileno())
+        self.control.close()
+        self.control, self.said = _socket.socket(fileno=descriptor), b""
+        self.control.setblocking(False)
+        self.poll.register(descriptor, select.POLLIN)
+
     def send_signal(self, number: int) -> None:
+        """To all processes of the step, where that matters, or to the tasks and what is in their process groups."""
+        if number in (signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP, signal.SIGCONT):
+            family.send(os.getpid(), number)
+            return
         for task in self.tasks:
             if task.status is None and task.pid:
                 quietly(os.killpg, task.pid, number)
@@ -501,13 +532,13 @@ class Step:
         self.send_signal(signal.SIGKILL)
 
     def finish(self) -> None:
+        family.end(lambda: self.say("left"), self.count)
         code = number = 0
         for task in self.tasks:
             assert task.status is not None
             result = os.waitstatus_to_exitcode(task.status)
             code = max(code, result)
             number = number or max(-result, 0)
-            quietly(os.killpg, task.pid, signal.SIGKILL)
         for stream in self.streams.values():
             if stream.held:
                 self.tell(stream.kind, stream.task.number, stream.held)
@@ -516,7 +547,12 @@ class Step:
             reader.sock.setblocking(True)
             quietly(reader.sock.sendall, reader.out)
             reader.sock.close()
-        self.say(f"ended {code} {number} " + " ".join(f"{name}={value}" for name, value in self.usage.items()))
+        self.over(f"ended {code} {number} " + " ".join(f"{name}={value}" for name, value in self.usage.items()))
+
+    def over(self, text: str) -> None:
+        """The last word to the daemon, or to the one that comes after it."""
+        quietly(os.write, self.order["result"], text.encode() + b"\n")
+        self.say(text)
 
 
 def environment_of(step: Step, task: Task) -> dict[str, str]:
@@ -546,7 +582,7 @@ def become(step: Step, task: Task, files: tuple[int, int, int], pmi_fd: int, *, 
         else:
             os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
+        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         variables = environment_of(step, task)
         copies = [os.dup(each) for each in files]
@@ -674,6 +710,8 @@ def quietly(call: Any, *arguments: Any) -> None:
 
 
 def main() -> int:
+    """See above."""
+    family.adopt_orphans()
     control = _socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     received = b""
@@ -689,10 +727,6 @@ def main() -> int:
         step.begin()
     except OSError as error:
         step.say(f"error {error.strerror}: {error.filename or ''}")
-        step.say("ended 1 0")
+        step.over("ended 1 0")
         return 1
     return step.run()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

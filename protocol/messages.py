@@ -469,6 +469,7 @@ class RegisterNodes(Message, frozen=True, tag=40):
     boot_time: float
     slurmd_start_time: float
     running_jobs: list[int] = []
+    jobs_of_steps: list[tuple[int, int]] = []  # job and restart count: those of which only steps are there
 
 
 class Registered(Message, frozen=True, tag=41):

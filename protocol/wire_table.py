@@ -58,7 +58,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "StatTasks": (69, ("credential", "job_id", "restart", "step_id"), ()),
     "TaskStatistics": (70, ("tasks",), ()),
     "SendFile": (71, ("credential", "job_id", "path", "number", "data", "is_last", "mode", "user_name", "force", "times"), (False, None)),
-    "RegisterNodes": (40, ("daemon", "address", "nodes", "boot_time", "slurmd_start_time", "running_jobs"), ([],)),
+    "RegisterNodes": (40, ("daemon", "address", "nodes", "boot_time", "slurmd_start_time", "running_jobs", "jobs_of_steps"), ([], [])),
     "Registered": (41, ("unknown_jobs",), ([],)),
     "BatchComplete": (42, ("job_id", "restart", "exit_code", "signal", "timed_out", "node", "epilog_nodes"), (False, "", "")),
     "EpilogComplete": (43, ("job_id", "restart", "nodes"), ()),
