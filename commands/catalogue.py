@@ -86,7 +86,7 @@ _WORDS = {
     "scontrol": (
         ("Commands", "scontrol", "KEYWORDS"),
         ("What `show` shows", "scontrol_show", "ENTITIES"),
-        ("Keys of jobs", "scontrol_update", "JOB_KEYS"),
+        ("Keys of jobs", "scontrol_update_job", "JOB_KEYS"),
         ("Keys of nodes", "scontrol_update", "NODE_KEYS"),
         ("Keys of partitions", "scontrol_update", "PARTITION_KEYS"),
         ("Keys of reservations", "scontrol_reservation", "KEYS"),

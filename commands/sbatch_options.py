@@ -370,17 +370,22 @@ def _no_kill(job: Job, option: Option, value: str) -> None:
 
 
 def _mail_type(job: Job, option: Option, value: str) -> None:
-    words = [word.upper() for word in value.split(",") if word]
-    known = [word for word in words if word in _MAIL_TYPES]
-    if not known:
+    types = mail_types(value)
+    if types is None:
         raise _bad(option)
-    words = known
+    job.spec["mail_type"] = types
+
+
+def mail_types(value: str) -> str | None:
+    """The events that somebody wants mail about, "" for none of them; None if the words make no sense."""
+    words = [word for word in value.upper().split(",") if word in _MAIL_TYPES]
+    if not words:
+        return None
     if "NONE" in words:
-        job.spec["mail_type"] = ""
-        return
+        return ""
     if "ALL" in words:
         words = [*_ALL_MAIL.split(","), *(word for word in words if word != "ALL")]
-    job.spec["mail_type"] = ",".join(dict.fromkeys(words))
+    return ",".join(dict.fromkeys(words))
 
 
 def _open_mode(job: Job, option: Option, value: str) -> None:

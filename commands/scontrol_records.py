@@ -134,7 +134,7 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
     ):
         if job[column]:
             lines.append(f"{name}={job[column]}")
-    if job["mail_type"] or job["mail_user"]:
+    if job["mail_type"]:
         lines.append(f"MailUser={or_null(job['mail_user'])} MailType={job['mail_type'] or 'NONE'}")
     return [*lines, ""]
 

@@ -12,15 +12,6 @@ if TYPE_CHECKING:
 
     from understudy.commands.scontrol import Session
 
-JOB_KEYS = (
-    "Account", "AdminComment", "ArrayTaskThrottle", "BurstBuffer", "ClusterFeatures", "Clusters", "Comment", "Contiguous", "CoreSpec",
-    "CPUsPerTask", "CpusPerTres", "Deadline", "DelayBoot", "Dependency", "EligibleTime", "EndTime", "ExcNodeList", "Extra", "Features", "Gres",
-    "JobName", "Licenses", "MailType", "MailUser", "MCSLabel", "MemPerTres", "MinCPUsNode", "MinMemoryCPU", "MinMemoryNode", "MinTmpDiskNode",
-    "Name", "Nice", "NodeList", "NumCPUs", "NumNodes", "NumTasks", "OverSubscribe", "Partition", "Prefer", "Priority", "QOS", "Reboot",
-    "ReqCores", "ReqNodeList", "ReqNodes", "ReqProcs", "ReqSockets", "ReqThreads", "Requeue", "ReservationName", "ResetAccrueTime", "Shared",
-    "SiteFactor", "StartTime", "StdOut", "Switches", "SystemComment", "TasksPerNode", "ThreadSpec", "TimeLimit", "TimeMin", "TresBind",
-    "TresFreq", "TresPerJob", "TresPerNode", "TresPerSocket", "TresPerTask", "UserID", "WCKey", "WorkDir",
-)  # fmt: skip
 NODE_KEYS = (
     "ActiveFeatures", "AvailableFeatures", "Comment", "CpuBind", "Extra", "Features", "Gres", "NodeAddr", "NodeHostName", "Reason", "ReasonUid",
     "ResumeAfter", "State", "Weight",
@@ -32,7 +23,7 @@ PARTITION_KEYS = (
     "PriorityJobFactor", "PriorityTier", "QoS", "ReqResv", "RootOnly", "Shared", "State", "TresBillingWeights",
 )  # fmt: skip
 # Keys that one may write but that mean another.
-_SAME_KEY = {"reqnodes": "numnodes", "reqprocs": "numcpus", "shared": "oversubscribe", "name": "jobname"}
+_SAME_KEY = {"shared": "oversubscribe"}
 NODE_STATES = (
     "DOWN", "DRAIN", "FAIL", "FUTURE", "IDLE", "NORESP", "NORESPOND", "POWER_DOWN", "POWER_DOWN_ASAP", "POWER_DOWN_FORCE", "POWER_UP", "RESUME",
     "UNDRAIN", "CANCEL_REBOOT",
@@ -41,15 +32,15 @@ _NEED_REASON = ("DOWN", "DRAIN", "FAIL")
 _PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
 # Actions that are updates of a job, so that a refusal is said once per job and once more.
 _HOLDS = ("hold", "uhold", "release")
-INVALID_JOB = 2017
-_SUSPENDS = ("hold", "uhold", "release")
 
 
-class _RefusedInputError(Exception):
-    """Input that makes no sense; what to say has been said."""
+class RefusedInputError(Exception):
+    """Input that makes no sense; what to say has been said. `code`: what the command ends with."""
+
+    code = 1
 
 
-def _key(word: str, known: "Sequence[str]", least: int = 3) -> str | None:
+def full_key(word: str, known: "Sequence[str]", least: int = 3) -> str | None:
     """The full key in lower case: exact, or the first that begins so, with as many letters at least."""
     lowered = word.lower()
     names = [name.lower() for name in known]
@@ -58,14 +49,14 @@ def _key(word: str, known: "Sequence[str]", least: int = 3) -> str | None:
     return next((name for name in names if len(lowered) >= least and name.startswith(lowered)), None)
 
 
-def _pairs(words: "Sequence[str]") -> list[tuple[str, str, str]]:
+def pairs(words: "Sequence[str]") -> list[tuple[str, str, str]]:
     """(key, sign, value) of `key=value`, `key+=value`, `key-=value` each; the value is None-like "" where there is no "="."""
-    pairs = []
+    found = []
     for word in words:
         key, _, value = word.partition("=")
         sign = key[-1:] if key[-1:] in {"+", "-"} else ""
-        pairs.append((key.rstrip("+-") if sign else key, sign, value))
-    return pairs
+        found.append((key.rstrip("+-") if sign else key, sign, value))
+    return found
 
 
 # What one may update, each by the names of its key (enough letters of it) and in the order in which they are looked for.
@@ -100,11 +91,13 @@ def update(words: "Sequence[str]", session: "Session") -> int:
         if kind == "partition":
             return _update_partition(list(words), session)
         if kind == "job":
-            return _update_jobs(_entity_apart(words), session)
+            from understudy.commands.scontrol_update_job import update_jobs
+
+            return update_jobs(_entity_apart(words), session)
         if kind == "step":
             return _update_step(list(words), session)
-    except _RefusedInputError:
-        return 1
+    except RefusedInputError as error:
+        return error.code
     except RefusedError as error:
         session.complain(f"slurm_update error: {error.text}")
         return 1
@@ -130,7 +123,7 @@ def update(words: "Sequence[str]", session: "Session") -> int:
 
 def _update_frontend(words: "Sequence[str]", session: "Session") -> int:
     """There are no front ends."""
-    values = {key.lower(): value.lower() for key, _, value in _pairs(words)}
+    values = {key.lower(): value.lower() for key, _, value in pairs(words)}
     if values.get("state", "").startswith(("down", "drain")) and not values.get("reason"):
         session.context.complain("You must specify a reason when DOWNING or DRAINING a frontend node")
         session.context.complain("Request aborted")
@@ -143,7 +136,7 @@ def _update_step(words: "list[str]", session: "Session") -> int:
     """The time limit of a step, or of all of a job's."""
     context = session.context
     job, step, limit = "", "", None
-    for position, (key, _, value) in enumerate(_pairs(words)):
+    for position, (key, _, value) in enumerate(pairs(words)):
         lowered = key.lower()
         if len(lowered) > 3 and "stepid".startswith(lowered):
             job, _, step = value.partition(".")
@@ -152,7 +145,7 @@ def _update_step(words: "list[str]", session: "Session") -> int:
                 context.complain("Request aborted")
                 return 1
         elif len(lowered) > 1 and "timelimit".startswith(lowered):
-            _check_limit(value, context)
+            check_limit(value, context)
             limit = value
         else:
             context.complain(f"Update of this parameter is not supported: {words[position]}")
@@ -172,48 +165,17 @@ def _entity_apart(words: "Sequence[str]") -> list[str]:
     return list(words)
 
 
-def _update_jobs(words: list[str], session: "Session") -> int:
-    context = session.context
-    jobs: list[str] = []
-    names: list[str] = []
-    changes: dict[str, str] = {}
-    for position, (key, sign, value) in enumerate(_pairs(words)):
-        lowered = key.lower()
-        if lowered in {"jobid", "job"}:
-            jobs += [job for job in value.split(",") if job]
-        elif position == 0 and lowered in {"jobname", "name"}:
-            names.append(value)
-        elif lowered in {"userid", "uid"}:
-            continue
-        else:
-            known = _key(key, JOB_KEYS)
-            if known is None:
-                context.complain(f"Update of this parameter is not supported: {words[position]}")
-                context.complain("Request aborted")
-                return 1
-            if known == "timelimit":
-                _check_limit(value, context)
-            changes[_SAME_KEY.get(known, known) + sign] = value
-    if not changes:
-        context.complain("No changes specified")
-        return 1
-    if names and not jobs:
-        found = context.client.query("jobs", ["job_id", "state"], {"name": names}).rows
-        jobs = [str(job) for job, state in found if state < 3]
-    return _say_results(session, context.client.call("UpdateJobs", jobs, changes)[0])
-
-
-def _check_limit(value: str, context: Context) -> None:
+def check_limit(value: str, context: Context, name: str = "TimeLimit") -> None:
     from understudy.model.times import parse_limit
 
     try:
         parse_limit(value)
     except ValueError:
-        context.error("Invalid TimeLimit value")
-        raise _RefusedInputError from None
+        context.error(f"Invalid {name} value")
+        raise RefusedInputError from None
 
 
-def _say_results(session: "Session", results: "list[tuple[str, int, str]]", *, action: str = "") -> int:
+def say_results(session: "Session", results: "list[tuple[str, int, str]]", *, action: str = "") -> int:
     code = 0
     for job, error, text in results:
         if error:
@@ -228,14 +190,14 @@ def _update_nodes(words: list[str], session: "Session") -> int:
     context = session.context
     nodes = ""
     changes: dict[str, str] = {}
-    for position, (key, sign, value) in enumerate(_pairs(words)):
+    for position, (key, sign, value) in enumerate(pairs(words)):
         if "=" not in words[position]:
             context.error(f"Invalid input: {words[position]}  Request aborted")
             raise RefusedError(0, "No error")
         if len(key) > 1 and "nodename".startswith(key.lower()):
             nodes = value
             continue
-        known = _key(key, NODE_KEYS, least=1)
+        known = full_key(key, NODE_KEYS, least=1)
         if known == "weight" and not value.isdigit():
             context.error(f"Weight value ({value}) is not a valid number")
             continue
@@ -262,7 +224,7 @@ def _node_state(value: str, word: str, context: Context) -> str:
         context.complain("Request aborted")
         context.complain("Valid states are: NoResp DRAIN FAIL FUTURE RESUME POWER_DOWN POWER_UP UNDRAIN")
         context.complain("Not all states are valid given a node's prior state")
-        raise _RefusedInputError
+        raise RefusedInputError
     return state
 
 
@@ -324,7 +286,7 @@ _PARTITION_CHECKS = {
 def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[str, str]]:
     name = ""
     changes: dict[str, str] = {}
-    for position, (key, sign, value) in enumerate(_pairs(words)):
+    for position, (key, sign, value) in enumerate(pairs(words)):
         word = words[position]
         if "=" not in word:
             context.error(f"Invalid input: {word}  Request aborted")
@@ -332,7 +294,7 @@ def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[st
         if len(key) > 1 and "partitionname".startswith(key.lower()):
             name = value
             continue
-        known = None if sign else _key(key, PARTITION_KEYS)
+        known = None if sign else full_key(key, PARTITION_KEYS)
         if known is None:
             context.error(f"Update of this parameter is not supported: {word}\n")
             context.error("Request aborted")
@@ -343,7 +305,7 @@ def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[st
             continue
         if known == "maxnodes" and not value.isdigit() and value.lower() not in {"unlimited", "infinite"}:
             context.error(f'Invalid numeric value "{value}" for MaxNodes.')
-            raise _RefusedInputError
+            raise RefusedInputError
         wrong = _PARTITION_CHECKS[known](value, word) if known in _PARTITION_CHECKS else ""
         if wrong:
             for line in wrong.split("\n"):
@@ -383,7 +345,7 @@ def create(words: "Sequence[str]", session: "Session") -> int:
     try:
         name, changes = _partition_changes(list(words), context)
         context.client.call("UpdatePartition", "create", name, changes)
-    except _RefusedInputError:
+    except RefusedInputError:
         return 1
     except RefusedError as error:
         if error.code:
@@ -395,7 +357,7 @@ def create(words: "Sequence[str]", session: "Session") -> int:
 def _create_nodes(words: "Sequence[str]", session: "Session") -> int:
     """Nodes are those of slurm.conf; what Slurm checks of new ones is checked."""
     context = session.context
-    values = {key.lower(): value.upper() for key, _, value in _pairs(words)}
+    values = {key.lower(): value.upper() for key, _, value in pairs(words)}
     if not all("=" in word for word in words):
         context.error(f"Failed to parse nodeline '{' '.join(words)}'")
         session.complain("Error creating the node(s): Unspecified error")
@@ -463,7 +425,7 @@ def control(action: str, words: "Sequence[str]", session: "Session") -> int:
         for name in names:
             found = context.client.call("ControlJobs", action, [], {"name": [name]})[0]
             if found:
-                code = _say_results(session, found, action=action)
+                code = say_results(session, found, action=action)
                 if not code:
                     session.complain("slurm_suspend error: No error")
                 code = 1
@@ -471,7 +433,7 @@ def control(action: str, words: "Sequence[str]", session: "Session") -> int:
             results = context.client.call("ControlJobs", action, jobs)[0]
             if action in {"suspend", "resume"}:
                 results = [(job, error, _UNEXPECTED if error == _INVALID_JOB and job.isdigit() else text) for job, error, text in results]
-            code |= _say_results(session, results, action=action)
+            code |= say_results(session, results, action=action)
     except RefusedError as error:
         for job in jobs:
             session.complain(f"{error.text} for job {job}")

@@ -1,7 +1,7 @@
 """Cancelling and signalling jobs.
 
-Place: the controller's core. Follows: scancel(1): only the owner and administrators may; a pending job ends at once, a running one is completing
-until its nodes are free of it; jobs that are ending already are refused.
+Place: the controller's core. Follows: scancel(1): only the owner, operators and coordinators of the account may; a pending job ends at once, a
+running one is completing until its nodes are free of it; jobs that are ending already are refused.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from understudy.controller.crontabs import disable
 from understudy.controller.eligibility import forget_dependency, note_end
 from understudy.controller.het_jobs import components, require_whole
 from understudy.controller.job import JobEvent, advance
+from understudy.controller.rights import may_control
 from understudy.controller.steps import cancel_step, signal_steps
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import JobResults
@@ -57,7 +58,7 @@ def _cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> t
 
 
 def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender, now: float) -> None:
-    if job.user_id != sender.user_id and not core.is_admin(sender.user_id):
+    if not may_control(core, sender.user_id, job):
         raise SlurmError(ACCESS_DENIED)
     if job.is_finished:
         raise SlurmError(ALREADY_DONE)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.controller.crontab_table import Crontabs
 from understudy.controller.priority.basic import BasicPriority
+from understudy.controller.rights import Right, right_of
 from understudy.controller.statistics import Counters
 from understudy.controller.trigger_table import Triggers
 from understudy.model import nodeset
@@ -158,9 +159,17 @@ class Core:
         action(*args)
         self.settled()
 
-    def is_admin(self, user_id: int) -> bool:
+    def is_slurm_user(self, user_id: int) -> bool:
         """Root, SlurmUser, or who started the cluster."""
         return user_id == 0 or user_id in self.settings.admin_ids
+
+    def is_admin(self, user_id: int) -> bool:
+        """The same, and accounting's administrators."""
+        return right_of(self, user_id) >= Right.ADMINISTRATOR
+
+    def is_operator(self, user_id: int) -> bool:
+        """The same, and accounting's operators."""
+        return right_of(self, user_id) >= Right.OPERATOR
 
     def require_admin(self, sender: Sender, code: int = INVALID_USER) -> None:
         """Refuse the request unless an administrator sent it."""

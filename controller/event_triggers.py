@@ -39,7 +39,8 @@ _NODE_EVENTS: Final = ("down", "up", "drained")
 
 def set_trigger(core: Core, message: SetTrigger, sender: Sender) -> Message:
     """Keep a trigger."""
-    core.require_admin(sender, _DENIED)
+    if not core.is_slurm_user(sender.user_id):
+        raise SlurmError(_DENIED)
     triggers = core.triggers
     if message.resource == "job":
         job = core.tables.jobs.get(int(message.resource_id)) if message.resource_id.isdecimal() else None
@@ -74,7 +75,7 @@ def set_trigger(core: Core, message: SetTrigger, sender: Sender) -> Message:
 
 def clear_triggers(core: Core, message: ClearTriggers, sender: Sender) -> Message:
     """Forget all triggers that match: by number, by job, by who set them."""
-    is_admin = core.is_admin(sender.user_id)
+    is_admin = core.is_slurm_user(sender.user_id)
     if message.user_id >= 0 and not is_admin and message.user_id != sender.user_id:
         raise SlurmError(_DENIED)
     found = [each for each in core.triggers.listed if each.fires_at is None and _matches(each, message)]

@@ -13,6 +13,7 @@ from understudy.controller.het_jobs import components, require_leader, require_s
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.prioritise import prioritise
 from understudy.controller.requeue import requeue
+from understudy.controller.rights import may_control
 from understudy.controller.suspend import resume, suspend
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobFlag
@@ -42,10 +43,10 @@ def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults
 
 
 def _act(core: Core, job: Job, action: str, sender: Sender, now: float) -> None:
-    by_admin = core.is_admin(sender.user_id)
+    by_admin = core.is_operator(sender.user_id)
     if not by_admin and (action in ("suspend", "resume") or (action == "top" and not core.settings.users_may_top)):
         raise SlurmError(2002)
-    if job.user_id != sender.user_id and not by_admin:
+    if not may_control(core, sender.user_id, job):
         raise SlurmError(2010)
     if action in ("suspend", "resume"):
         require_single(job)
@@ -71,7 +72,7 @@ def hold(core: Core, job: Job, held_by: str, by_admin: bool, now: float) -> None
     if job.is_finished:
         raise SlurmError(2021)
     if job.held_by == HELD_BY_ADMIN and not by_admin:
-        raise SlurmError(2002)
+        return
     job.priority, job.held_by, job.admin_priority = 0, held_by, None
     if not job.is_pending:  # it is held when it is queued again
         job.reason = held_by

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.arrays import for_each
+from understudy.controller.rights import may_control
 from understudy.model.debug_flags import changed_flags
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState
@@ -49,7 +50,7 @@ def set_configuration(core: Core, message: SetConfiguration, sender: Sender) -> 
 def notify_job(core: Core, message: NotifyJob, sender: Sender) -> Message:
     """A line of text for whoever reads the job's output."""
     job = core.job(message.job_id)
-    if job.user_id != sender.user_id and not core.is_admin(sender.user_id):
+    if job.user_id != sender.user_id and not core.is_slurm_user(sender.user_id):
         raise SlurmError(2010)
     if job.is_finished:
         raise SlurmError(_ENDED)
@@ -65,7 +66,7 @@ def update_step(core: Core, message: UpdateStep, sender: Sender) -> Message:
     """The time limit of steps. Steps that end with their job have none of their own."""
 
     def check(job: Job) -> None:
-        if job.user_id != sender.user_id and not core.is_admin(sender.user_id):
+        if not may_control(core, sender.user_id, job):
             raise SlurmError(2010)
         if message.step:
             raise SlurmError(2017)

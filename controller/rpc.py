@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from understudy.controller.allocate import allocate, await_job, complete_job, get_allocation
 from understudy.controller.cancel import cancel_jobs
 from understudy.controller.complete import batch_complete, epilog_complete
-from understudy.controller.core import Later
+from understudy.controller.core import INVALID_USER, Later
 from understudy.controller.crontabs import get_crontab, set_crontab
 from understudy.controller.event_triggers import clear_triggers, set_trigger
 from understudy.controller.hold import control_jobs
@@ -84,10 +84,10 @@ class Rpc(NamedTuple):
 
 
 def get_script(core: Core, message: GetScript, sender: Sender) -> Message:
-    """The batch script, for its owner and administrators."""
+    """The batch script, for its owner and operators."""
     job = core.job(message.job_id)
-    if job.user_id != sender.user_id and not core.is_admin(sender.user_id):
-        raise SlurmError(2002)
+    if job.user_id != sender.user_id and not core.is_operator(sender.user_id):
+        raise SlurmError(INVALID_USER)
     return Script(core.scripts.get(job.job_id, ""))
 
 

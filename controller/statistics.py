@@ -102,7 +102,7 @@ def get_statistics(core: Core, message: GetStatistics, sender: Sender) -> Messag
     main: Cycles = getattr(core.policy, "main_cycles", None) or Cycles()
     backfill: Cycles = getattr(core.policy, "backfill_cycles", None) or Cycles()
     if message.reset:
-        if not core.is_admin(sender.user_id):
+        if not core.is_operator(sender.user_id):
             raise SlurmError(2002)
         counters.reset(now)
         main.reset()

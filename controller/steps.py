@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core import log
+from understudy.controller.rights import may_control
 from understudy.controller.step import Held, Step, distribution_of, lay_out
 from understudy.model import hostlist
 from understudy.model.errors import SlurmError
@@ -223,7 +224,7 @@ def cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> No
     """
     job_text, _, step_text = text.partition(".")
     job = core.job(job_text)
-    if job.user_id != sender.user_id and not core.is_admin(sender.user_id):
+    if not may_control(core, sender.user_id, job):
         raise SlurmError(ACCESS_DENIED)
     if step_text == "batch" and job.is_running and not job.interactive:
         from understudy.controller.complete import signal_job  # noqa: PLC0415 - complete ends steps through this module

@@ -95,12 +95,12 @@ def _checked(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> tu
     now, spec = core.time.now(), message.spec
     user_id, group_id = _allowed_as(core, message, sender)
     tasks, task_limit = read_tasks(core, spec.array) if spec.array else (0, 0)
-    job = build_job(core, message, user_id, group_id, now, by_admin=core.is_admin(sender.user_id))
+    job = build_job(core, message, user_id, group_id, now, by_admin=core.is_operator(sender.user_id))
     check_policy(core, job, tasks.bit_count() or 1)
     if core.tables.reservations:
         catch_up(core, now)
     if spec.reservation:
-        _check_reservation(core, job)
+        check_reservation(core, job)
     return job, tasks, task_limit
 
 
@@ -128,7 +128,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     spec.environment[:] = map(intern, spec.environment)
     if tasks:
         make_array(core, job, tasks, task_limit)
-    is_held = spec.hold or (spec.priority == 0 and core.is_admin(sender.user_id))
+    is_held = spec.hold or (spec.priority == 0 and core.is_operator(sender.user_id))
     if not is_held and not _is_feasible(core, job):  # of a held job it is found out when it is released
         job.reason = BAD_CONSTRAINTS
         job.priority = 0
@@ -140,7 +140,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         raise SlurmError(2014)
     if core.tables.reservations and job.reason == "None" and (reason := first_reason(core, job, now)):
         job.reason, job.reason_detail = WAITS, "" if reason == WAITS else reason
-    job.priority = _held_or_fixed(job, is_admin=core.is_admin(sender.user_id))
+    job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))
     tables.pending[job_id] = job
     job.last_sched_eval = int(now)
     review(core, job, now)
@@ -159,7 +159,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
 
 def _submit_components(core: Core, message: SubmitJob, sender: Sender, user_id: int, group_id: int, now: float) -> Submitted:
     """Take in a heterogeneous job: all components, or none. Whether each could ever run is found out by the scheduler."""
-    by_admin = core.is_admin(sender.user_id)
+    by_admin = core.is_operator(sender.user_id)
     specs = [message.spec, *message.components]
     if any(spec.array for spec in specs):
         raise SlurmError(INVALID_ARRAY)
@@ -209,7 +209,7 @@ def _test_components(core: Core, jobs: list[Job], now: float) -> Submitted:
     return Submitted(first, f"Job {first} to start at {when} using {processors} processors on {where}")
 
 
-def _check_reservation(core: Core, job: Job) -> None:
+def check_reservation(core: Core, job: Job) -> None:
     """Refuse reservations that the user may not use. The job id is used up."""
     try:
         check_access(core, job.spec.reservation, job.user_id, job.spec.account)
@@ -409,7 +409,7 @@ def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
             raise
         missing = next(name for name in spec.partition.split(",") if name not in core.tables.partitions)
         raise SlurmError(INVALID_PARTITION, f"invalid partition specified: {missing}\n{error.text}") from None
-    is_admin = core.is_admin(user_id)
+    is_admin = core.is_slurm_user(user_id)
     for partition in partitions:
         if not partition.can_submit:
             raise SlurmError(2070)

@@ -6,7 +6,7 @@ may do all; much can be changed only while the job is pending.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -15,20 +15,23 @@ from understudy.controller.dependency import check_circle
 from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import forget_dependency, review, wait_until, watch_dependency
 from understudy.controller.enforcement.access import VIOLATES_POLICY, check_policy, resolve
-from understudy.controller.feasibility import could_ever_run
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
+from understudy.controller.job_change import ACCESS_DENIED, NOT_SUPPORTED, Change, leading_number
 from understudy.controller.limits import watch_deadline, watch_limits
+from understudy.controller.rights import may_control
 from understudy.controller.submit import (
     INVALID_GRES,
     INVALID_PREFERENCE,
     MIXED_GRES,
     check_features,
     check_licenses,
+    check_reservation,
     find_partitions,
     node_bitmap,
     set_memory,
     set_time_limit,
 )
+from understudy.controller.update_job_layout import LAYOUT_SETTERS
 from understudy.model.errors import SlurmError
 from understudy.model.gres import mixes_types, read_request
 from understudy.model.times import parse_limit, parse_memory, parse_time, whole_minutes
@@ -42,35 +45,14 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
     from understudy.protocol.messages import UpdateJobs
 
-NOT_PENDING: Final = 2073
-ACCESS_DENIED: Final = 2002
 HELD: Final = 2042
-NOT_SUPPORTED: Final = 2036
+INVALID_PARTITION: Final = 2000
+INVALID_TRES: Final = 2115
+NOT_PERSISTENT: Final = 2095
+NOT_RUNNING: Final = 2085
+INVALID_TIME: Final = 2054
 MINUTE: Final = 60
 _REPRIORITISED: Final = frozenset({"account", "partition", "qos"})  # keys whose change gives another priority at once
-
-
-class _Change:
-    """One update of one job."""
-
-    __slots__ = ("by_admin", "core", "job", "now", "spec")
-
-    def __init__(self, core: Core, job: Job, now: float, *, by_admin: bool) -> None:
-        self.core, self.job, self.now, self.by_admin = core, job, now, by_admin
-        self.spec: dict[str, Any] = {}  # fields of the job's spec to replace
-
-    def lift(self, what: str) -> None:
-        """What an administrator sets, limits of associations and QOS do not matter to."""
-        if self.by_admin and self.core.job_limits is not None and what not in self.job.lifted:
-            self.job.lifted = (*self.job.lifted, what)
-
-    def need_pending(self) -> None:
-        if not self.job.is_pending:
-            raise SlurmError(NOT_PENDING)
-
-    def need_admin(self) -> None:
-        if not self.by_admin:
-            raise SlurmError(ACCESS_DENIED)
 
 
 def update_jobs(core: Core, message: UpdateJobs, sender: Sender) -> JobResults:
@@ -87,14 +69,14 @@ def update_jobs(core: Core, message: UpdateJobs, sender: Sender) -> JobResults:
 
 
 def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: float) -> None:
-    by_admin = core.is_admin(sender.user_id)
-    if job.user_id != sender.user_id and not by_admin:
+    by_admin = core.is_operator(sender.user_id)
+    if not may_control(core, sender.user_id, job):
         raise SlurmError(2010)
     if job.is_finished:
         raise SlurmError(2021)
     if job.job_id in core.crontabs.entries:
         raise SlurmError(2096)
-    change = _Change(core, job, now, by_admin=by_admin)
+    change = Change(core, job, now, by_admin=by_admin, of_cluster=core.is_admin(sender.user_id))
     for key, value in changes.items():
         setter = _SETTERS.get(key.lower().rstrip("+-"))
         if setter is None:
@@ -111,7 +93,7 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
     core.changed("change", now)
 
 
-def _time_limit(change: _Change, text: str) -> None:
+def _time_limit(change: Change, text: str) -> None:
     job = change.job
     if text[:1] in "+-" and text[1:]:
         step = parse_limit(text[1:])
@@ -136,15 +118,17 @@ def _time_limit(change: _Change, text: str) -> None:
         watch_limits(change.core, job, change.core.tables.partitions.get(job.partition))
 
 
-def _priority(change: _Change, text: str) -> None:
+def _priority(change: Change, text: str) -> None:
     job = change.job
-    value = int(text)
+    value = leading_number(text)
     if not 0 <= value <= 0xFFFFFFFE:
         raise SlurmError(-1, f"Invalid Priority value: {text}")
     if job.held_by and value:  # only a release ends it, whoever asks
         raise SlurmError(HELD)
     if not change.by_admin and value > job.priority:
         raise SlurmError(ACCESS_DENIED)
+    if not change.by_admin and value and change.core.priorities.weights():  # it would be worked out again
+        raise SlurmError(NOT_PERSISTENT)
     if not job.is_pending:
         job.priority = value or job.priority
         return
@@ -156,35 +140,35 @@ def _priority(change: _Change, text: str) -> None:
         job.held_by = ""
 
 
-def _partition(change: _Change, text: str) -> None:
+def _partition(change: Change, text: str) -> None:
+    if not text:
+        raise SlurmError(INVALID_PARTITION)
     partitions = find_partitions(change.core, text)
     change.need_pending()
     job = change.job
     names = tuple(partition.name for partition in partitions)
-    before = job.partitions, job.partition
     job.partitions, job.partition = names, names[0]
-    if not any(could_ever_run(change.core, job, partition) for partition in partitions):
-        job.partitions, job.partition = before
-        raise SlurmError(2014)
     if not job.time_limit_is_set:
         set_time_limit(job, partitions[0], None)
     if job.spec.mem_per_cpu_mb is None and job.spec.mem_per_node_mb is None:
         set_memory(change.core, job, partitions[0])
 
 
-def _account(change: _Change, text: str) -> None:
+def _account(change: Change, text: str) -> None:
     change.need_pending()
     _charge_to(change, account=text, qos=change.spec.get("qos", change.job.spec.qos))
 
 
-def _qos(change: _Change, text: str) -> None:
+def _qos(change: Change, text: str) -> None:
+    if change.core.job_limits is None and not change.core.associations.qos:
+        return
     change.need_pending()
     if change.by_admin and text in change.core.associations.qos:
         change.lift("qos")
     _charge_to(change, account=change.spec.get("account", change.job.spec.account), qos=text)
 
 
-def _charge_to(change: _Change, *, account: str, qos: str) -> None:
+def _charge_to(change: Change, *, account: str, qos: str) -> None:
     """Another account or QOS, which the job's user must be allowed; an administrator may give any QOS. Without accounting there is neither."""
     core, job = change.core, change.job
     if core.job_limits is None and not core.associations.qos:
@@ -201,8 +185,8 @@ def _charge_to(change: _Change, *, account: str, qos: str) -> None:
         raise SlurmError(VIOLATES_POLICY) from None
 
 
-def _nice(change: _Change, text: str) -> None:
-    nice = int(text or "100")
+def _nice(change: Change, text: str) -> None:
+    nice = leading_number(text)
     if nice < 0:
         change.need_admin()
     job = change.job
@@ -213,7 +197,7 @@ def _nice(change: _Change, text: str) -> None:
         job.nice = nice
 
 
-def _num_nodes(change: _Change, text: str) -> None:
+def _num_nodes(change: Change, text: str) -> None:
     if not change.job.is_pending:
         raise SlurmError(NOT_SUPPORTED)  # resizing
     least, dash, most = text.partition("-")
@@ -227,13 +211,13 @@ def _num_nodes(change: _Change, text: str) -> None:
     change.spec |= {"min_nodes": low, "max_nodes": high}
 
 
-def _num_cpus(change: _Change, text: str) -> None:
+def _num_cpus(change: Change, text: str) -> None:
     change.need_pending()
     change.lift("cpu")
     change.job.min_cpus = _positive(text.partition("-")[0], 2069)
 
 
-def _num_tasks(change: _Change, text: str) -> None:
+def _num_tasks(change: Change, text: str) -> None:
     change.need_pending()
     job = change.job
     job.num_tasks = _positive(text, 2025)
@@ -241,7 +225,7 @@ def _num_tasks(change: _Change, text: str) -> None:
     change.spec["num_tasks"] = job.num_tasks
 
 
-def _cpus_per_task(change: _Change, text: str) -> None:
+def _cpus_per_task(change: Change, text: str) -> None:
     change.need_pending()
     job = change.job
     change.spec.setdefault("min_cpus_node", job.spec.min_cpus_node or job.cpus_per_task)  # which stays as it was
@@ -256,54 +240,67 @@ def _positive(text: str, code: int) -> int:
     return int(text)
 
 
-def _memory_per_node(change: _Change, text: str) -> None:
+def _memory_per_node(change: Change, text: str) -> None:
     change.need_pending()
     change.lift("mem")
     change.job.memory_per_node_mb, change.job.memory_per_cpu_mb = parse_memory(text), None
     change.spec |= {"mem_per_node_mb": change.job.memory_per_node_mb, "mem_per_cpu_mb": None}
 
 
-def _memory_per_cpu(change: _Change, text: str) -> None:
+def _memory_per_cpu(change: Change, text: str) -> None:
     change.need_pending()
     change.lift("mem")
     change.job.memory_per_cpu_mb, change.job.memory_per_node_mb = parse_memory(text), None
     change.spec |= {"mem_per_cpu_mb": change.job.memory_per_cpu_mb, "mem_per_node_mb": None}
 
 
-def _features(change: _Change, text: str) -> None:
+def _features(change: Change, text: str) -> None:
     change.need_pending()
     check_features(change.core, text)
     change.spec["features"] = text
 
 
-def _required_nodes(change: _Change, text: str) -> None:
-    change.need_pending()
+def _required_nodes(change: Change, text: str) -> None:
     job = change.job
+    if not job.is_pending:
+        node_bitmap(change.core, text)  # of a job that runs nothing but the names is looked at
+        return
     job.required_nodes = node_bitmap(change.core, text)
     job.min_nodes = max(job.min_nodes, job.required_nodes.bit_count())
     change.spec["required_nodes"] = text
 
 
-def _excluded_nodes(change: _Change, text: str) -> None:
+def _node_list(change: Change, text: str) -> None:
+    """The nodes that a waiting job is to have."""
+    if change.job.is_pending:
+        _required_nodes(change, text)
+    elif node_bitmap(change.core, text) != (0 if change.job.allocation is None else change.job.allocation.nodes):
+        raise SlurmError(2018)  # nodes cannot be given back before the job's end
+
+
+def _excluded_nodes(change: Change, text: str) -> None:
     change.need_pending()
     change.job.excluded_nodes = node_bitmap(change.core, text)
     change.spec["excluded_nodes"] = text
 
 
-def _prefer(change: _Change, text: str) -> None:
+def _prefer(change: Change, text: str) -> None:
     change.need_pending()
     check_features(change.core, text, INVALID_PREFERENCE)
     change.spec["prefer"] = text
 
 
-def _licenses(change: _Change, text: str) -> None:
-    change.need_pending()
+def _licenses(change: Change, text: str) -> None:
     if text:
         check_licenses(change.core, text)
+    change.need_pending()
     change.spec["licenses"] = text
 
 
-def _gres(change: _Change, text: str) -> None:
+def _gres(change: Change, text: str) -> None:
+    change.need_pending()
+    if not text and not change.core.settings.gres_types:
+        raise SlurmError(INVALID_TRES)
     try:
         wants = read_request(text)
     except ValueError:
@@ -312,11 +309,10 @@ def _gres(change: _Change, text: str) -> None:
         raise SlurmError(INVALID_GRES)
     if mixes_types(wants):
         raise SlurmError(MIXED_GRES)
-    change.need_pending()
     change.spec["gres"] = ",".join(f"gres:{want}" for want in wants)
 
 
-def _start_time(change: _Change, text: str) -> None:
+def _start_time(change: Change, text: str) -> None:
     change.need_pending()
     job = change.job
     when = parse_time(text, change.now)
@@ -327,7 +323,7 @@ def _start_time(change: _Change, text: str) -> None:
         wait_until(change.core, job.begin_time, job.job_id)
 
 
-def _dependency(change: _Change, text: str) -> None:
+def _dependency(change: Change, text: str) -> None:
     change.need_pending()
     job = change.job
     dependency = parse_dependency(text, job.job_id)
@@ -340,14 +336,14 @@ def _dependency(change: _Change, text: str) -> None:
     change.spec["dependency"] = text
 
 
-def _requeue(change: _Change, text: str) -> None:
-    if text not in ("0", "1"):
-        raise SlurmError(-1, f"Invalid Requeue value: {text}")
-    change.job.requeue = text == "1"
+def _requeue(change: Change, text: str) -> None:
+    change.job.requeue = text != "0"
 
 
-def _deadline(change: _Change, text: str) -> None:
-    change.need_pending()
+def _deadline(change: Change, text: str) -> None:
+    change.need_admin()
+    if not change.job.is_pending:
+        return
     when = parse_time(text, change.now)
     if when <= change.now:
         raise SlurmError(2054)
@@ -355,8 +351,9 @@ def _deadline(change: _Change, text: str) -> None:
     watch_deadline(change.core, change.job)
 
 
-def _time_min(change: _Change, text: str) -> None:
-    change.need_pending()
+def _time_min(change: Change, text: str) -> None:
+    if not change.job.is_pending:
+        return
     least = parse_limit(text)
     limit = change.job.time_limit_s
     if least is not None and limit is not None and least > limit:
@@ -364,16 +361,17 @@ def _time_min(change: _Change, text: str) -> None:
     change.spec["time_min_s"] = least
 
 
-def _admin_comment(change: _Change, text: str) -> None:
-    change.need_admin()
+def _admin_comment(change: Change, text: str) -> None:
+    if not change.of_cluster:
+        raise SlurmError(ACCESS_DENIED)
     change.job.admin_comment = text
 
 
-def _array_limit(change: _Change, text: str) -> None:
+def _array_limit(change: Change, text: str) -> None:
     array = change.job.array
     if array is None:
-        raise SlurmError(NOT_SUPPORTED)
-    array.limit = int(text)
+        return
+    array.limit = leading_number(text)
     if not array.is_full:
         for job in array.records.values():
             if job.reason == TASK_LIMIT:
@@ -383,21 +381,24 @@ def _array_limit(change: _Change, text: str) -> None:
         change.core.journal.job(job_id)
 
 
-def _oversubscribe(change: _Change, text: str) -> None:
+def _oversubscribe(change: Change, text: str) -> None:
     change.need_pending()
     word = text.lower()
     if word not in ("yes", "no", "ok", "1", "0"):
         raise SlurmError(-1, f"Invalid OverSubscribe value: {text}")
+    if word in ("yes", "1"):
+        change.need_admin()
     change.spec |= {"oversubscribe": word in ("yes", "1"), "exclusive": word in ("no", "0")}
     change.job.exclusive = word in ("no", "0")
 
 
-def _contiguous(change: _Change, text: str) -> None:
+def _contiguous(change: Change, text: str) -> None:
     change.need_pending()
+    change.need_admin()
     change.spec["contiguous"] = text.lower() in ("1", "yes")
 
 
-def _name(change: _Change, text: str) -> None:
+def _name(change: Change, text: str) -> None:
     job = change.job
     waits_for_name = job.dependency is not None and any(term.kind == "singleton" for term in job.dependency.terms)
     if waits_for_name:
@@ -409,13 +410,13 @@ def _name(change: _Change, text: str) -> None:
         watch_dependency(change.core, job)
 
 
-def _tmp_disk(change: _Change, text: str) -> None:
+def _tmp_disk(change: Change, text: str) -> None:
     change.need_pending()
     change.spec["tmp_disk_mb"] = parse_memory(text)
 
 
-def _text(field: str, *, pending: bool = False) -> Callable[[_Change, str], None]:
-    def change_text(change: _Change, text: str) -> None:
+def _text(field: str, *, pending: bool = False) -> Callable[[Change, str], None]:
+    def change_text(change: Change, text: str) -> None:
         if pending:
             change.need_pending()
         change.spec[field] = text
@@ -423,29 +424,54 @@ def _text(field: str, *, pending: bool = False) -> Callable[[_Change, str], None
     return change_text
 
 
-def _extra(key: str) -> Callable[[_Change, str], None]:
-    def change_extra(change: _Change, text: str) -> None:
-        change.need_pending()
-        change.spec["extra"] = {**change.spec.get("extra", change.job.spec.extra), key: text}
-
-    return change_extra
-
-
-def _not_supported(_change: _Change, _text: str) -> None:
+def _not_supported(_change: Change, _text: str) -> None:
     raise SlurmError(NOT_SUPPORTED)
 
 
-_SETTERS: Final[dict[str, Callable[[_Change, str], None]]] = {
+def _no_federation(_change: Change, _text: str) -> None:
+    raise SlurmError(-1)
+
+
+def _reservation(change: Change, text: str) -> None:
+    job = change.job
+    before = job.spec
+    job.spec = msgspec.structs.replace(job.spec, reservation=text)
+    try:
+        if text:
+            check_reservation(change.core, job)
+        change.need_pending()
+    finally:
+        job.spec = before
+    change.spec["reservation"] = text
+
+
+def _end_time(change: Change, text: str) -> None:
+    """When a running job is to end at the latest: another way to say its time limit."""
+    job = change.job
+    if not job.is_running or job.start_time is None:
+        raise SlurmError(NOT_RUNNING)
+    when = int(parse_time(text, change.now))
+    if when <= change.now:
+        raise SlurmError(INVALID_TIME)
+    minutes = max(-(-(when - job.start_time - job.suspended_s) // MINUTE), 1)
+    _time_limit(change, str(minutes))
+
+
+_SETTERS: Final[dict[str, Callable[[Change, str], None]]] = {
+    **LAYOUT_SETTERS,
     "account": _account,
     "admincomment": _admin_comment,
     "arraytaskthrottle": _array_limit,
     "burstbuffer": _not_supported,
+    "clusterfeatures": _no_federation,
+    "clusters": _no_federation,
     "comment": _text("comment"),
     "contiguous": _contiguous,
     "cpuspertask": _cpus_per_task,
     "deadline": _deadline,
     "dependency": _dependency,
     "eligibletime": _start_time,
+    "endtime": _end_time,
     "excnodelist": _excluded_nodes,
     "excludednodelist": _excluded_nodes,
     "features": _features,
@@ -460,6 +486,7 @@ _SETTERS: Final[dict[str, Callable[[_Change, str], None]]] = {
     "mintmpdisknode": _tmp_disk,
     "name": _name,
     "nice": _nice,
+    "nodelist": _node_list,
     "numcpus": _num_cpus,
     "numnodes": _num_nodes,
     "numtasks": _num_tasks,
@@ -467,14 +494,12 @@ _SETTERS: Final[dict[str, Callable[[_Change, str], None]]] = {
     "partition": _partition,
     "priority": _priority,
     "qos": _qos,
-    "reboot": _extra("reboot"),
     "reqnodelist": _required_nodes,
     "requeue": _requeue,
-    "reservationname": _text("reservation", pending=True),
+    "reservationname": _reservation,
     "shared": _oversubscribe,
     "starttime": _start_time,
     "stdout": _text("std_out", pending=True),
-    "switches": _extra("switches"),
     "timelimit": _time_limit,
     "timemin": _time_min,
     "wckey": _text("wckey", pending=True),

@@ -69,7 +69,8 @@ _DAYS_AHEAD: Final = 14  # so far repeating reservations are compared with other
 
 def update_reservation(core: Core, message: UpdateReservation, sender: Sender) -> Message:
     """Create, change or delete a reservation."""
-    core.require_admin(sender)
+    if not core.is_operator(sender.user_id):
+        raise SlurmError(INVALID_USER)
     now = core.time.now()
     catch_up(core, now)
     changes = dict(message.changes)

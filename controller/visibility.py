@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.rights import may_control
 from understudy.model.errors import SlurmError
 
 if TYPE_CHECKING:
@@ -29,11 +30,7 @@ class Viewer:
     def __init__(self, core: Core, sender: Sender | None) -> None:
         self._core = core
         self._user_id = -1 if sender is None else sender.user_id
-        self._sees_all = sender is None or sender.is_daemon or core.is_admin(sender.user_id)
-        self._name = ""
-        if not self._sees_all:
-            self._name = core.users.user_name(self._user_id)
-            self._sees_all = core.associations.is_admin(self._name)
+        self._sees_all = sender is None or sender.is_daemon or core.is_operator(sender.user_id)
 
     def require(self, table: str) -> None:
         """Refuse a table that is closed to the viewer.
@@ -48,8 +45,7 @@ class Viewer:
         """Those that the viewer may see: their own, and those of accounts that they coordinate."""
         if self._sees_all or "jobs" not in self._core.settings.private_data:
             return jobs
-        coordinates = self._core.associations.coordinates
-        return [job for job in jobs if job.user_id == self._user_id or (job.spec.account and coordinates(self._name, job.spec.account))]
+        return [job for job in jobs if may_control(self._core, self._user_id, job)]
 
     def hidden_partitions(self) -> set[str]:
         """The partitions that only `--all` shows to the viewer."""

@@ -244,11 +244,6 @@ class AssociationState:
     def qos_by_id(self, number: int) -> Qos | None:
         return next((each for each in self.qos.values() if each.id == number), None)
 
-    def is_admin(self, user: str) -> bool:
-        """Whether the user is an administrator or operator for accounting."""
-        found = self.users.get(user)
-        return found is not None and found.admin_level != NO_ADMIN
-
     def coordinates(self, user: str, account: str) -> bool:
         """Whether the user is a coordinator of the account or of one above it."""
         found = self.users.get(user)

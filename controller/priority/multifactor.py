@@ -371,10 +371,14 @@ class MultifactorPriority:
             self._partition_factor(partition) * options.weight_partition if partition is not None and options.weight_partition else 0.0,
             self._qos_factor(job) * options.weight_qos if options.weight_qos else 0.0,
             sum(self._tres(job, partition).values()) if partition is not None else 0.0,
-            float(0 if self._site is None else self._site.factor(job, now)),
+            self._site_factor(job, now),
             float(job.nice),
         )
         return self._rows.put(job.job_id, self.tree.place_of.get(self.accounts.association_of(job), -1), values, int(now))
+
+    def _site_factor(self, job: Job, now: float) -> float:
+        """What the site's plug-in says, or else what an administrator has set."""
+        return float(job.spec.extra.get("site_factor", 0) if self._site is None else self._site.factor(job, now))
 
     def _share(self, row: int) -> float:
         place = int(self._rows.place[row])
@@ -409,7 +413,7 @@ class MultifactorPriority:
             found = [self._note(job, now) if row < 0 else row for job, row in zip(jobs, found, strict=True)]
         rows = np.array(found, dtype=np.intp)
         if self._site is not None:
-            self._rows.values[rows, SITE] = [self._site.factor(job, now) for job in jobs]
+            self._rows.values[rows, SITE] = [self._site_factor(job, now) for job in jobs]
         self._rows.time[rows] = int(now)
         return rows
 

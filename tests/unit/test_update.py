@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
 
+from understudy.model.associations import AccountingUser, AssociationState
 from understudy.model.states import JobState, NodeFlag, NodeState
 from understudy.protocol.messages import Failure, Ok, UpdateJobs, UpdatePartition
 
@@ -21,15 +22,38 @@ def test_a_pending_jobs_request_is_changed(h: Harness) -> None:
     job = h.submit(hold=True)
     changes = {
         "name": "new", "timelimit": "2:00:00", "nice": "20", "comment": "c", "numnodes": "2-3", "numtasks": "6", "minmemorynode": "200",
-        "features": "fast", "reqnodelist": "n2", "excnodelist": "n4", "requeue": "0", "contiguous": "1", "account": "a", "qos": "q",
-        "starttime": "2035-05-05", "mailuser": "bob", "partition": "main", "deadline": "2035-06-06", "cpuspertask": "2",
+        "features": "fast", "reqnodelist": "n2", "excnodelist": "n4", "requeue": "0", "account": "a", "qos": "q",
+        "starttime": "2035-05-05", "mailuser": "bob", "partition": "main", "cpuspertask": "2",
+        "mincpusnode": "3", "tasksnode": "2", "reqcores": "2", "reqsockets": "1", "reqthreads": "1", "delayboot": "10", "switches": "2@1:00",
+        "wait-for-switch": "90", "resetaccruetime": "",
     }  # fmt: skip
     for key, value in changes.items():
         assert h.update(job, **{key: value}) == 0, key
     assert (job.spec.name, job.time_limit_s, job.spec.comment, job.min_nodes, job.max_nodes) == ("new", 7200, "c", 2, 3)
     assert (job.num_tasks, job.cpus_per_task, job.min_cpus, job.memory_per_node_mb) == (6, 2, 12, 200)
-    assert (job.required_nodes, job.excluded_nodes, job.requeue, job.spec.contiguous) == (0b10, 0b1000, False, True)
+    assert (job.required_nodes, job.excluded_nodes, job.requeue) == (0b10, 0b1000, False)
+    assert (job.spec.min_cpus_node, job.spec.ntasks_per_node, job.spec.threads_per_core, job.accrue_time) == (3, 2, 1, int(START))
+    assert job.spec.extra == {"cores_per_socket": "2", "sockets_per_node": "1", "delay_boot": "10", "switches": "2@1:30"}
     assert job.eligible_time == job.begin_time
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("contiguous", "yes"), ("deadline", "2035-06-06"), ("oversubscribe", "yes"), ("reboot", "yes"), ("sitefactor", "7")]
+)
+def test_some_keys_are_for_operators(h: Harness, key: str, value: str) -> None:
+    job = h.submit(hold=True)
+    assert h.update(job, USER, **{key: value}) == 2002
+    assert h.update(job, ROOT, **{key: value}) == 0
+    h.core.associations = AssociationState(users=[AccountingUser("ann", "Operator")])
+    assert h.update(job, USER, **{key: value}) == 0
+
+
+def test_a_running_jobs_end_is_moved(h: Harness) -> None:
+    job = h.submit(time_limit_s=3600)
+    assert h.update(h.submit(hold=True), endtime="now+10minutes") == 2085
+    assert h.update(job, endtime=f"uts{int(START) + 600}") == 0
+    assert job.time_limit_s == 600
+    assert h.update(job, endtime=f"uts{int(START) + 6000}") == 2002
 
 
 def test_time_limits_are_raised_and_lowered_by_steps(h: Harness) -> None:
@@ -46,6 +70,8 @@ def test_time_limits_are_raised_and_lowered_by_steps(h: Harness) -> None:
     [
         ({"partition": "nosuch"}, 2000), ({"features": "nosuch"}, 2029), ({"licenses": "nosuch"}, 2048), ({"gres": "gpu:1"}, 2072),
         ({"reqnodelist": "n99"}, 2018), ({"burstbuffer": "x"}, 2036), ({"nosuch": "1"}, -1), ({"numnodes": "3-2"}, 2006), ({"timemin": "999"}, 2124),
+        ({"partition": ""}, 2000), ({"gres": ""}, 2115), ({"tresperjob": "gpu:1"}, 2115), ({"mincpusnode": "99"}, 2015), ({"corespec": "1"}, 2002),
+        ({"clusters": "x"}, -1), ({"reservationname": "nosuch"}, 2053),
     ],
 )  # fmt: skip
 def test_wrong_values_are_refused(h: Harness, changes: dict[str, str], code: int) -> None:

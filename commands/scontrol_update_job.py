@@ -1,0 +1,257 @@
+"""scontrol update jobid=...: the keys, and what of their values is looked at before the controller is asked. Follows scontrol(1) of 22.05.
+
+Place: under scontrol_update. A value that makes no sense ends the command, with the words of Slurm's; some are only left out, or read as 0.
+"""
+
+from understudy.commands.scontrol_update import RefusedInputError, check_limit, full_key, pairs, say_results
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.commands.client import Context
+    from understudy.commands.scontrol import Session
+
+JOB_KEYS = (
+    "Account", "AdminComment", "ArrayTaskThrottle", "BurstBuffer", "ClusterFeatures", "Clusters", "Comment", "Contiguous", "CoreSpec",
+    "CPUsPerTask", "CpusPerTres", "Deadline", "DelayBoot", "Dependency", "EligibleTime", "EndTime", "ExcNodeList", "ExcludedNodeList", "Features",
+    "Gres", "JobName", "Licenses", "MailType", "MailUser", "MemPerTres", "MinCPUsNode", "MinMemoryCPU", "MinMemoryNode", "MinTmpDiskNode", "Name",
+    "Nice", "NodeList", "NumCPUs", "NumNodes", "NumTasks", "OverSubscribe", "Partition", "Prefer", "Priority", "QOS", "Reboot", "ReqCores",
+    "ReqNodeList", "ReqNodes", "ReqProcs", "ReqSockets", "ReqThreads", "Requeue", "ReservationName", "ResetAccrueTime", "Shared", "SiteFactor",
+    "StartTime", "StdOut", "Switches", "TasksPerNode", "ThreadSpec", "TimeLimit", "TimeMin", "TresBind", "TresFreq", "TresPerJob", "TresPerNode",
+    "TresPerSocket", "TresPerTask", "UserID", "Wait-for-switch", "WCKey", "WorkDir",
+)  # fmt: skip
+# Keys that one may write but that mean another.
+_SAME_KEY = {"reqnodes": "numnodes", "reqprocs": "numtasks", "shared": "oversubscribe", "name": "jobname"}
+_NEED_NO_VALUE = {"nice", "resetaccruetime"}
+_UNFINISHED = 3  # states below: pending, running, suspended
+_MOST_NICE = 2_147_483_645
+_MOST_PRIORITY = 0xFFFFFFFF
+
+
+def update_jobs(words: "list[str]", session: "Session") -> int:
+    """Change each job that is named by number, or all of a name."""
+    context = session.context
+    jobs: list[str] = []
+    name, user = "", ""
+    changes: dict[str, str] = {}
+    for position, (key, sign, value) in enumerate(pairs(words)):
+        lowered = key.lower()
+        if "=" not in words[position] and lowered not in _NEED_NO_VALUE:
+            context.complain(f"Invalid input: {words[position]}")
+            context.complain("Request aborted")
+            return 1
+        if lowered in {"jobid", "job"}:
+            jobs += [job for job in value.split(",") if job]
+            continue
+        if position == 0 and lowered in {"jobname", "name"}:
+            name = value
+            continue
+        known = full_key(key, JOB_KEYS) or ("userid" if lowered == "uid" else None)
+        if known is None:
+            context.complain(f"Update of this parameter is not supported: {words[position]}")
+            context.complain("Request aborted")
+            return 1
+        if known == "userid":
+            user = value
+            if _user_number(value) is None:
+                context.complain(f"Invalid UserID: {value}")
+                context.complain("Request aborted")
+                return 1
+            continue
+        check = _CHECKS.get(known)
+        checked = value if check is None else check(value, context)
+        if checked is not None:
+            changes[_SAME_KEY.get(known, known) + sign] = checked
+    if not changes or not (jobs or name):
+        context.complain("No changes specified")
+        return 1
+    if name and not jobs:
+        jobs = _named(name, user, context)
+        if not jobs:
+            context.error(f"No jobs with name '{name}'")
+            return 1
+    return say_results(session, context.client.call("UpdateJobs", jobs, changes)[0])
+
+
+def _named(name: str, user: str, context: "Context") -> "list[str]":
+    where: dict[str, list[object]] = {"name": [name]}
+    number = _user_number(user)
+    if number is not None:
+        where["user_id"] = [number]
+    return [str(job) for job, state in context.client.query("jobs", ["job_id", "state"], where).rows if state < _UNFINISHED]
+
+
+def _user_number(name: str) -> "int | None":
+    import pwd
+
+    if name.isdigit():
+        return int(name)
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except KeyError:
+        return None
+
+
+# --- checks: the value to send, None to leave the key out --------------------------------------------------------------------------
+
+
+def _refuse(context: "Context", text: str) -> RefusedInputError:
+    context.error(text)
+    return RefusedInputError()
+
+
+def _count(name: str, least: int = 0, *, takes_minus_one: bool = False) -> "Callable[[str, Context], str]":
+    def check(value: str, context: "Context") -> str:
+        if (value.isdigit() and least <= int(value) < _MOST_PRIORITY) or (takes_minus_one and value == "-1"):
+            return value
+        raise _refuse(context, f"Invalid {name} value: {value}")
+
+    return check
+
+
+def _words(name: str, words: "tuple[str, ...]") -> "Callable[[str, Context], str]":
+    def check(value: str, context: "Context") -> str:
+        lowered = value.lower()
+        if lowered.isdigit():
+            return "yes" if int(lowered) else "no"
+        found = next((word for word in words if lowered and word.startswith(lowered)), None)
+        if found is None:
+            raise _refuse(context, f"Invalid {name} value: {value}")
+        return found
+
+    return check
+
+
+def _time(value: str, context: "Context") -> "str | None":
+    """A point in time: one that is none is said, and left out."""
+    import time
+
+    from understudy.model.times import parse_time
+
+    if not value:
+        return None
+    try:
+        parse_time(value, time.time())
+    except ValueError:
+        context.complain(f"Invalid time specification (pos=0): {value}")
+        return None
+    return value
+
+
+def _end_time(value: str, context: "Context") -> str:
+    checked = _time(value, context)
+    if checked is None:
+        raise _SilentlyDoneError
+    return checked
+
+
+def _limit(name: str) -> "Callable[[str, Context], str]":
+    def check(value: str, context: "Context") -> str:
+        check_limit(value, context, name)
+        return value
+
+    return check
+
+
+def _minutes(value: str, context: "Context") -> str:
+    from understudy.model.times import parse_limit
+
+    check_limit(value, context, "DelayBoot")
+    return str((parse_limit(value) or 0) // 60)
+
+
+def _mail_types(value: str, context: "Context") -> str:
+    from understudy.commands.sbatch_options import mail_types
+
+    types = mail_types(value)
+    if types is None:
+        context.complain(f"Invalid MailType: {value}")
+        raise RefusedInputError
+    return types
+
+
+def _nice(value: str, context: "Context") -> str:
+    if not value:
+        return "100"
+    digits = value[1:] if value[:1] in {"+", "-"} else value
+    if digits.isdigit() and int(digits) > _MOST_NICE:
+        raise _refuse(context, f"Nice value out of range (+/- {_MOST_NICE}). Value ignored")
+    return value
+
+
+def _range(name: str, text: str) -> "Callable[[str, Context], str]":
+    """`2` or `2-4`. `text`: how a number that is none is called; {0} stands for it."""
+
+    def check(value: str, context: "Context") -> str:
+        strange = next((part for part in value.split("-", 1) if not part.isdigit()), None)
+        if strange is not None:
+            context.error(text.format(strange))
+        if strange is not None or int(value.partition("-")[0]) < 1:
+            raise _refuse(context, f"Invalid {name} value: {value}")
+        return value
+
+    return check
+
+
+def _node_count(value: str, context: "Context") -> "str | None":
+    strange = next((part for part in value.split("-", 1) if not part.isdigit()), None)
+    if strange is not None:
+        context.error(f'Invalid numeric value "{strange}" for requested node count.')
+        raise _SilentlyDoneError
+    return value
+
+
+class _SilentlyDoneError(RefusedInputError):
+    """What was wrong has been said, and the exit code says nothing of it."""
+
+    code = 0
+
+
+def _gres(value: str, context: "Context") -> "str | None":
+    if value.lower() == "help":
+        context.print("Valid gres options are:")
+        shown = dict(context.client.query("config", ["name", "value"], {"name": ["GresTypes"]}).rows)
+        for name in shown.get("GresTypes", "(null)").split(","):
+            if name != "(null)":
+                context.print(f"{name}[[:type]:count]")
+        return None
+    return value
+
+
+_YES_NO = ("yes", "no")
+_CHECKS: "dict[str, Callable[[str, Context], str | None]]" = {
+    "contiguous": _words("Contiguous", _YES_NO),
+    "corespec": _count("CoreSpec", takes_minus_one=True),
+    "cpuspertask": _count("CPUsPerTask", 1),
+    "deadline": _time,
+    "delayboot": _minutes,
+    "eligibletime": _time,
+    "endtime": _end_time,
+    "gres": _gres,
+    "mailtype": _mail_types,
+    "mincpusnode": _count("MinCPUsNode"),
+    "minmemorycpu": _count("MinMemoryCPU"),
+    "minmemorynode": _count("MinMemoryNode"),
+    "mintmpdisknode": _count("MinTmpDiskNode"),
+    "nice": _nice,
+    "numcpus": _range("NumCPUs", 'Invalid numeric value "{0}" for NumCPUs.'),
+    "numnodes": _node_count,
+    "numtasks": _count("NumTasks", 1),
+    "oversubscribe": _words("OverSubscribe", _YES_NO),
+    "priority": _count("Priority"),
+    "reboot": _words("reboot", _YES_NO),
+    "reqcores": _count("ReqCores"),
+    "reqnodes": _node_count,
+    "reqprocs": _count("ReqProcs", 1),
+    "reqsockets": _count("ReqSockets"),
+    "reqthreads": _count("ReqThreads"),
+    "requeue": _count("Requeue"),
+    "shared": _words("OverSubscribe", _YES_NO),
+    "starttime": _time,
+    "tasksnode": _count("TasksPerNode"),
+    "taskspernode": _count("TasksPerNode"),
+    "threadspec": _count("ThreadSpec", takes_minus_one=True),
+    "timelimit": _limit("TimeLimit"),
+    "timemin": _limit("TimeMin"),
+}

@@ -1,0 +1,48 @@
+"""Who may do what: root and SlurmUser, and accounting's administrators, operators and coordinators.
+
+Place: the controller's core, asked through `Core` and by handlers of requests. Follows: sacctmgr(1) "AdminLevel"; what each request asks for is as
+Slurm 22.05.8 answers. Coordinators may do to the jobs of their accounts, and of those below, what the jobs' owners may, and no more.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+from understudy.model.associations import ADMINISTRATOR, OPERATOR
+
+if TYPE_CHECKING:
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+
+
+class Right(IntEnum):
+    """Each has all that those below it have."""
+
+    USER = 0
+    OPERATOR = 1  # jobs and reservations of all
+    ADMINISTRATOR = 2  # nodes, partitions and the configuration, too
+    SLURM_USER = 3  # root and SlurmUser, or who started the cluster
+
+
+_OF_LEVEL: Final = {OPERATOR: Right.OPERATOR, ADMINISTRATOR: Right.ADMINISTRATOR}
+
+
+def right_of(core: Core, user_id: int) -> Right:
+    """What the user may do."""
+    if user_id == 0 or user_id in core.settings.admin_ids:
+        return Right.SLURM_USER
+    if not core.associations.users:
+        return Right.USER
+    known = core.associations.users.get(core.users.user_name(user_id))
+    return Right.USER if known is None else _OF_LEVEL.get(known.admin_level, Right.USER)
+
+
+def is_coordinator(core: Core, user_id: int, account: str) -> bool:
+    """Whether the user coordinates the account or one above it."""
+    return bool(account and core.associations.users) and core.associations.coordinates(core.users.user_name(user_id), account)
+
+
+def may_control(core: Core, user_id: int, job: Job) -> bool:
+    """Whether the user may hold, change and end the job: its owner, an operator, or a coordinator of its account."""
+    return job.user_id == user_id or right_of(core, user_id) >= Right.OPERATOR or is_coordinator(core, user_id, job.spec.account)
