@@ -7,6 +7,7 @@ import time
 from understudy.commands.allocation import Allocation, AllocationError, allocate, complete, immediate_s, release, table
 from understudy.commands.client import VERSION, Client, Context, RefusedError, UsageError, run
 from understudy.commands.gres_options import INVALID, complaint
+from understudy.commands.job_shape import fit_nodes, ignore_specialised
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError
 from understudy.commands.sbatch_options import BadOptionError, Job
 
@@ -77,6 +78,9 @@ def _salloc(arguments: list[str], context: Context) -> int:
         return 1
     immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
     quiet = "quiet" in own
+    if not ignore_specialised(job, context):
+        return 1
+    fit_nodes(job, context, quiet=quiet)
     complete(job, "", arguments, context, "interactive")
     interrupted: list[int] = []
 

@@ -10,6 +10,7 @@ from understudy.commands.batch_script import ScriptError, directives, pbs_option
 from understudy.commands.client import VERSION, Context, RefusedError, UsageError, pack_named, run
 from understudy.commands.export import exported
 from understudy.commands.gres_options import INVALID, complaint
+from understudy.commands.job_shape import fit_nodes, ignore_specialised
 from understudy.commands.options import Option, OptionError
 from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE, USAGE_LINE, BadOptionError, Job, check_plane
 from understudy.commands.states import COMPLETED, COMPLETING
@@ -97,7 +98,9 @@ def _submit(arguments: list[str], context: Context) -> int:
             context.error(said)
             context.error(INVALID)
             return 1
-        _fit_nodes(job, context)
+        if not ignore_specialised(job, context):
+            return 1
+        fit_nodes(job, context, quiet="quiet" in job.flags)
         _complete(job, where, operands[1:], bool(wraps), arguments, context)
         if job.begin or job.deadline:
             now = client.query("ping", ["host"]).now  # the cluster's clock, which may be a virtual one
@@ -198,17 +201,6 @@ def _components(line: "list[Given]", script: "list[Given]", environment: "Given"
         kept |= {option.dest: (option, value) for option, value in source if count > 1 and option.dest in KEPT}
         jobs.append(job)
     return jobs
-
-
-def _fit_nodes(job: Job, context: Context) -> None:
-    """No more nodes than tasks, where both were asked for."""
-    tasks, nodes = job.spec.get("num_tasks"), job.spec.get("min_nodes")
-    if tasks and nodes and nodes > tasks:
-        if "quiet" not in job.flags:
-            context.complain(f"{context.program}: Warning: can't run {tasks} processes on {nodes} nodes, setting nnodes to {tasks}")
-        job.spec["min_nodes"] = tasks
-        if job.spec.get("max_nodes", nodes) == nodes:
-            job.spec["max_nodes"] = tasks
 
 
 def _complete(job: Job, where: str, script_arguments: list[str], wrapped: bool, arguments: list[str], context: Context) -> None:

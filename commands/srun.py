@@ -12,6 +12,7 @@ from understudy.commands.allocation import Allocation, AllocationError, allocate
 from understudy.commands.client import VERSION, Client, Context, RefusedError, UsageError, pack, pack_named, run
 from understudy.commands.export import exported
 from understudy.commands.gres_options import INVALID, complaint
+from understudy.commands.job_shape import ignore_specialised
 from understudy.commands.options import OptionError
 from understudy.commands.sbatch_options import BadOptionError, Job, number
 from understudy.commands.srun_options import OPTIONS, OWN, USAGE_LINE
@@ -113,6 +114,8 @@ def _srun(arguments: list[str], context: Context) -> int:
     if job.asks_for_gres and (said := complaint(job.spec, job.extra)):
         context.error(said)
         context.error(INVALID)
+        return 1
+    if not ignore_specialised(job, context):
         return 1
     name = os.path.basename(settings.command[0])
     if "test_only" in own:

@@ -108,7 +108,7 @@ class Core:
     associations: AssociationState = field(default_factory=AssociationState)  # the controller's copy of accounting; empty without
     dependents: dict[int, dict[int, None]] = field(default_factory=dict)  # job id -> ids of jobs that depend on it
     singletons: dict[tuple[int, str], dict[int, None]] = field(default_factory=dict)  # (user, name) -> ids of jobs that wait for their turn
-    feasible: dict[tuple[object, ...], bool] = field(default_factory=dict)  # answers of selector.could_ever_run
+    feasible: dict[tuple[object, ...], int] = field(default_factory=dict)  # answers of feasibility.nodes_if_empty
     limit_heap: list[tuple[float, int, int, str]] = field(default_factory=list)
     limit_timer: tuple[float, TimerHandle] | None = None
     wait_timer: tuple[float, TimerHandle] | None = None  # for begin times and delayed dependencies

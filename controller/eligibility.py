@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.dependency import SINGLETON, Outlook, evaluate, next_test
 from understudy.controller.enforcement.access import explain_access
+from understudy.controller.feasibility import is_too_large
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER, JobEvent, advance
 from understudy.controller.partitions import (
     ACCOUNT_NOT_ALLOWED,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 NONE: Final = "None"
 PARTITION_DOWN: Final = "PartitionDown"
+PARTITION_CONFIG: Final = "PartitionConfig"
 PARTITION_INACTIVE: Final = "PartitionInactive"
 DEPENDENCY: Final = "Dependency"
 NEVER_SATISFIED: Final = "DependencyNeverSatisfied"
@@ -35,7 +37,8 @@ BEGIN_TIME: Final = "BeginTime"
 
 # Reasons that this module gives, and so may take away; the others belong to the scheduler or tell how a job ended.
 _OWN: Final = frozenset(
-    {PARTITION_TIME_LIMIT, PARTITION_NODE_LIMIT, PARTITION_DOWN, PARTITION_INACTIVE, MEMORY_LIMIT, DEPENDENCY, NEVER_SATISFIED, BEGIN_TIME}
+    {PARTITION_TIME_LIMIT, PARTITION_NODE_LIMIT, PARTITION_CONFIG, PARTITION_DOWN, PARTITION_INACTIVE, MEMORY_LIMIT}
+    | {DEPENDENCY, NEVER_SATISFIED, BEGIN_TIME}
     | {ACCOUNT_NOT_ALLOWED, QOS_NOT_ALLOWED, HELD_BY_ADMIN, HELD_BY_USER}
 )
 
@@ -49,6 +52,8 @@ def partition_reason(core: Core, job: Job) -> str:
         partition = core.tables.partitions.get(name)
         if partition is None:
             reason = PARTITION_DOWN
+        elif partition.can_schedule and is_too_large(core, job, partition):
+            reason = PARTITION_CONFIG
         else:
             reason = limit_broken(job, partition, max_memory)
             if not reason and not partition.can_schedule:
@@ -62,17 +67,19 @@ def partition_reason(core: Core, job: Job) -> str:
 def review(core: Core, job: Job, now: float) -> None:
     """Bring the job's eligible time and reason in line with holds, dependencies, begin time and its partitions' limits."""
     outlook = Outlook.MET
-    if job.dependency is not None:
+    if job.dependency is not None and job.is_held:
+        outlook = Outlook.WAITING  # whether it is met is seen once the job is released
+    elif job.dependency is not None:
         outlook = _review_dependency(core, job, now)
         if job.is_finished:
             return
     begin = job.begin_time
-    if outlook is not Outlook.MET:
-        job.eligible_time = None
-    elif begin is not None and begin > now:
+    if begin is not None and begin > now:
         if job.eligible_time != begin:
             job.eligible_time = begin
             wait_until(core, begin, job.job_id)
+    elif outlook is not Outlook.MET:
+        job.eligible_time = None
     elif job.priority == 0:
         if job.eligible_time is not None and job.eligible_time > now:
             job.eligible_time = None

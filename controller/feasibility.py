@@ -1,15 +1,22 @@
-"""Whether a partition could ever hold a job, remembered: thousands of jobs ask for the same.
+"""Whether a partition could ever hold a job, and on how many nodes, remembered: thousands of jobs ask for the same. If not, what is wrong.
 
 Place: the controller's core. The memory is emptied when nodes or partitions change.
 """
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.scheduling.request import Request
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from understudy.controller.core import Core
     from understudy.controller.job import Job
+    from understudy.controller.nodes import NodeKind
     from understudy.controller.partitions import Partition
 
 _MOST: Final = 10_000
@@ -17,6 +24,11 @@ _MOST: Final = 10_000
 
 def could_ever_run(core: Core, job: Job, partition: Partition) -> bool:
     """Whether the partition's configured nodes could hold the job if all were up and empty."""
+    return nodes_if_empty(core, job, partition) > 0
+
+
+def nodes_if_empty(core: Core, job: Job, partition: Partition) -> int:
+    """How many of the partition's configured nodes the job would get if all were up and empty, 0 if they could not hold it."""
     spec = job.spec
     question = (
         partition.name,
@@ -55,5 +67,40 @@ def could_ever_run(core: Core, job: Job, partition: Partition) -> bool:
     if answer is None:
         if len(core.feasible) >= _MOST:
             core.feasible.clear()
-        answer = core.feasible[question] = core.selector.could_ever_run(job, partition, core.tables)
+        nodes = core.selector.nodes_if_empty(job, partition, core.tables)
+        answer = core.feasible[question] = 0 if nodes is None else nodes.bit_count()
     return answer
+
+
+def is_too_large(core: Core, job: Job, partition: Partition) -> bool:
+    """Whether all of the partition has fewer CPUs than the job asks for."""
+    if job.min_cpus <= 1 and partition.nodes:
+        return False
+    return job.min_cpus > sum(kind.cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
+
+
+def complaint(core: Core, job: Job, partition: Partition) -> str:
+    """What no node of the partition with the job's features has, "" if it is something else that keeps the job from running there."""
+    spec, extra = job.spec, job.spec.extra
+    request = Request.of(job, partition, core.tables.nodes)
+    nodes = 0 if request is None else reduce(or_, request.choices, 0)
+    kinds = [kind for kind in core.tables.nodes.kinds if kind.nodes & nodes]
+    if not kinds:
+        return ""
+    cpus = max(spec.min_cpus_node or 0, job.cpus_per_task * (1 if spec.overcommit else spec.ntasks_per_node or 1))
+    memory = job.memory_per_node_mb or job.memory_per_cpu_mb or 0
+    sockets, cores = int(extra.get("sockets_per_node", 0)), int(extra.get("cores_per_socket", 0))
+    tests: tuple[tuple[str, Callable[[NodeKind], bool]], ...] = (
+        ("CPU count per node", lambda kind: kind.cpus >= cpus),
+        ("Memory specification", lambda kind: kind.memory_mb >= memory),
+        ("Temporary disk specification", lambda kind: kind.tmp_disk_mb >= (spec.tmp_disk_mb or 0)),
+        (
+            "Socket, core and/or thread specification",
+            lambda kind: kind.sockets >= sockets and kind.cores // kind.sockets >= cores and kind.threads_of_core >= (spec.threads_per_core or 0),
+        ),
+    )
+    for what, fits in tests:
+        kinds = [kind for kind in kinds if fits(kind)]
+        if not kinds:
+            return f"{what} can not be satisfied"
+    return ""

@@ -357,6 +357,13 @@ class Job:
         return self.priority > 0 and eligible is not None and eligible <= now and self.fits_partition and self.state is JobState.PENDING
 
     @property
+    def asked_nodes(self) -> int:
+        """The least number of nodes that was asked for, as limits look at it: what follows from --ntasks-per-node alone does not count."""
+        if self.spec.ntasks_per_node and self.spec.num_tasks is not None:
+            return min(self.min_nodes, max(self.spec.min_nodes or 1, self.required_nodes.bit_count()))
+        return self.min_nodes
+
+    @property
     def is_held(self) -> bool:
         return self.priority == 0
 

@@ -6,8 +6,11 @@ Place: the controller's core; read by understudy.controller.views, which compute
 from __future__ import annotations
 
 import re
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, Final
 
+from understudy.controller.feasibility import nodes_if_empty
 from understudy.controller.gres_columns import allocated, counts_of, share_text, tres_text
 from understudy.controller.het_jobs import id_set
 from understudy.controller.scheduling.preempt import OFF
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 JobGetter = "Callable[[Core, Job, float], Any]"
 
+NOT_YET_SEEN_S: Final = 1.5  # Slurm notes it when its main loop first sees the job, which is soon after its submission
 _COMPLETING: Final = int(JobFlag.COMPLETING)
 
 
@@ -84,27 +88,32 @@ def accrue_time(_core: Core, job: Job, now: float) -> int | None:
         return None
     if job.accrue_time is not None:
         return job.accrue_time
-    if job.eligible_time is None or job.eligible_time > now or (job.state is JobState.PENDING and job.priority == 0):
+    if job.eligible_time is None:
         return None
+    if job.state is JobState.PENDING:
+        is_held = job.priority == 0 and job.eligible_time <= now
+        return None if is_held or now < job.submit_time + NOT_YET_SEEN_S else job.eligible_time
     return job.eligible_time
 
 
 def node_count(core: Core, job: Job, _now: float) -> int:
-    """Nodes held; while pending an estimate from the size of the partition's nodes."""
+    """Nodes held; while pending those that it would get if all were free, or an estimate of a job that is held or fits nowhere."""
     if job.allocation is not None:
         return job.allocation.node_count
-    for_tasks = _nodes_for_tasks(core, job)
-    return max(job.min_nodes, for_tasks if job.max_nodes is None else min(for_tasks, job.max_nodes))
+    wheres = [where for name in job.partitions if (where := core.tables.partitions.get(name)) is not None]
+    if job.is_pending and not job.is_held:
+        for where in wheres:
+            if found := nodes_if_empty(core, job, where):
+                return found
+    return max(job.min_nodes, _nodes_for_tasks(core, job, reduce(or_, (where.nodes for where in wheres), 0)))
 
 
-def _nodes_for_tasks(core: Core, job: Job) -> int:
-    where = core.tables.partitions.get(job.partition)
-    if where is None or not where.nodes:
-        return 1
-    most = max((kind.cpus for kind in core.tables.nodes.kinds if kind.nodes & where.nodes), default=1)
+def _nodes_for_tasks(core: Core, job: Job, nodes: int) -> int:
+    """How many of the nodes' largest would do for the job's tasks."""
     if job.spec.ntasks_per_node:
         return -(-job.num_tasks // job.spec.ntasks_per_node)
-    tasks_a_node = max(1, most // max(1, job.cpus_per_task))
+    most = max((kind.cpus for kind in core.tables.nodes.kinds if kind.nodes & nodes), default=0)
+    tasks_a_node = max(1, most // max(1, job.cpus_per_task)) if most else job.num_tasks
     return -(-job.num_tasks // tasks_a_node)
 
 

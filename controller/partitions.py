@@ -87,9 +87,9 @@ def limit_broken(job: Job, partition: Partition, max_memory: tuple[int | None, i
     is_longer = job.time_limit_is_set and most_s is not None and (job.time_limit_s is None or job.time_limit_s > most_s)
     if is_longer and "PartitionTimeLimit" not in passes:
         return PARTITION_TIME_LIMIT
-    if partition.max_nodes is not None and job.min_nodes > partition.max_nodes and "PartitionMaxNodes" not in passes:
+    if partition.max_nodes is not None and max(job.asked_nodes, job.max_nodes or 0) > partition.max_nodes and "PartitionMaxNodes" not in passes:
         return PARTITION_NODE_LIMIT
-    if job.min_nodes > 1 and job.min_nodes > partition.nodes.bit_count():
+    if job.min_nodes > 1 and job.asked_nodes > partition.nodes.bit_count():
         return PARTITION_NODE_LIMIT
     if job.max_nodes is not None and job.max_nodes < partition.min_nodes and "PartitionMinNodes" not in passes:
         return PARTITION_NODE_LIMIT

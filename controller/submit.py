@@ -11,17 +11,17 @@ from functools import reduce
 from math import prod
 from operator import or_
 from sys import intern
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
 
 from understudy.controller.arrays import INVALID_ARRAY, make_array, read_tasks, split_all, split_ended
 from understudy.controller.core import log
-from understudy.controller.dependency import check_circle
+from understudy.controller.dependency import check_circle, known
 from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import note_end, review, watch_dependency
 from understudy.controller.enforcement.access import check_policy, give_default_time, resolve
-from understudy.controller.feasibility import could_ever_run
+from understudy.controller.feasibility import complaint, could_ever_run, is_too_large
 from understudy.controller.het_jobs import form as form_het_job
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEvent, advance
 from understudy.controller.limits import watch_deadline
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 TRY_AGAIN: Final = 11  # EAGAIN: sbatch waits and tries again
 UNLIMITED_S: Final = -1
 INVALID_PARTITION: Final = 2000
+CANNOT_RUN: Final = 2014
 INVALID_LICENSES: Final = 2048
 INVALID_FEATURES: Final = 2029
 INVALID_GRES: Final = 2072
@@ -113,7 +114,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     core.counters.submitted += 1
     if spec.dependency:
         try:
-            job.dependency = parse_dependency(spec.dependency, job_id)
+            job.dependency = known(parse_dependency(spec.dependency, job_id), tables.jobs)
             check_circle(job, job.dependency, tables.jobs, core.settings.max_depend_depth)
         except SlurmError:
             del tables.jobs[job_id]
@@ -137,7 +138,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         job.exit_signal = 1  # so Slurm shows it: 0:1
         note_end(core, job, now)
         core.journal.job(job_id)
-        raise SlurmError(2014)
+        _refuse(core, job)
     if core.tables.reservations and job.reason == "None" and (reason := first_reason(core, job, now)):
         job.reason, job.reason_detail = WAITS, "" if reason == WAITS else reason
     job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))
@@ -167,7 +168,7 @@ def _submit_components(core: Core, message: SubmitJob, sender: Sender, user_id: 
     for job in jobs:
         check_policy(core, job, 1)
         job.excluded_nodes |= reduce(or_, (other.required_nodes for other in jobs if other is not job))
-    dependency = parse_dependency(message.spec.dependency, 0) if message.spec.dependency else None
+    dependency = known(parse_dependency(message.spec.dependency, 0), core.tables.jobs) if message.spec.dependency else None
     if message.test_only:
         return _test_components(core, jobs, now)
     tables = core.tables
@@ -202,7 +203,7 @@ def _test_components(core: Core, jobs: list[Job], now: float) -> Submitted:
         fitting = [partition for partition in partitions if core.selector.could_ever_run(job, partition, core.tables)]
         found = earliest_start(core, job, fitting[0], now) if fitting else None
         if found is None:
-            raise SlurmError(2014)
+            raise SlurmError(CANNOT_RUN)
         start, taken = max(start, found[0]), taken | found[1]
     when = datetime.fromtimestamp(start, tz=UTC).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
     processors, where = sum(job.min_cpus for job in jobs), core.names.to_expression(taken)
@@ -303,7 +304,7 @@ def size(spec: JobSpec) -> tuple[int, int, int, int | None, int]:
     cpus_per_task = spec.cpus_per_task or 1
     min_nodes = spec.min_nodes or 1
     max_nodes = spec.max_nodes or None
-    if (spec.min_nodes is not None and spec.min_nodes < 0) or (max_nodes is not None and max_nodes < min_nodes):
+    if (spec.min_nodes is not None and spec.min_nodes < 1) or (max_nodes is not None and max_nodes < min_nodes):
         raise SlurmError(2006)
     if spec.num_tasks is not None:
         tasks = spec.num_tasks
@@ -328,6 +329,8 @@ def size(spec: JobSpec) -> tuple[int, int, int, int | None, int]:
         if max_nodes is not None and max_nodes < min_nodes:
             raise SlurmError(2006)
     min_cpus = min_nodes if spec.overcommit else max(tasks * cpus_per_task, min_nodes)
+    if spec.num_tasks is None and not (spec.ntasks_per_node or spec.overcommit) and max_nodes is not None and max_nodes > min_nodes:
+        min_cpus = cpus_per_task  # of a range, no more than one task is certain
     return tasks, cpus_per_task, min_nodes, max_nodes, min_cpus
 
 
@@ -522,19 +525,30 @@ def _too_small(core: Core, job: Job, partition: Partition) -> str:
 
 
 def _is_feasible(core: Core, job: Job) -> bool:
-    """Whether one of the job's partitions could hold it; those whose limits it breaks are not asked: there it waits for a change.
+    """Whether the job may wait. One of its partitions could hold it, or it breaks limits of one, which may change.
 
-    Nor is it noticed in a closed partition that a node's CPUs are too few for the job's memory (MaxMemPerCPU); the scheduler will.
+    Where a single partition is open and smaller than the job, that waits for a larger one, too. Nor is it noticed in a closed partition that a node's
+    CPUs are too few for the job's memory (MaxMemPerCPU); the scheduler will.
     """
     max_memory = (core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb)
     needs_cpus = job.memory_cap_mb is not None and job.memory_per_node_mb is not None and job.memory_per_node_mb > job.memory_cap_mb
     for name in job.partitions:
         partition = core.tables.partitions[name]
+        if is_too_large(core, job, partition) or job.asked_nodes > partition.nodes.bit_count():
+            if partition.can_schedule and len(job.partitions) == 1:
+                return True
+            continue
         if limit_broken(job, partition, max_memory) or (needs_cpus and not partition.can_schedule):
             return True
         if could_ever_run(core, job, partition) and (not job.spec.reservation or _fits_reservation(core, job, partition)):
             return True
     return False
+
+
+def _refuse(core: Core, job: Job) -> NoReturn:
+    error = SlurmError(CANNOT_RUN)
+    why = complaint(core, job, core.tables.partitions[job.partitions[-1]])
+    raise SlurmError(CANNOT_RUN, f"{why}\n{error.text}") if why else error
 
 
 def _fits_reservation(core: Core, job: Job, partition: Partition) -> bool:
@@ -570,4 +584,4 @@ def _test_only(core: Core, job: Job, now: float) -> Submitted:
             when = datetime.fromtimestamp(start, tz=UTC).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
             where = core.names.to_expression(nodes)
             return Submitted(job_id, f"Job {job_id} to start at {when} using {job.min_cpus} processors on nodes {where} in partition {name}")
-    raise SlurmError(2014)
+    raise SlurmError(CANNOT_RUN)

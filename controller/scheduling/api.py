@@ -109,6 +109,9 @@ class Selector(Protocol):
     def could_ever_run(self, job: Job, partition: Partition, tables: Tables) -> bool:
         """Whether the partition's configured nodes could hold the job if all were up and empty."""
 
+    def nodes_if_empty(self, job: Job, partition: Partition, tables: Tables) -> int | None:
+        """The nodes (bitmap) that it would get then, or None."""
+
     def will_run(self, job: Job, partition: Partition, usable: int, tables: Tables, now: int, until: int | None = None) -> tuple[int, int] | None:
         """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, or None.
 

@@ -27,7 +27,7 @@ def read_licenses(text: str) -> tuple[list[tuple[str, int]], bool]:
     found = []
     for part in text.split("|") if is_any else text.replace(";", ",").split(","):
         name, colon, count = part.strip().partition(":")
-        if not name or (colon and not count.isdecimal()) or count == "0":
+        if not name or (colon and not count.isdecimal()):
             raise ValueError(text)
         found.append((name, int(count or 1)))
     return found, is_any

@@ -117,7 +117,9 @@ class SelectConsTres(ChoosingSelector):
         usable = cores if isinstance(of_core, int) and of_core == 1 else cores * of_core
         have = free_memory if self.consumes_memory else memory
         per_cpu, per_node = request.memory_per_cpu_mb, request.memory_per_node_mb
-        if per_cpu:
+        if per_cpu and not self.consumes_memory:  # no more is asked than that one CPU could have it
+            usable = usable * (have >= per_cpu)
+        elif per_cpu:
             counted = np.minimum(threads, request.threads_per_core) if request.threads_per_core else threads
             if request.exclusive:
                 usable = usable * (cpus // threads * counted * per_cpu <= have)
@@ -127,7 +129,7 @@ class SelectConsTres(ChoosingSelector):
         if request.cpus_per_task > 1:
             if self._tasks_per_core(request):  # a core is not shared by two tasks
                 usable = usable // of_core // -(-request.cpus_per_task // of_core) * request.cpus_per_task
-            if per_cpu:
+            if per_cpu and self.consumes_memory:
                 usable = usable // request.cpus_per_task * request.cpus_per_task
             least = max(least, request.cpus_per_task)
         if request.tasks_per_node:  # nodes are compared by what they have, not by what the tasks may use of it

@@ -95,15 +95,20 @@ class ChoosingSelector(ABC):
 
     def could_ever_run(self, job: Job, partition: Partition, tables: Tables) -> bool:
         """Whether the partition's configured nodes could hold the job if all were up and empty."""
+        return self.nodes_if_empty(job, partition, tables) is not None
+
+    def nodes_if_empty(self, job: Job, partition: Partition, tables: Tables) -> int | None:
+        """The nodes that the job would get if all of the partition's were up and empty."""
         table = tables.nodes
         request = Request.of(job, partition, table)
         if request is None:
-            return False
+            return None
         request.switches = 0  # it waits for few of them, and then takes more
         empty = FreeState.empty(table)
         if request.max_cpus_per_node is not None:
             request.cpus_left = cpus_left(request, tables, empty)
-        return self._choose_any(request, partition.nodes, table, empty, nodes_only=True) is not None
+        choice = self._choose_any(request, partition.nodes, table, empty, nodes_only=True)
+        return None if choice is None else _nodes(choice)
 
     @abstractmethod
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:

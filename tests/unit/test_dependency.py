@@ -86,10 +86,23 @@ def test_a_singleton_waits_for_earlier_jobs_of_the_same_name_and_user() -> None:
     assert other.is_running
 
 
-def test_jobs_that_nobody_knows_are_over() -> None:
+@pytest.mark.parametrize("kind", ["after", "afterany", "afterok", "afternotok", "aftercorr"])
+def test_nobody_waits_for_jobs_that_there_are_not(kind: str) -> None:
     h = Harness()
-    assert h.submit(dependency="afterany:999").is_running
-    assert h.submit(dependency="afterok:999").reason == "DependencyNeverSatisfied"
+    assert h.submit(dependency=f"{kind}:999").is_running
+    assert shown(h, h.submit(dependency=f"{kind}:999", hold=True).job_id) == ""
+    first = h.submit()
+    assert shown(h, h.submit(dependency=f"{kind}:999,afterok:{first.job_id}").job_id) == f"afterok:{first.job_id}(unfulfilled)"
+
+
+def test_the_dependency_of_a_held_job_is_looked_at_when_it_is_released() -> None:
+    h = Harness()
+    first = h.submit()
+    job = h.submit(dependency=f"afterok:{first.job_id}", hold=True)
+    h.complete(first, code=1)
+    assert shown(h, job.job_id) == f"afterok:{first.job_id}(unfulfilled)"
+    h.control("release", job)
+    assert shown(h, job.job_id) == f"afterok:{first.job_id}(failed)"
 
 
 def test_a_site_may_have_jobs_cancelled_whose_dependency_cannot_be_met() -> None:
@@ -107,8 +120,8 @@ def test_a_dependency_is_changed_and_taken_away() -> None:
     first = h.submit()
     job = h.submit(dependency=f"afterok:{first.job_id}")
     assert h.update(job, dependency=f"afterok:{job.job_id}") == 2038
-    assert h.update(job, dependency="afterok:999") == 0
-    assert job.reason == "DependencyNeverSatisfied"
+    assert h.update(job, dependency=f"afternotok:{first.job_id}") == 0
+    assert job.reason == "Dependency"
     assert h.update(job, dependency="") == 0
     assert job.is_running
     assert not h.core.dependents
@@ -119,7 +132,7 @@ def test_a_held_job_is_released_into_its_dependency() -> None:
     first = h.submit()
     job = h.submit(dependency=f"afterok:{first.job_id}", hold=True)
     h.complete(first)
-    assert (job.reason, shown(h, job.job_id)) == ("JobHeldUser", "")
+    assert (job.reason, shown(h, job.job_id)) == ("JobHeldUser", f"afterok:{first.job_id}(unfulfilled)")
     h.control("release", job)
     assert job.is_running
 

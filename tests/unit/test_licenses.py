@@ -23,7 +23,7 @@ def test_a_list_of_licences_means_all_or_any(text: str, licenses: list[tuple[str
     assert read_licenses(text) == (licenses, is_any)
 
 
-@pytest.mark.parametrize("text", ["matlab:", "matlab:x", "matlab:0", "a|b,c", "a;b|c", ",", ":2"])
+@pytest.mark.parametrize("text", ["matlab:", "matlab:x", "a|b,c", "a;b|c", ",", ":2"])
 def test_what_is_no_such_list_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
         read_licenses(text)

@@ -410,3 +410,9 @@ def test_counted_features_are_promised_each_on_its_own_for_the_whole_job():
     running(tables, 2, 900, num_tasks=1, required_nodes=0b0100)
     selector, main = SelectConsTres(frozenset({"CR_CORE"})), tables.partitions["main"]
     assert selector.will_run(make_job(9, min_nodes=2, num_tasks=2, features="[a*1&b*1]"), main, 0b1111, tables, 100) == (900, 0b1111)
+
+
+def test_memory_that_is_not_counted_only_keeps_small_nodes_out():
+    tables = tables_of(table(2, cores=4, memory=4000))
+    assert chosen(tables, num_tasks=4, memory_per_cpu_mb=3000).per_node_text() == "4"
+    assert chosen(tables, num_tasks=1, memory_per_cpu_mb=5000) is None

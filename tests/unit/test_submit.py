@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,8 +22,9 @@ def h() -> Harness:
     ("spec", "code"),
     [
         ({"partition": "nosuch"}, 2000),
-        ({"num_tasks": 99}, 2014),
-        ({"num_tasks": 17}, 2014),
+        ({"min_nodes": 0}, 2006),
+        ({"num_tasks": 5, "ntasks_per_node": 1}, 2014),
+        ({"num_tasks": 5, "min_nodes": 1, "max_nodes": 1}, 2014),
         ({"cpus_per_task": 5}, 2014),
         ({"mem_per_node_mb": 5000}, 2014),
         ({"min_nodes": 3, "max_nodes": 2}, 2006),
@@ -47,7 +49,7 @@ def test_what_cannot_be_is_refused(h: Harness, spec: dict[str, Any], code: int) 
 
 
 def test_a_refused_configuration_uses_up_a_job_id_and_leaves_a_failed_job(h: Harness) -> None:
-    h.refused(num_tasks=99)
+    h.refused(cpus_per_task=5)
     (job,) = h.core.tables.jobs.values()
     assert (job.state, job.reason, job.job_id) == (JobState.FAILED, "BadConstraints", 1)
     assert h.submit().job_id == 2
@@ -64,6 +66,66 @@ def test_more_memory_than_a_job_may_have_is_a_limit_and_not_impossible() -> None
 
 def test_more_nodes_than_the_partition_has_are_a_limit_of_it(h: Harness) -> None:
     assert h.submit(min_nodes=5).reason == "PartitionNodeLimit"
+
+
+@pytest.mark.parametrize(
+    "spec", [{"num_tasks": 17}, {"cpus_per_task": 17}, {"num_tasks": 17, "required_nodes": "n1"}, {"min_nodes": 5, "cpus_per_task": 4}]
+)
+def test_a_job_larger_than_the_partition_waits_for_a_larger_one(h: Harness, spec: dict[str, Any]) -> None:
+    job = h.submit(**spec)
+    assert (job.reason, job.is_pending, job.priority > 0) == ("PartitionConfig", True, True)
+
+
+def test_a_job_larger_than_all_of_its_partitions_is_refused() -> None:
+    tables = make_tables()
+    tables.partitions["other"] = replace(tables.partitions["main"], name="other", is_default=False)
+    h = Harness(tables)
+    assert h.refused(num_tasks=17, partition="main,other") == 2014
+    tables.partitions["main"].state = "DOWN"
+    assert h.refused(num_tasks=17) == 2014
+
+
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        ({"cpus_per_task": 5}, "CPU count per node"),
+        ({"min_cpus_node": 5, "mem_per_node_mb": 99999}, "CPU count per node"),
+        ({"num_tasks": 10, "ntasks_per_node": 5}, "CPU count per node"),
+        ({"mem_per_node_mb": 5000, "tmp_disk_mb": 99999}, "Memory specification"),
+        ({"mem_per_cpu_mb": 5000}, "Memory specification"),
+        ({"tmp_disk_mb": 99999, "extra": {"sockets_per_node": "9"}}, "Temporary disk specification"),
+        ({"extra": {"sockets_per_node": "9"}}, "Socket, core and/or thread specification"),
+        ({"threads_per_core": 8}, "Socket, core and/or thread specification"),
+    ],
+)
+def test_what_no_node_has_is_named(h: Harness, spec: dict[str, Any], what: str) -> None:
+    answer = h.ask(SubmitJob(JobSpec(**spec), "#!/bin/sh\n"), USER)
+    assert answer == Failure(2014, f"{what} can not be satisfied\nRequested node configuration is not available")
+
+
+def test_a_range_of_nodes_asks_for_one_cpu(h: Harness) -> None:
+    job = h.submit(min_nodes=2, max_nodes=3, hold=True)
+    assert (job.min_cpus, job.num_tasks) == (1, 2)
+    assert h.submit(min_nodes=2, max_nodes=2, hold=True).min_cpus == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "nodes"),
+    [
+        ({"num_tasks": 9}, 3),
+        ({"num_tasks": 3, "cpus_per_task": 3}, 3),
+        ({"min_nodes": 2, "max_nodes": 3}, 3),
+        ({"num_tasks": 20, "overcommit": True}, 1),
+        ({"num_tasks": 20}, 5),
+        ({"num_tasks": 9, "hold": True}, 3),
+        ({"min_nodes": 2, "max_nodes": 3, "hold": True}, 2),
+        ({"num_tasks": 20, "overcommit": True, "hold": True}, 5),
+    ],
+)
+def test_a_pending_job_shows_the_nodes_that_it_would_get(h: Harness, spec: dict[str, Any], nodes: int) -> None:
+    h.submit(num_tasks=16)
+    job = h.submit(**spec)
+    assert h.query("jobs", "node_count", job_id=[job.job_id]) == [[nodes]]
 
 
 def test_no_default_partition_is_an_error() -> None:

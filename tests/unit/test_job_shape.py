@@ -1,0 +1,63 @@
+"""What sbatch makes of numbers of nodes and tasks that do not go together, and of cores that jobs may not ask for."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from fake_controller import FakeClient, Outcome, record, run_command
+
+from understudy.commands.sbatch import sbatch
+from understudy.protocol.messages import JobSpec
+
+IGNORED = "since it's not allowed by configuration (AllowSpecResourcesUsage = No)"
+
+
+def submit(*arguments: str, allowed: str = "No") -> tuple[Outcome, JobSpec | None]:
+    client = FakeClient(config=[record("config", name="AllowSpecResourcesUsage", value=allowed)])
+    client.answers["SubmitJob"] = [7301, ""]
+    outcome = run_command(sbatch, *arguments, "--wrap", "true", client=client)
+    return outcome, msgspec.convert(client.asked[-1][1]["spec"], JobSpec) if client.asked else None
+
+
+@pytest.mark.parametrize(("nodes", "most"), [(["-N1"], 1), (["-N1-2"], 2), (["-N2", "-n9"], 2)])
+def test_more_nodes_are_named_than_the_job_may_have(nodes: list[str], most: int) -> None:
+    outcome, spec = submit("-w", "n[1-3]", *nodes)
+    assert (outcome.code, outcome.err, spec) == (1, f"sbatch: error: invalid number of nodes (-N 3-{most})\n", None)
+
+
+def test_more_nodes_are_named_than_there_are_tasks() -> None:
+    outcome, spec = submit("-w", "n1,n3", "-n1")
+    assert outcome.err == "sbatch: Warning: can't run 1 processes on 2 nodes, setting nnodes to 1\n"
+    assert spec is not None
+    assert (spec.min_nodes, spec.required_nodes) == (1, "n1,n3")
+
+
+def test_a_node_that_is_named_twice_is_one() -> None:
+    assert submit("-w", "n1,n1", "-n1", "-N1")[0].err == ""
+
+
+def test_named_nodes_are_no_number_of_nodes() -> None:
+    _, spec = submit("-w", "n[1-3]")
+    assert spec is not None
+    assert spec.min_nodes is None
+
+
+@pytest.mark.parametrize(("option", "name"), [("-S2", "-S"), ("--core-spec=0", "-S"), ("--thread-spec=2", "--thread-spec")])
+def test_specialised_cores_are_asked_for_in_vain_where_jobs_may_not(option: str, name: str) -> None:
+    outcome, spec = submit(option)
+    assert (outcome.code, outcome.err) == (0, f"sbatch: error: Ignoring {name} {IGNORED}\n")
+    assert spec is not None
+    assert not spec.extra.keys() & {"core_spec", "thread_spec"}
+
+
+def test_specialised_cores_are_asked_for_where_jobs_may() -> None:
+    outcome, spec = submit("-S2", allowed="Yes")
+    assert outcome.err == ""
+    assert spec is not None
+    assert spec.extra["core_spec"] == "2"
+
+
+def test_cores_and_threads_are_not_asked_for_together() -> None:
+    outcome, spec = submit("-S2", "--thread-spec=2")
+    assert (outcome.code, spec) == (1, None)
+    assert outcome.err == "sbatch: fatal: -S/--core-spec and --thred-spec options are mutually exclusive\n"
