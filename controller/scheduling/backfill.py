@@ -67,9 +67,8 @@ class BackfillPass:
         self.started = self.promised = 0
         self.plans_ahead = True  # False: promises that can decide nothing now are made when somebody asks for them
         self.is_complete = True  # none has been left out of the last pass
-        self._free_in: dict[
-            str, tuple[int, int]
-        ] = {}  # by partition: after how many promises looked at, CPUs that are free and promised to nobody now
+        self._free_on: dict[int, int] = {}  # free CPUs on the nodes that were looked at last
+        self._free_when = -1  # the node table's generation then
 
     def _may_leave_out(self) -> bool:
         """Whether free CPUs and promises tell for sure that a job cannot start now."""
@@ -84,15 +83,16 @@ class BackfillPass:
         if job.spec.overcommit or partition.oversubscribe.startswith(("FORCE", "YES")):
             return True
         table = self.tables.nodes
-        made, free = self._free_in.get(partition.name, (-1, 0))
-        if made != slots.promises:
-            nodes = partition.nodes & table.up_nodes & slots.free[0]
-            free = int(table.free_cpus @ nodeset.to_flags(nodes, len(table.nodes)))
-            self._free_in[partition.name] = slots.promises, free
-        if job.min_cpus > free:
+        nodes = slots.free_until(second + _planned_length(job, partition)) & partition.nodes & table.up_nodes & ~table.full_nodes
+        if nodes.bit_count() < job.min_nodes:
             return False
-        nodes = slots.window(_planned_length(job, partition), partition.nodes & table.up_nodes & ~table.full_nodes).at(second)[0]
-        return nodes.bit_count() >= job.min_nodes and int(table.free_cpus @ nodeset.to_flags(nodes, len(table.nodes))) >= job.min_cpus
+        if self._free_when != table.generation:
+            self._free_when = table.generation
+            self._free_on.clear()
+        free = self._free_on.get(nodes)
+        if free is None:
+            free = self._free_on[nodes] = int(table.free_cpus @ nodeset.to_flags(nodes, len(table.nodes)))
+        return free >= job.min_cpus
 
     def run(self, records: list[Record], now: float) -> Iterator[float | None]:
         """Start and promise, record by record."""
@@ -101,7 +101,7 @@ class BackfillPass:
         self._ready.clear()
         last_useful = len(records) - 1
         may_leave_out = self._may_leave_out()
-        self._free_in.clear()
+        self._free_on.clear()
         second = int(now)
         tables, charge = self.tables, self.charge
         charge.begin(now)

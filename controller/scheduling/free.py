@@ -6,7 +6,7 @@ Place: scheduling, pure. Selectors look at a `Free`, so that "now", "ever" and "
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -219,6 +219,22 @@ class _Held:
         )
 
 
+def _none() -> NDArray[Any]:
+    return np.zeros(0)
+
+
+@dataclass(slots=True, eq=False)
+class _Seen:
+    """Some nodes over time. `here`: 1 for each of them, else 0. The vectors: the jobs that hold some of them, by place in the order of their ends."""
+
+    here: NDArray[np.int64]
+    free_now: int
+    order: NDArray[Any] | None = None
+    ends: NDArray[Any] = field(default_factory=_none)
+    next_ends: NDArray[Any] = field(default_factory=_none)
+    free: NDArray[Any] = field(default_factory=_none)  # CPUs, after each
+
+
 class Timeline:
     """The running jobs in the order of their expected ends, and what is free after each of them.
 
@@ -240,6 +256,7 @@ class Timeline:
         self._memory_after: dict[int, NDArray[np.int64]] = {}
         self._ranked = False
         self._gres: dict[tuple[int, str], NDArray[np.int64]] = {}
+        self._seen: dict[int, _Seen] = {}
 
     def _refresh(self) -> None:
         table, running = self.tables.nodes, self.tables.running
@@ -251,6 +268,7 @@ class Timeline:
         self._cpus_after.clear()
         self._memory_after.clear()
         self._gres.clear()
+        self._seen.clear()
         self._ranked = False
         forever = float("inf")
         held: dict[int, _Held] = {}
@@ -310,22 +328,26 @@ class Timeline:
         """
         self._refresh()
         table = self.tables.nodes
-        here = nodeset.to_flags(usable, len(table.nodes))
-        if int(table.free_cpus @ here) >= least_cpus:
+        seen = self._seen.get(usable)
+        if seen is None:
+            if len(self._seen) >= MOST_STATES:
+                self._seen.clear()
+            here = nodeset.to_flags(usable, len(table.nodes)).astype(np.int64)
+            seen = self._seen[usable] = _Seen(here, int(table.free_cpus @ here))
+        if seen.free_now >= least_cpus:
             yield now, table
         if self._completing & usable and (until is None or now < until):
             yield now + 1, self._state(-1)
         known = len(self._ends) if until is None else int(self._ends.searchsorted(until, side="right"))  # whoever ends later is too late
-        if not known or (until is not None and not self._shares and int(self.cpus(known - 1) @ here) < least_cpus):
+        if not known or (until is not None and not self._shares and int(self.cpus(known - 1) @ seen.here) < least_cpus):
             return
-        held = slice(0, self._bounds[known])
-        freed = np.add.reduceat(here[self._at[held]] * self._cpus[held], self._bounds[:known])
-        order = freed.nonzero()[0]
-        free_cpus = int(self.cpus(-1) @ here) + freed[order].cumsum()
-        enough = int(free_cpus.searchsorted(least_cpus))  # the first job in the order behind which there are as many
-        if enough >= len(order):
+        if seen.order is None:
+            self._follow(seen)
+        assert seen.order is not None
+        order, ends, next_ends = seen.order, seen.ends, seen.next_ends
+        enough = int(seen.free.searchsorted(least_cpus))  # the first job in the order behind which there are as many
+        if enough >= len(order) or (until is not None and ends[enough] > until):
             return
-        ends, next_ends = self._ends[order], self._next_ends[order]
         first, window, linear = 0, FIRST_WINDOW_S, self.linear_window_s
         boundary = int(ends[0]) + FIRST_WINDOW_S - int(ends[0]) % FIRST_WINDOW_S
         while first < len(ends):
@@ -335,11 +357,7 @@ class Timeline:
             while boundary + window < ends[first]:
                 window *= 2
             after = max(int(next_ends.searchsorted(boundary + window, side="right")), first)
-            after = min(after + 1, first + self.most_in_group)
-            if after > len(ends):
-                if any(piece.allocation.nodes & usable for piece in self._pieces[known : len(self._ends)]):
-                    return  # the group goes on behind `until`
-                after = len(ends)
+            after = min(after + 1, first + self.most_in_group, len(ends))
             start = int(ends[after - 1])
             if start <= now:
                 start = max(start + self.kill_wait_s, now + 1)
@@ -349,6 +367,16 @@ class Timeline:
                 yield start, self._state(int(order[after - 1]))
             first = after
             window = window + linear if linear else window * 2
+
+    def _follow(self, seen: _Seen) -> None:
+        """Which jobs that will end hold some of the nodes, and how many CPUs are free there after each of them."""
+        if not len(self._ends):
+            seen.order = _none()
+            return
+        freed = np.add.reduceat(seen.here[self._at] * self._cpus, self._bounds[:-1])[: len(self._ends)]
+        order = seen.order = freed.nonzero()[0]
+        seen.ends, seen.next_ends = self._ends[order], self._next_ends[order]
+        seen.free = int(self.cpus(-1) @ seen.here) + freed[order].cumsum()
 
     def _state(self, rank: int) -> StateAfter:
         state = self._states.get(rank)

@@ -20,6 +20,7 @@ class Slots:
         self.begins = [self.rounded(now)]
         self.free = [nodes]
         self.promises = 0  # that have been made
+        self._common: list[int] = []  # nodes that are free from the first slot to each one
         self._grows: list[int | None] = [None]  # nodes that are free in the next slot but not in this one; None: not known
 
     def __len__(self) -> int:
@@ -51,6 +52,14 @@ class Slots:
                 break
         return common, later
 
+    def free_until(self, end: int) -> int:
+        """The nodes that are promised to nobody from the first slot to that time (included)."""
+        behind = bisect_right(self.begins, end)
+        common, free = self._common, self.free
+        while len(common) < behind:
+            common.append(common[-1] & free[len(common)] if common else free[0])
+        return common[max(behind - 1, 0)]
+
     def conflicts(self, start: int, end: int, nodes: int) -> bool:
         """Whether some of the nodes are promised in a slot that touches the rounded span."""
         start, end = self._span(start, end)
@@ -59,6 +68,7 @@ class Slots:
     def promise(self, start: int, end: int, nodes: int) -> None:
         """Take the nodes out of the slots of the rounded span."""
         self.promises += 1
+        self._common.clear()
         start, end = self._span(start, end)
         first = self._cut(start)
         behind = self._cut(end) if end < self.end else len(self.begins)
