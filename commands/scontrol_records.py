@@ -189,8 +189,9 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
     load = "N/A" if node["cpu_load"] is None else f"{node['cpu_load']:.2f}"
     free = "N/A" if node["free_memory_mb"] is None else node["free_memory_mb"]
     owner = "N/A" if node["owner"] is None else node["owner"]
+    binding = f" CpuBind={node['cpu_bind']}" if node["cpu_bind"] else ""
     lines = [
-        f"NodeName={node['name']}{arch} CoresPerSocket={node['cores_per_socket']} ",
+        f"NodeName={node['name']}{arch}{binding} CoresPerSocket={node['cores_per_socket']} ",
         f"CPUAlloc={node['alloc_cpus']} CPUEfctv={node['effective_cpus']} CPUTot={node['cpus']} CPULoad={load}",
         f"AvailableFeatures={or_null(','.join(node['features']))}",
         f"ActiveFeatures={or_null(','.join(node['active_features']))}",
@@ -248,6 +249,7 @@ def partition_lines(partition: "Record") -> list[str]:
     """`show partition`."""
     accounts = f"DenyAccounts={','.join(partition['deny_accounts'])}" if partition["deny_accounts"] else _allowed("Accounts", partition)
     qos = f"DenyQos={','.join(partition['deny_qos'])}" if partition["deny_qos"] else _allowed("Qos", partition)
+    binding = f" CpuBind={partition['cpu_bind']} " if partition["cpu_bind"] else ""
     alternate = f" Alternate={partition['alternate']}" if partition["alternate"] else ""
     default_time = "UNLIMITED" if partition["default_time_is_unlimited"] else full_limit(partition["default_time_s"], "NONE")
     over = partition["over_time_limit_s"]
@@ -255,7 +257,7 @@ def partition_lines(partition: "Record") -> list[str]:
     lines = [
         f"PartitionName={partition['name']}",
         f"{_allowed('Groups', partition)} {accounts} {qos}",
-        f"AllocNodes={partition['alloc_nodes'] or 'ALL'}{alternate} Default={_yes(partition['is_default'])} QoS={or_na(partition['qos'])}",
+        f"AllocNodes={partition['alloc_nodes'] or 'ALL'}{alternate} Default={_yes(partition['is_default'])}{binding} QoS={or_na(partition['qos'])}",
         (
             f"DefaultTime={default_time} DisableRootJobs={_yes(partition['disable_root_jobs'])} ExclusiveUser={_yes(partition['exclusive_user'])}"
             f" GraceTime={partition['grace_time_s']} Hidden={_yes(partition['hidden'])}"

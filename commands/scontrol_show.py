@@ -358,32 +358,10 @@ def _show_slurmd(session: "Session", _words: list[str]) -> int:
     return 0
 
 
-_ASSOC_FLAGS = {"users": "users", "assoc": "associations", "qos": "QOS"}
-
-
 def _show_assoc_mgr(session: "Session", words: list[str]) -> int:
-    """What the controller keeps of accounting: nothing where there is no accounting."""
-    context = session.context
-    chosen = set(_ASSOC_FLAGS)
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals:
-            session.complain(f"No value given for option {word}")
-            return 0
-        if key.lower().startswith("flag"):
-            flags = [flag.lower() for flag in value.split(",")]
-            strange = next((flag for flag in flags if not any(name.startswith(flag) for name in _ASSOC_FLAGS)), None)
-            if strange is not None:
-                session.complain(f"invalid flag '{strange}', valid options are 'Assoc, QOS, and/or Users'")
-                return 0
-            chosen = {name for name in _ASSOC_FLAGS if any(name.startswith(flag) for flag in flags)}
-        elif not any(name.startswith(key.lower()) for name in ("accounts", "associations", "qos", "users")):
-            session.complain(f"invalid entity: {word} for keyword:show assoc_mgr")
-            return 1
-    end = "\n" if session.one_line else "\n\n"
-    texts = [f"No {what} currently cached in Slurm.{end}" for name, what in _ASSOC_FLAGS.items() if name in chosen]
-    context.stdout.write(f"Current Association Manager state{end}" + ("" if session.one_line else "\n").join(texts))
-    return 0
+    from understudy.commands.scontrol_assoc import show_assoc_mgr
+
+    return show_assoc_mgr(session, words)
 
 
 def _show_federation(session: "Session", words: list[str]) -> int:
@@ -434,7 +412,7 @@ ENTITIES = (
 def show(session: "Session", words: list[str]) -> int:
     """`scontrol show ENTITY [NAME]`, or ENTITY=NAME."""
     entity, equals, name = words[0].partition("=")
-    rest = [name, *words[1:]] if equals else words[1:]
+    rest = [name, *words[1:]] if equals and not entity.lower().startswith("assoc") else words[1:]
     lowered = entity.lower()
     found = next((each for each in ENTITIES if len(lowered) >= each.least and each.name.startswith(lowered)), None)
     if found is None:

@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     from understudy.commands.scontrol import Session
 
 NODE_KEYS = (
-    "ActiveFeatures", "AvailableFeatures", "Comment", "CpuBind", "Extra", "Features", "Gres", "NodeAddr", "NodeHostName", "Reason", "ReasonUid",
-    "ResumeAfter", "State", "Weight",
+    "ActiveFeatures", "AvailableFeatures", "Comment", "CpuBind", "Extra", "Features", "Gres", "NodeAddr", "NodeHostName", "Reason", "State", "Weight",
 )  # fmt: skip
 PARTITION_KEYS = (
-    "AllocNodes", "AllowAccounts", "AllowGroups", "AllowQos", "Alternate", "Default", "DefaultTime", "DefMemPerCPU", "DefMemPerNode",
+    "AllocNodes", "AllowAccounts", "AllowGroups", "AllowQos", "Alternate", "CpuBind", "Default", "DefaultTime", "DefMemPerCPU", "DefMemPerNode",
     "DenyAccounts", "DenyQos", "DisableRootJobs", "ExclusiveUser", "GraceTime", "Hidden", "JobDefaults", "LLN", "MaxCPUsPerNode",
     "MaxMemPerCPU", "MaxMemPerNode", "MaxNodes", "MaxTime", "MinNodes", "Nodes", "OverSubscribe", "OverTimeLimit", "PreemptMode", "Priority",
     "PriorityJobFactor", "PriorityTier", "QoS", "ReqResv", "RootOnly", "Shared", "State", "TresBillingWeights",
@@ -25,8 +24,8 @@ PARTITION_KEYS = (
 # Keys that one may write but that mean another.
 _SAME_KEY = {"shared": "oversubscribe"}
 NODE_STATES = (
-    "DOWN", "DRAIN", "FAIL", "FUTURE", "IDLE", "NORESP", "NORESPOND", "POWER_DOWN", "POWER_DOWN_ASAP", "POWER_DOWN_FORCE", "POWER_UP", "RESUME",
-    "UNDRAIN", "CANCEL_REBOOT",
+    "DOWN", "IDLE", "ALLOCATED", "MIXED", "FUTURE", "UNKNOWN", "DRAIN", "FAIL", "NORESP", "NORESPOND", "POWER_DOWN", "POWER_DOWN_ASAP",
+    "POWER_DOWN_FORCE", "POWER_UP", "RESUME", "UNDRAIN", "CANCEL_REBOOT",
 )  # fmt: skip
 _NEED_REASON = ("DOWN", "DRAIN", "FAIL")
 _PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
@@ -38,6 +37,12 @@ class RefusedInputError(Exception):
     """Input that makes no sense; what to say has been said. `code`: what the command ends with."""
 
     code = 1
+
+
+class SilentlyDoneError(RefusedInputError):
+    """What was wrong has been said, and the exit code says nothing of it."""
+
+    code = 0
 
 
 def full_key(word: str, known: "Sequence[str]", least: int = 3) -> str | None:
@@ -205,6 +210,9 @@ def _update_nodes(words: list[str], session: "Session") -> int:
             context.complain(f"Update of this parameter is not supported: {words[position]}")
             context.complain("Request aborted")
             return 1
+        if known == "cpubind" and (wrong := _cpu_binding(value, words[position])):
+            context.error(wrong)
+            raise RefusedError(0, "No error")
         changes[known] = _node_state(value, words[position], context) if known == "state" else value
     if changes.get("state") in _NEED_REASON and not changes.get("reason"):
         context.complain("You must specify a reason when DOWNING or DRAINING a node. Request denied")
@@ -239,9 +247,20 @@ def _number(name: str, most: int | None = None) -> "Callable[[str, str], str]":
     return check
 
 
+def _cpu_binding(value: str, word: str) -> str:
+    from understudy.model.cpu_binding import cpu_binding
+
+    try:
+        cpu_binding(value)
+    except ValueError:
+        return f"Invalid input {word}"
+    return ""
+
+
 def _one_of(name: str, allowed: "Sequence[str]", known: str) -> "Callable[[str, str], str]":
     def check(value: str, word: str) -> str:
-        if value.upper().partition(":")[0] in allowed:
+        given = value.upper().partition(":")[0]
+        if given in allowed or (name == "State" and given and any(each.startswith(given) for each in allowed)):
             return ""
         return f"Invalid input: {word}\nAcceptable {name} values are {known}"
 
@@ -251,8 +270,6 @@ def _one_of(name: str, allowed: "Sequence[str]", known: str) -> "Callable[[str, 
 def _time(value: str, word: str) -> str:
     from understudy.model.times import parse_limit
 
-    if value.lower() == "none":
-        return ""
     try:
         parse_limit(value)
     except ValueError:
@@ -268,6 +285,7 @@ def _preempt_mode(value: str, word: str) -> str:
 _YES_OR_NO = ("YES", "NO")
 # Keys of partitions whose values are looked at before the controller is asked. What to say, one error a line; "" if it is well.
 _PARTITION_CHECKS = {
+    "cpubind": _cpu_binding,
     "state": _one_of("State", _PARTITION_STATES, "UP, DOWN, DRAIN and INACTIVE"),
     "maxtime": _time,
     "defaulttime": _time,
@@ -279,7 +297,7 @@ _PARTITION_CHECKS = {
     },
     **{name.lower(): _number(name, 65533) for name in ("Priority", "PriorityTier", "PriorityJobFactor")},
     **{name.lower(): _number(name) for name in ("GraceTime", "OverTimeLimit", "MaxCPUsPerNode")},
-    **{name.lower(): _number(name) for name in ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode")},
+    **{name.lower(): _number(name, 0xFFFFFFFD) for name in ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode")},
 }
 
 
@@ -302,7 +320,7 @@ def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[st
         known = _SAME_KEY.get(known, known)
         if known == "minnodes" and not value.isdigit():
             context.error(f'"{value}" is not a valid node count')
-            continue
+            raise SilentlyDoneError
         if known == "maxnodes" and not value.isdigit() and value.lower() not in {"unlimited", "infinite"}:
             context.error(f'Invalid numeric value "{value}" for MaxNodes.')
             raise RefusedInputError
@@ -311,7 +329,7 @@ def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[st
             for line in wrong.split("\n"):
                 context.error(line)
             raise RefusedError(0, "No error")
-        changes[known] = value
+        changes[known] = next(each for each in _PARTITION_STATES if each.startswith(value.upper())) if known == "state" else value
     return name, changes
 
 
@@ -345,8 +363,8 @@ def create(words: "Sequence[str]", session: "Session") -> int:
     try:
         name, changes = _partition_changes(list(words), context)
         context.client.call("UpdatePartition", "create", name, changes)
-    except RefusedInputError:
-        return 1
+    except RefusedInputError as error:
+        return error.code
     except RefusedError as error:
         if error.code:
             session.complain(f"Error creating the partition: {error.text}")

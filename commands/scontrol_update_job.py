@@ -3,7 +3,7 @@
 Place: under scontrol_update. A value that makes no sense ends the command, with the words of Slurm's; some are only left out, or read as 0.
 """
 
-from understudy.commands.scontrol_update import RefusedInputError, check_limit, full_key, pairs, say_results
+from understudy.commands.scontrol_update import RefusedInputError, SilentlyDoneError, check_limit, full_key, pairs, say_results
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _time(value: str, context: "Context") -> "str | None":
 def _end_time(value: str, context: "Context") -> str:
     checked = _time(value, context)
     if checked is None:
-        raise _SilentlyDoneError
+        raise SilentlyDoneError
     return checked
 
 
@@ -198,14 +198,8 @@ def _node_count(value: str, context: "Context") -> "str | None":
     strange = next((part for part in value.split("-", 1) if not part.isdigit()), None)
     if strange is not None:
         context.error(f'Invalid numeric value "{strange}" for requested node count.')
-        raise _SilentlyDoneError
+        raise SilentlyDoneError
     return value
-
-
-class _SilentlyDoneError(RefusedInputError):
-    """What was wrong has been said, and the exit code says nothing of it."""
-
-    code = 0
 
 
 def _gres(value: str, context: "Context") -> "str | None":

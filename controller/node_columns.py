@@ -221,6 +221,7 @@ NODE_COLUMNS: Final[dict[str, Callable[[NodeView, Node], Any]]] = {
     "partitions": lambda v, n: v.partitions[n.index],
     "comment": lambda _v, n: n.comment,
     "extra": lambda _v, n: n.extra,
+    "cpu_bind": lambda _v, n: n.cpu_bind,
     "daemon": lambda _v, n: n.daemon,
 }
 

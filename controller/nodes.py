@@ -68,6 +68,7 @@ class Node:
     daemon: str = ""  # the node daemon that stands for it
     comment: str = ""
     extra: str = ""
+    cpu_bind: str = ""  # as shown: cores, sockets ...
     active_features: tuple[str, ...] = ()
 
 

@@ -92,6 +92,7 @@ PARTITION_COLUMNS: Final[dict[str, Callable[[Core, Partition], Any]]] = {
     "allow_qos": lambda _c, p: _names(p.allow_qos),
     "deny_accounts": lambda _c, p: list(p.deny_accounts),
     "deny_qos": lambda _c, p: list(p.deny_qos),
+    "cpu_bind": lambda _c, p: p.cpu_bind,
     "alloc_nodes": lambda _c, p: p.alloc_nodes,
 }
 

@@ -64,6 +64,7 @@ class Partition:
     select_type_parameters: str = ""
     tres_billing_weights: str = ""
     job_defaults: str = ""
+    cpu_bind: str = ""  # as shown: cores, sockets ...
 
     @property
     def gpu_defaults(self) -> dict[str, int]:

@@ -72,7 +72,7 @@ def share_rows(core: Core, now: float) -> list[dict[str, Any]]:
     for standing in standings:
         below.setdefault(standing.share.parent_id, []).append(standing)
     known = core.associations
-    expected = _run_minutes(core, now)
+    expected, used = _run_minutes(core, now), _used_minutes(core, now)
     rows: list[dict[str, Any]] = []
     waiting = [(0, each) for each in reversed(below.get(0, []))]
     while waiting:
@@ -97,13 +97,26 @@ def share_rows(core: Core, now: float) -> list[dict[str, Any]]:
                 "is_tree": standing.is_tree,
                 "depth": depth,
                 "grp_tres_mins": [[name, amount] for name, amount in association.grp_tres_mins.items()] if association is not None else [],
-                "grp_tres_raw": [],
+                "grp_tres_raw": [[name, used.get(share.association_id, {}).get(name, 0)] for name in known.tres],
                 "tres_run_mins": [[name, expected.get(share.association_id, {}).get(name, 0)] for name in known.tres],
             }
         )
         siblings = sorted(below.get(share.association_id, []), key=lambda each: (not each.share.user, each.share.account, each.share.user))
         waiting += [(depth + 1, each) for each in reversed(siblings)]
     return rows
+
+
+def _used_minutes(core: Core, now: float) -> dict[int, dict[str, int]]:
+    """What has been used, in minutes, by association and resource; as far as it is counted."""
+    limits = core.job_limits
+    if limits is None:
+        return {}
+    limits.advance(now)
+    found: dict[int, dict[str, int]] = {}
+    for association_id, use in limits.of_association.items():
+        use.bring(limits.last, limits.decay)
+        found[association_id] = {name: int(amount) // 60 for name, amount in use.used_s.items()}
+    return found
 
 
 def _run_minutes(core: Core, now: float) -> dict[int, dict[str, int]]:

@@ -116,6 +116,7 @@ class NodeRecord(msgspec.Struct, array_like=True):
     extra: str
     next_state: int = 0
     boot_request_time: int = 0
+    cpu_bind: str = ""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -271,6 +272,7 @@ def encode_node(node: Node) -> bytes:
             node.extra,
             int(node.next_state),
             node.boot_request_time,
+            node.cpu_bind,
         )
     )
 
@@ -290,7 +292,7 @@ def decode_node(octets: bytes, node: Node) -> None:
     node.reason, node.reason_user_id, node.reason_time = record.reason, record.reason_user_id, record.reason_time
     node.boot_time, node.slurmd_start_time = record.boot_time, record.slurmd_start_time
     node.weight, node.features, node.active_features = record.weight, record.features, record.active_features
-    node.comment, node.extra = record.comment, record.extra
+    node.comment, node.extra, node.cpu_bind = record.comment, record.extra, record.cpu_bind
     node.next_state, node.boot_request_time = NodeState(record.next_state), record.boot_request_time
 
 

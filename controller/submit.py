@@ -413,6 +413,7 @@ def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
         missing = next(name for name in spec.partition.split(",") if name not in core.tables.partitions)
         raise SlurmError(INVALID_PARTITION, f"invalid partition specified: {missing}\n{error.text}") from None
     is_admin = core.is_slurm_user(user_id)
+    partitions = [_open_partition(core, partition) for partition in partitions]
     for partition in partitions:
         if not partition.can_submit:
             raise SlurmError(2070)
@@ -423,6 +424,15 @@ def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
         if partition.allow_groups is not None and not is_admin and not core.users.groups_of(user_id).intersection(partition.allow_groups):
             raise SlurmError(2003)
     return partitions
+
+
+def _open_partition(core: Core, partition: Partition) -> Partition:
+    """The partition, or while it takes no jobs its alternate."""
+    seen: list[str] = []
+    while not partition.can_submit and partition.alternate in core.tables.partitions and partition.name not in seen:
+        seen.append(partition.name)
+        partition = core.tables.partitions[partition.alternate]
+    return partition
 
 
 def _named_nodes(core: Core, job: Job) -> None:

@@ -13,6 +13,8 @@ from understudy.controller.node_events import ask_at_next_look, ask_at_next_ping
 from understudy.controller.power import OFF
 from understudy.controller.reboot import cancel_reboot
 from understudy.controller.submit import INVALID_GRES, node_bitmap
+from understudy.model import hostlist
+from understudy.model.cpu_binding import cpu_binding
 from understudy.model.errors import SlurmError
 from understudy.model.gres import read_configured
 from understudy.model.states import NodeFlag, NodeState
@@ -25,16 +27,34 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import UpdateNodes
 
 INVALID_STATE: Final = 2028
+INVALID_NODE: Final = 2018
 NOBODY: Final = 65_534  # who drains a node for POWER_DOWN_ASAP
 NEEDS_REASON: Final = "You must specify a reason when DOWNING or DRAINING a node. Request denied"
-_KEYS: Final = frozenset({"state", "reason", "weight", "features", "availablefeatures", "activefeatures", "comment", "extra", "gres"})
+_KEYS: Final = frozenset(
+    {
+        "state",
+        "reason",
+        "weight",
+        "features",
+        "availablefeatures",
+        "activefeatures",
+        "comment",
+        "extra",
+        "gres",
+        "cpubind",
+        "nodeaddr",
+        "nodehostname",
+    }
+)
 _NEED_REASON: Final = frozenset({"DOWN", "DRAIN", "FAIL"})
 
 
 def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
     """Change what is said of nodes. If the state is wrong for some of them, the others are changed all the same."""
     core.require_admin(sender)
-    nodes = node_bitmap(core, message.nodes)
+    nodes = core.names.all if message.nodes.upper() == "ALL" else node_bitmap(core, message.nodes)
+    if not nodes:
+        raise SlurmError(INVALID_NODE)
     changes = {key.lower(): value for key, value in message.changes.items()}
     for key in changes:
         if key not in _KEYS:
@@ -44,6 +64,7 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
         raise SlurmError(-1, NEEDS_REASON)
     if "weight" in changes and not changes["weight"].isdecimal():
         raise SlurmError(-1, f"Invalid weight value: {changes['weight']}")
+    _set_addresses(core, message.nodes, changes)
     now = core.time.now()
     table = core.tables.nodes
     failed: SlurmError | None = None
@@ -82,6 +103,21 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
     return Ok()
 
 
+def _set_addresses(core: Core, names: str, changes: dict[str, str]) -> None:
+    """Where nodes are to be reached: a list of as many as there are nodes."""
+    for key, field in (("nodeaddr", "address"), ("nodehostname", "hostname")):
+        if key not in changes:
+            continue
+        try:
+            given, nodes = hostlist.expand(changes[key]), hostlist.expand(names)
+        except ValueError:
+            raise SlurmError(INVALID_NODE) from None
+        if len(given) != len(nodes):
+            raise SlurmError(INVALID_NODE)
+        for name, value in zip(nodes, given, strict=True):
+            setattr(core.tables.nodes.nodes[core.tables.nodes.index_of[name]], field, value)
+
+
 def _describe(node: Node, changes: dict[str, str]) -> None:
     if "weight" in changes:
         node.weight = int(changes["weight"])
@@ -95,6 +131,11 @@ def _describe(node: Node, changes: dict[str, str]) -> None:
         node.active_features = active
     node.comment = changes.get("comment", node.comment)
     node.extra = changes.get("extra", node.extra)
+    if "cpubind" in changes:
+        try:
+            node.cpu_bind = cpu_binding(changes["cpubind"])
+        except ValueError:
+            raise SlurmError(-1, f"Invalid input cpubind={changes['cpubind']}") from None
 
 
 def _set_gres(core: Core, nodes: int, text: str) -> None:

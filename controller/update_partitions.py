@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.eligibility import review_all
 from understudy.controller.enforcement.wiring import accounting_has_changed
 from understudy.controller.partitions import Partition
+from understudy.controller.priority.tres import billing_weights
 from understudy.controller.submit import node_bitmap
+from understudy.model.cpu_binding import cpu_binding
 from understudy.model.errors import SlurmError
 from understudy.model.times import parse_limit, parse_memory
 from understudy.protocol.messages import Message, Ok
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 UNKNOWN_PARTITION: Final = 2000
 IN_USE: Final = 2075
+INVALID_QOS: Final = 2066
+INVALID_WEIGHTS: Final = 2116
+INVALID_JOB_DEFAULTS: Final = 2117
 STATES: Final = ("UP", "DOWN", "DRAIN", "INACTIVE")
 _INFINITE: Final = frozenset({"infinite", "unlimited", "-1"})
 
@@ -66,6 +71,8 @@ def _delete(core: Core, name: str) -> None:
 def _change(core: Core, partition: Partition, changes: dict[str, str]) -> None:
     """All changes or none; except that Slurm leaves a partition without nodes when it is given nodes that do not exist."""
     trial = replace(partition)
+    if changes.get("qos") and core.associations.qos and changes["qos"] not in core.associations.qos:
+        raise SlurmError(INVALID_QOS)
     for key, text in changes.items():
         if key == "nodes":
             continue
@@ -114,6 +121,35 @@ def _set(field: str, read: Callable[[str], object]) -> Callable[[Partition, str]
     return lambda partition, text: setattr(partition, field, read(text))
 
 
+def _set_memory(field: str, other: str) -> Callable[[Partition, str], None]:
+    """There is one of the two at most."""
+
+    def change(partition: Partition, text: str) -> None:
+        setattr(partition, field, _memory(text))
+        setattr(partition, other, None)
+
+    return change
+
+
+def _over_time_limit(partition: Partition, text: str) -> None:
+    partition.over_time_limit_is_unlimited = text.lower() in _INFINITE
+    partition.over_time_limit_s = None if partition.over_time_limit_is_unlimited else 60 * int(text)
+
+
+def _job_defaults(text: str) -> str:
+    for word in filter(None, text.split(",")):
+        key, _, value = word.partition("=")
+        if key.lower() not in {"defcpupergpu", "defmempergpu"} or not value.isdecimal():
+            raise SlurmError(INVALID_JOB_DEFAULTS)
+    return text
+
+
+def _weights(text: str) -> str:
+    if text and len(billing_weights(text)) != len(text.split(",")):
+        raise SlurmError(INVALID_WEIGHTS)
+    return text
+
+
 def _set_state(partition: Partition, text: str) -> None:
     if text.upper() not in STATES:
         raise ValueError(text)
@@ -132,10 +168,10 @@ _SETTERS: Final[dict[str, Callable[[Partition, str], None]]] = {
     "priority": _set("priority_tier", int),
     "oversubscribe": _set("oversubscribe", str.upper),
     "shared": _set("oversubscribe", str.upper),
-    "defmempernode": _set("default_memory_per_node_mb", _memory),
-    "defmempercpu": _set("default_memory_per_cpu_mb", _memory),
-    "maxmempernode": _set("max_memory_per_node_mb", _memory),
-    "maxmempercpu": _set("max_memory_per_cpu_mb", _memory),
+    "defmempernode": _set_memory("default_memory_per_node_mb", "default_memory_per_cpu_mb"),
+    "defmempercpu": _set_memory("default_memory_per_cpu_mb", "default_memory_per_node_mb"),
+    "maxmempernode": _set_memory("max_memory_per_node_mb", "max_memory_per_cpu_mb"),
+    "maxmempercpu": _set_memory("max_memory_per_cpu_mb", "max_memory_per_node_mb"),
     "maxcpuspernode": _set("max_cpus_per_node", _count),
     "hidden": _set("hidden", _yes),
     "rootonly": _set("root_only", _yes),
@@ -148,5 +184,13 @@ _SETTERS: Final[dict[str, Callable[[Partition, str], None]]] = {
     "denyqos": _set("deny_qos", lambda text: _names(text) or ()),
     "gracetime": _set("grace_time_s", int),
     "preemptmode": _set("preempt_mode", str.upper),
-    "overtimelimit": _set("over_time_limit_s", lambda text: 60 * int(text)),
+    "overtimelimit": _over_time_limit,
+    "exclusiveuser": _set("exclusive_user", _yes),
+    "reqresv": _set("requires_reservation", _yes),
+    "allocnodes": _set("alloc_nodes", lambda text: text or "ALL"),
+    "alternate": _set("alternate", lambda text: "" if text.upper() == "NONE" else text),
+    "cpubind": _set("cpu_bind", cpu_binding),
+    "qos": _set("qos", str),
+    "jobdefaults": _set("job_defaults", _job_defaults),
+    "tresbillingweights": _set("tres_billing_weights", _weights),
 }

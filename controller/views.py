@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from understudy.controller.association_views import association_rows, qos_rows, user_rows
 from understudy.controller.event_triggers import trigger_rows
 from understudy.controller.job_columns import JOB_COLUMNS
 from understudy.controller.node_columns import NODE_COLUMNS, NodeView
@@ -197,6 +198,17 @@ def _triggers(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | Non
     return Rows(_filtered(trigger_rows(core), query, lambda column: lambda row: row[column]), core.time.now())
 
 
+def _cached(rows_of: Callable[[Core, float], list[dict[str, Any]]]) -> Callable[[Core, Query, Viewer], Generator[Rows | None, None, Rows]]:
+    """What the controller keeps of accounting."""
+
+    def rows(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
+        now = core.time.now()
+        yield None
+        return Rows(_filtered(rows_of(core, now), query, lambda column: lambda row: row[column]), now)
+
+    return rows
+
+
 def _filtered(records: Sequence[Any], query: Query, getter_of: Callable[[str], Callable[[Any], Any]]) -> list[list[Any]]:
     for column, values in query.where.items():
         getter = getter_of(column)
@@ -233,4 +245,7 @@ _QUERIES: Final[dict[str, Callable[[Core, Query, Viewer], Generator[Rows | None,
     "priority_weights": _priority_weights,
     "shares": _shares,
     "triggers": _triggers,
+    "cached_users": _cached(user_rows),
+    "cached_associations": _cached(association_rows),
+    "cached_qos": _cached(qos_rows),
 }

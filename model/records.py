@@ -247,6 +247,7 @@ NODES: Final[dict[str, Column]] = {
     "partitions": Column(list, "names of the partitions that it is in, in order"),
     "comment": _text("comment"),
     "extra": _text("arbitrary text"),
+    "cpu_bind": _text("how tasks are bound where nothing is said, as 'cores'; ''"),
     "daemon": _text("the node daemon that stands for it; '' if none has registered it"),
 }
 
@@ -302,6 +303,7 @@ PARTITIONS: Final[dict[str, Column]] = {
     "allow_qos": Column(list, "None: ALL", optional=True),
     "deny_accounts": Column(list, "[]: none; shown instead of allow_accounts if not empty"),
     "deny_qos": Column(list, "[]: none; shown instead of allow_qos if not empty"),
+    "cpu_bind": _text("how tasks are bound where nothing is said, as 'cores'; ''"),
     "alloc_nodes": _text("nodes from which jobs may be submitted; 'ALL'"),
     "qos": _text("the partition's QOS; ''"),
 }
@@ -434,6 +436,68 @@ TRIGGERS: Final[dict[str, Column]] = {
     "program": _text("what runs, with arguments"),
 }
 
+CACHED_USERS: Final[dict[str, Column]] = {
+    "user_name": _text("the name"),
+    "user_id": _maybe("the number; None: this host does not know the name"),
+    "default_account": _text("the account that is charged where none is named"),
+    "default_wckey": _text("the key of jobs that name none"),
+    "admin_level": _text("None, Operator or Administrator"),
+    "is_new": _flag("accounting has told of it since the controller started"),
+}
+
+_LIMITS_OF_GROUPS: Final = {
+    "grp_jobs": Column(list, "[limit or None, running jobs]"),
+    "grp_jobs_accrue": Column(list, "[limit or None, jobs whose age counts]"),
+    "grp_submit_jobs": Column(list, "[limit or None, submitted jobs]"),
+    "grp_wall": Column(list, "[limit or None, minutes used]"),
+    "grp_tres": Column(list, "[resource, limit or None, held] each"),
+    "grp_tres_mins": Column(list, "[resource, limit or None, minutes used] each"),
+    "grp_tres_run_mins": Column(list, "[resource, limit or None, minutes that running jobs may still use] each"),
+    "max_wall": _maybe("minutes of a job; None: no limit"),
+    "max_tres_per_job": Column(list, "[resource, limit]"),
+    "max_tres_per_node": Column(list, "[resource, limit]"),
+    "max_tres_mins_per_job": Column(list, "[resource, limit]"),
+    "min_prio_threshold": _maybe("the priority below which no nodes are kept for a job; None: any"),
+    "priority": _number("that it gives"),
+}
+
+CACHED_ASSOCIATIONS: Final[dict[str, Column]] = {
+    "association_id": _number("its number"),
+    "cluster": _text("the cluster's name"),
+    "account": _text("the account"),
+    "user_name": _text("'' for the account's own"),
+    "user_id": _maybe("the user's number; None: an account, or nobody whom this host knows"),
+    "partition": _text("'' for all"),
+    "is_default": _flag("of the user's default account"),
+    "parent_account": _text("of an account: the one above; ''"),
+    "parent_id": _number("the association above it; 0"),
+    "place": _number("where its branch of the tree begins, all branches counted in order, last made first"),
+    "shares": Column(int, "None: its parent's", optional=True),
+    "normal_shares": Column(float, "its part of the shares"),
+    "level_shares": _number("the shares of all its siblings"),
+    "fair_share": Column(float, "its factor"),
+    "raw_usage": Column(float, "its use with that of all below it, decayed"),
+    "normal_usage": Column(float, "its part of the cluster's"),
+    "effective_usage": Column(float, "its part as it counts"),
+    **_LIMITS_OF_GROUPS,
+    "max_jobs": Column(list, "[limit or None, running jobs]"),
+    "max_jobs_accrue": Column(list, "[limit or None, jobs whose age counts]"),
+    "max_submit_jobs": Column(list, "[limit or None, submitted jobs]"),
+}
+
+CACHED_QOS: Final[dict[str, Column]] = {
+    "qos_id": _number("its number"),
+    "name": _text("its name"),
+    "raw_usage": Column(float, "its use, decayed"),
+    **_LIMITS_OF_GROUPS,
+    "min_tres_per_job": Column(list, "[resource, limit]"),
+    "preempt_mode": _text("as 'REQUEUE'; 'OFF': the cluster's"),
+    **{
+        f"by_{who}": Column(list, "[name, [limit, running jobs], [limit, those whose age counts], [limit, submitted], [resource, limit, held]] each")
+        for who in ("account", "user")
+    },
+}
+
 TABLES: Final[dict[str, dict[str, Column]]] = {
     "jobs": JOBS,
     "steps": STEPS,
@@ -448,6 +512,9 @@ TABLES: Final[dict[str, dict[str, Column]]] = {
     "priority_weights": PRIORITY_WEIGHTS,
     "shares": SHARES,
     "triggers": TRIGGERS,
+    "cached_users": CACHED_USERS,
+    "cached_associations": CACHED_ASSOCIATIONS,
+    "cached_qos": CACHED_QOS,
 }
 
 

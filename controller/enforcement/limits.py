@@ -49,8 +49,8 @@ class _Charge:
 class JobLimits:
     """Implements `understudy.controller.scheduling.api.Limits`. Times are whole seconds; periods end at `origin` + n * `period_s`.
 
-    `state`: the present copy of accounting; `wake(when)`: have jobs looked at again then, as time alone may let one start; `watch(when)`: ask then
-    for jobs that are `overdrawn`.
+    `counts_always`: what is used is counted even where nobody has a limit on it; `state`: the present copy of accounting; `wake(when)`: have jobs
+    looked at again then, as time alone may let one start; `watch(when)`: ask then for jobs that are `overdrawn`.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class JobLimits:
         period_s: int = 300,
         half_life_s: int = 0,
         takes_largest: bool = False,
+        counts_always: bool = False,
         wake: Callable[[float], None] = lambda _when: None,
         watch: Callable[[float], None] = lambda _when: None,
     ) -> None:
@@ -77,7 +78,7 @@ class JobLimits:
         self.of_qos: dict[str, QosUse] = {}
         self._lines: dict[tuple[str, int, str, str, bool], Line | str] = {}
         self._charges: dict[int, _Charge] = {}
-        self._counts_time = False
+        self._counts_time = self._counts_always = counts_always
         self._running: dict[int, _Charge] = {}
         self.touched: dict[str, Use] = {}  # whose use has grown since the state was saved
         self._restored: dict[str, SavedUse] = {}  # from before a restart, of what is not known yet
@@ -344,7 +345,7 @@ class JobLimits:
             (self._begin if runs else self._end)(charge, now)
         elif runs and (limit_s := job.time_limit_s or YEAR_S) != charge.limit_s:
             for use in line.uses:
-                use.expect(charge.tres, limit_s - charge.limit_s)
+                use.expect(charge.tres, (limit_s - charge.limit_s) * line.factor)
             charge.limit_s = limit_s
 
     def _begin(self, charge: _Charge, now: float) -> None:
@@ -361,7 +362,7 @@ class JobLimits:
         self._running[job.job_id] = charge
         for use in charge.line.uses:
             use.take(job.job_id, charge.tres, held.nodes)
-            use.expect(charge.tres, left)
+            use.expect(charge.tres, left * charge.line.factor)
         if charge.line.budgets and not self.options.safe:
             self._watch(self.last + self.period_s + 0.5)
 
@@ -373,7 +374,7 @@ class JobLimits:
         left = self._left(charge)
         for use in charge.line.uses:
             use.give_back(job.job_id, charge.tres)
-            use.expect(charge.tres, -left)
+            use.expect(charge.tres, -left * charge.line.factor)
         charge.runs = False
         charge.tres = {}
         del self._running[job.job_id]
@@ -393,7 +394,7 @@ class JobLimits:
         less = left - self._left(charge)
         for use in charge.line.uses:
             use.charge(charge.tres, seconds, charge.line.factor, self.last, self.decay)
-            use.expect(charge.tres, -less)
+            use.expect(charge.tres, -less * charge.line.factor)
 
     def _leave(self, charge: _Charge, now: float) -> None:
         if charge.runs:
@@ -427,7 +428,7 @@ class JobLimits:
         self.of_association, self.of_qos = {}, {}
         self._lines.clear()
         self._charges, self._running = {}, {}
-        self._counts_time = self._limits_accrual = False
+        self._counts_time, self._limits_accrual = self._counts_always, False
         self._must_settle = True
         state = self._state()
         for association_id in state.associations:
@@ -478,6 +479,10 @@ class JobLimits:
         use = test.use
         use.bring(self.last, self.decay)
         return (use.wall_s if test.what is What.WALL else use.used_s.get(test.tres, 0.0)) // 60 >= test.limit
+
+    def running_in(self, use: Use) -> list[int]:
+        """The running jobs that count there."""
+        return [job_id for job_id, charge in self._running.items() if any(each is use for each in charge.line.uses)]
 
     # --- age -------------------------------------------------------------------------------------------------------------------
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 class Use:
     """`jobs` run, `submitted` are pending or running (tasks of arrays one by one), of `accruing` the age counts, `tres` is held.
 
-    `run_s`: resource-seconds that running jobs may still use until their limits, as of the last period. `used_s`: resource-seconds used, decayed;
-    `wall_s` the same of time. `nodes`: those that its jobs are on, each once however many jobs share it; kept where `counts_nodes`. Whose use has
-    grown is noted in `touched`, under its `key`.
+    `run_s`: resource-seconds that running jobs may still use until their limits, by the QOS's UsageFactor, as of the last period. `used_s`:
+    resource-seconds used, decayed; `wall_s` the same of time. `nodes`: those that its jobs are on, each once however many jobs share it; kept where
+    `counts_nodes`. Whose use has grown is noted in `touched`, under its `key`.
     """
 
     __slots__ = (
@@ -35,7 +35,7 @@ class Use:
         self._touched, self.key = touched, key
         self.jobs = self.submitted = self.accruing = 0
         self.tres: dict[str, int] = {}
-        self.run_s: dict[str, int] = {}
+        self.run_s: dict[str, float] = {}
         self.used_s: dict[str, float] = {}
         self.wall_s = 0.0
         self.as_of = 0
@@ -65,7 +65,7 @@ class Use:
             for nodes in self._on.values():
                 self.nodes |= nodes
 
-    def expect(self, tres: dict[str, int], seconds: int) -> None:
+    def expect(self, tres: dict[str, int], seconds: float) -> None:
         """Running jobs may use that much longer (or, negative, less long) what they hold."""
         expected = self.run_s
         for name, amount in tres.items():

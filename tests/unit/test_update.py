@@ -136,6 +136,14 @@ def test_the_start_time_is_moved(h: Harness) -> None:
     assert job.is_running
 
 
+def test_jobs_go_to_the_alternate_of_a_partition_that_takes_none(h: Harness) -> None:
+    for name, changes in (("main", {"state": "inactive", "alternate": "small"}), ("small", {"alternate": "main"})):
+        assert h.ask(UpdatePartition("update", name, changes), ROOT) == Ok()
+    assert h.submit(partition="main", num_tasks=1).partition == "small"
+    assert h.ask(UpdatePartition("update", "main", {"alternate": "none"}), ROOT) == Ok()
+    assert h.core.tables.partitions["main"].alternate == ""
+
+
 # --- nodes ----------------------------------------------------------------------------------------------------------------------
 
 
@@ -287,3 +295,28 @@ def test_jobs_wait_for_their_partition_and_start_when_it_lets_them() -> None:
 
 def test_only_administrators_change_partitions(h: Harness) -> None:
     assert h.ask(UpdatePartition("update", "main", {"state": "down"}), USER) == Failure(2010, "Invalid user id")
+
+
+def test_the_other_keys_of_a_partition_are_kept_and_shown(h: Harness) -> None:
+    keys = {
+        "exclusiveuser": ("yes", "exclusive_user", True), "reqresv": ("yes", "requires_reservation", True), "allocnodes": ("n1", "alloc_nodes", "n1"),
+        "qos": ("q", "qos", "q"), "jobdefaults": ("DefCpuPerGPU=2", "job_defaults", "DefCpuPerGPU=2"), "cpubind": ("core", "cpu_bind", "cores"),
+        "tresbillingweights": ("CPU=1.0,Mem=0.5G", "tres_billing_weights", "CPU=1.0,Mem=0.5G"),
+        "overtimelimit": ("unlimited", "over_time_limit_is_unlimited", True),
+    }  # fmt: skip
+    for key, (value, column, shown) in keys.items():
+        assert change(h, "update", "main", **{key: value}) == 0, key
+        assert h.query("partitions", column, name=["main"]) == [[shown]]
+    assert change(h, "update", "main", jobdefaults="x") == 2117
+    assert change(h, "update", "main", tresbillingweights="x") == 2116
+    assert change(h, "update", "main", defmempercpu="10") == change(h, "update", "main", defmempernode="20") == 0
+    assert h.query("partitions", "default_memory_per_cpu_mb", "default_memory_per_node_mb", name=["main"]) == [[None, 20]]
+
+
+def test_addresses_and_bindings_of_nodes_are_changed(h: Harness) -> None:
+    assert h.update_nodes("n[1-2]", nodeaddr="a[1-2]", nodehostname="host,host", cpubind="thread") == Ok()
+    assert h.query("nodes", "address", "hostname", "cpu_bind", name=["n1", "n2"]) == [["a1", "host", "threads"], ["a2", "host", "threads"]]
+    assert h.update_nodes("n[1-2]", nodeaddr="a1").code == 2018
+    assert h.update_nodes("", weight="1").code == 2018
+    assert h.update_nodes("ALL", weight="7") == Ok()
+    assert h.query("nodes", "weight", weight=[7]) == [[7]] * 4

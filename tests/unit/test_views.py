@@ -36,7 +36,9 @@ def busy() -> Harness:
     return h
 
 
-@pytest.mark.parametrize("table", [table for table in TABLES if table not in {"priorities", "priority_weights", "shares"}])  # test_sprio has those
+@pytest.mark.parametrize(
+    "table", [table for table in TABLES if table not in {"priorities", "priority_weights", "shares"} and not table.startswith("cached")]
+)
 def test_every_column_of_every_record_holds_what_its_table_says(table: str) -> None:
     h = busy()
     rows = h.query(table, *columns(table))
