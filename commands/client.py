@@ -14,12 +14,15 @@ import msgpack
 
 from understudy.auth.handshake import MAX_HANDSHAKE, AuthError, SealedChannel, client_hello, frame, read_challenge, session_secret
 from understudy.commands.locate import BadConfigurationError, Location, NoClusterError, find
+from understudy.commands.options import OptionError
 from understudy.protocol.wire_table import WIRE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
     from typing import Any, TextIO
+
+    from understudy.commands.options import OptionTable
 
 VERSION = "22.05.8"  # the Slurm whose behaviour the commands follow, as `--version` says
 
@@ -336,6 +339,18 @@ class Context:
     def print(self, text: str) -> None:
         self.stdout.write(text + "\n")
 
+    def tells(self, table: "OptionTable", given: "Container[str]", synopsis: str, usage: str) -> bool:
+        """Answer --help, --usage and --version; whether one of them was given."""
+        if "help" in given:
+            self.stdout.write(table.help_text(synopsis))
+        elif "usage" in given:
+            self.print(usage)
+        elif "version" in given:
+            self.print(f"slurm {VERSION}")
+        else:
+            return False
+        return True
+
     def complain(self, text: str) -> None:
         """A line on stderr as it stands."""
         self.stderr.write(text + "\n")
@@ -372,10 +387,6 @@ class Context:
         self.stderr.write(f"{self.program}: fatal: {text}\n")
 
 
-class UsageError(Exception):
-    """A command line that was not understood; the text is the whole complaint, printed with the hint to `--help`."""
-
-
 def run(program: str, command: "Callable[[list[str], Context], int]", usage_exit: int = 1, client: "Client | None" = None) -> int:
     """Run a command as a process of its own: never returns, but ends through `os._exit` once the streams are flushed.
 
@@ -405,7 +416,7 @@ def guarded(context: Context, command: "Callable[[list[str], Context], int]", ar
     """The command's exit code; what it could not handle is said as Slurm says it."""
     try:
         return command(arguments, context)
-    except UsageError as error:
+    except OptionError as error:
         context.complain(f'{context.program}: {error}\nTry "{context.program} --help" for more information')
         return usage_exit
     except NoClusterError as error:

@@ -3,8 +3,8 @@
 import sys
 
 from understudy.commands.accounting_client import AccountingClient, NoAccountingError, Table
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
-from understudy.commands.options import NONE, Option, OptionError, OptionTable
+from understudy.commands.client import VERSION, Context, RefusedError, run
+from understudy.commands.options import NONE, Option, OptionTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,10 +128,7 @@ class Session:
 
 def sacctmgr(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, words = OPTIONS.parse(arguments, permute=True)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, words = OPTIONS.parse(arguments, permute=True)
     session = Session(context)
     for option, _ in given:
         if option.dest in {"help", "usage"}:

@@ -5,10 +5,10 @@ import os
 import time
 
 from understudy.commands.allocation import Allocation, AllocationError, allocate, complete, immediate_s, release, table
-from understudy.commands.client import VERSION, Client, Context, RefusedError, UsageError, run
+from understudy.commands.client import Client, Context, RefusedError, run
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.job_shape import fit_nodes, ignore_specialised
-from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError
+from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option
 from understudy.commands.sbatch_options import BadOptionError, Job
 
 TYPE_CHECKING = False
@@ -42,8 +42,6 @@ def salloc(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     try:
         return _salloc(arguments, context)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
     except BadOptionError as error:
         for line in error.lines:
             context.complain(line)
@@ -54,14 +52,7 @@ def salloc(arguments: list[str], context: Context) -> int:
 def _salloc(arguments: list[str], context: Context) -> int:
     given, operands = OPTIONS.parse(arguments, permute=False)
     names = {option.dest for option, _ in given}
-    if "help" in names:
-        context.stdout.write(OPTIONS.help_text(USAGE_LINE))
-        return 0
-    if "usage" in names:
-        context.print(f"Usage: {USAGE_LINE}")
-        return 0
-    if "version" in names:
-        context.print(f"slurm {VERSION}")
+    if context.tells(OPTIONS, names, USAGE_LINE, f"Usage: {USAGE_LINE}"):
         return 0
     job = Job(time.time())
     own: dict[str, str | None] = {}

@@ -3,8 +3,8 @@
 import _signal  # type: ignore[import-not-found]  # as in client.py
 import os
 
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, pack, run
-from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.client import Context, RefusedError, pack, run
+from understudy.commands.options import NONE, REQUIRED, Option, OptionTable, last_values
 from understudy.commands.srun import send_down
 from understudy.commands.step_io import ALL, EXITED, MESSAGE, STDERR, STDOUT, Part, Sink, StepIO
 
@@ -43,19 +43,9 @@ class _Filtered(Sink):
 
 def sattach(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, operands = OPTIONS.parse(arguments, permute=False)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, operands = OPTIONS.parse(arguments, permute=False)
     options = last_values(given)
-    if "help" in options:
-        context.stdout.write(OPTIONS.help_text("sattach [options] <jobid.stepid>"))
-        return 0
-    if "usage" in options:
-        context.print(USAGE)
-        return 0
-    if "version" in options:
-        context.print(f"slurm {VERSION}")
+    if context.tells(OPTIONS, options, "sattach [options] <jobid.stepid>", USAGE):
         return 0
     if len(operands) != 1:
         context.error("too many parameters")

@@ -7,11 +7,10 @@ import os
 import time
 
 from understudy.commands.batch_script import ScriptError, directives, pbs_options, read_script
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, pack_named, run
+from understudy.commands.client import Context, RefusedError, pack_named, run
 from understudy.commands.export import exported
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.job_shape import fit_nodes, ignore_specialised
-from understudy.commands.options import Option, OptionError
 from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE, USAGE_LINE, BadOptionError, Job, check_plane
 from understudy.commands.states import COMPLETED, COMPLETING
 from understudy.model.times import parse_time
@@ -20,6 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeAlias
+
+    from understudy.commands.options import Option
 
     Given: TypeAlias = list[tuple[Option, str | None]]
 
@@ -32,8 +33,6 @@ def sbatch(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     try:
         return _submit(arguments, context)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
     except BadOptionError as error:
         for line in error.lines:
             context.complain(line)
@@ -56,14 +55,7 @@ def _submit(arguments: list[str], context: Context) -> int:
     groups, operands = _read_line(arguments)
     given = [each for group in groups for each in group]
     names = {option.dest for option, _ in given}
-    if "help" in names:
-        context.stdout.write(OPTIONS.help_text(USAGE_LINE))
-        return 0
-    if "usage" in names:
-        context.print(USAGE)
-        return 0
-    if "version" in names:
-        context.print(f"slurm {VERSION}")
+    if context.tells(OPTIONS, names, USAGE_LINE, USAGE):
         return 0
     wraps = [value for option, value in given if option.dest == "wrap"]
     if wraps and operands:

@@ -2,8 +2,8 @@
 
 import os
 
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, pack, run
-from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.client import Context, RefusedError, pack, run
+from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable, last_values
 from understudy.commands.srun import send_down
 
 TYPE_CHECKING = False
@@ -33,19 +33,9 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 def sbcast(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, operands = OPTIONS.parse(arguments)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, operands = OPTIONS.parse(arguments)
     line = last_values(given)
-    if "help" in line:
-        context.stdout.write(OPTIONS.help_text("sbcast [OPTIONS] SOURCE DEST"))
-        return 0
-    if "usage" in line:
-        context.print(USAGE)
-        return 0
-    if "version" in line:
-        context.print(f"slurm {VERSION}")
+    if context.tells(OPTIONS, line, "sbcast [OPTIONS] SOURCE DEST", USAGE):
         return 0
     options = {**last_values(OPTIONS.from_environment(context.environ)), **line}
     if len(operands) != 2:

@@ -3,8 +3,8 @@
 import os
 import re
 
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
-from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.client import Context, RefusedError, run
+from understudy.commands.options import NONE, REQUIRED, Option, OptionTable, last_values
 from understudy.commands.states import COMPLETED, COMPLETING, job_state, job_state_from
 
 TYPE_CHECKING = False
@@ -68,19 +68,9 @@ class _RefusedLineError(Exception):
 
 def scancel(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code: that of the last refusal, as Slurm's error number in eight bits, or 0."""
-    try:
-        given, operands = OPTIONS.parse(arguments)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, operands = OPTIONS.parse(arguments)
     line = last_values(given)
-    if "help" in line:
-        context.stdout.write(OPTIONS.help_text("scancel [OPTIONS...] [JOB[_TASK][.STEP]...]"))
-        return 0
-    if "usage" in line:
-        context.print(USAGE)
-        return 0
-    if "version" in line:
-        context.print(f"slurm {VERSION}")
+    if context.tells(OPTIONS, line, "scancel [OPTIONS...] [JOB[_TASK][.STEP]...]", USAGE):
         return 0
     try:
         options = {**_environment(context), **line}

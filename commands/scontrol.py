@@ -7,8 +7,8 @@ in scontrol_daemons.
 import os
 
 from understudy.commands import scontrol_update
-from understudy.commands.client import VERSION, Context, UsageError, run
-from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable
+from understudy.commands.client import VERSION, Context, run
+from understudy.commands.options import NONE, REQUIRED, Option, OptionTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,10 +117,7 @@ class Session:
 def scontrol(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     first = next((word for word in arguments if not word.startswith("-")), "")
-    try:
-        given, words = OPTIONS.parse(arguments, permute=not first.lower().startswith("setdebugf"))
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, words = OPTIONS.parse(arguments, permute=not first.lower().startswith("setdebugf"))
     names = {option.dest for option, _ in given} | {option.dest for option, _ in OPTIONS.from_environment(context.environ)}
     if "help" in names or "usage" in names:
         context.stdout.write(OPTIONS.help_text("scontrol [OPTIONS...] [KEYWORD...]") + HELP)

@@ -3,7 +3,7 @@
 import os
 
 from understudy.commands.batch_script import ScriptError, directives
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, pack_named, run
+from understudy.commands.client import Context, RefusedError, pack_named, run
 from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable
 from understudy.commands.sbatch_options import OPTIONS as JOB_OPTIONS
 from understudy.commands.sbatch_options import BadOptionError, Job
@@ -53,19 +53,9 @@ class _LineError(Exception):
 
 def scrontab(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, words = OPTIONS.parse(arguments)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, words = OPTIONS.parse(arguments)
     options = {option.dest: value or "" for option, value in given}
-    if "help" in options:
-        context.stdout.write(OPTIONS.help_text("scrontab [-u user] [FILE | - | -e | -l | -r]"))
-        return 0
-    if "usage" in options:
-        context.print(USAGE)
-        return 0
-    if "version" in options:
-        context.print(f"slurm {VERSION}")
+    if context.tells(OPTIONS, options, "scrontab [-u user] [FILE | - | -e | -l | -r]", USAGE):
         return 0
     actions = [name for name in ("edit", "list", "remove") if name in options]
     if len(actions) + bool(words) > 1 or len(words) > 1:

@@ -2,8 +2,8 @@
 
 import time
 
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
-from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable
+from understudy.commands.client import Context, RefusedError, run
+from understudy.commands.options import NONE, REQUIRED, Option, OptionTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,19 +27,9 @@ _RULE = "*" * 55
 
 def sdiag(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, _ = OPTIONS.parse(arguments)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, _ = OPTIONS.parse(arguments)
     names = {option.dest for option, _ in given}
-    if "help" in names:
-        context.stdout.write(OPTIONS.help_text("sdiag [OPTIONS...]"))
-        return 0
-    if "usage" in names:
-        context.print("Usage: sdiag [-M cluster] [-aritT]")
-        return 0
-    if "version" in names:
-        context.print(f"slurm {VERSION}")
+    if context.tells(OPTIONS, names, "sdiag [OPTIONS...]", "Usage: sdiag [-M cluster] [-aritT]"):
         return 0
     if context.refuses_clusters(next((value for option, value in given if option.dest == "clusters"), None)):
         return 1

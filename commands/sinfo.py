@@ -8,9 +8,9 @@ import os
 import time
 
 from understudy.commands import texts
-from understudy.commands.client import VERSION, Context, RefusedError, Rows, UsageError, run
+from understudy.commands.client import Context, RefusedError, Rows, run
 from understudy.commands.fields import Cell, Field, fitted, header_line
-from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.options import NONE, REQUIRED, Option, OptionTable, last_values
 from understudy.commands.sinfo_fields import FIELDS
 from understudy.commands.states import (
     ALLOCATED,
@@ -156,19 +156,9 @@ class Group:
 
 def sinfo(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, _ignored = OPTIONS.parse(arguments)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, _ignored = OPTIONS.parse(arguments)
     line = last_values(given)
-    if "help" in line:
-        context.stdout.write(OPTIONS.help_text("sinfo [OPTIONS]"))
-        return 0
-    if "usage" in line:
-        context.print(USAGE)
-        return 0
-    if "version" in line:
-        context.print(f"slurm {VERSION}")
+    if context.tells(OPTIONS, line, "sinfo [OPTIONS]", USAGE):
         return 0
     environment = last_values(OPTIONS.from_environment(context.environ))
     if "long_format" in line:

@@ -5,8 +5,8 @@ Place: the edge to the terminal; what is shown is made by understudy.commands.sm
 
 import os
 
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
-from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.client import Context, RefusedError, run
+from understudy.commands.options import NONE, REQUIRED, Option, OptionTable, last_values
 from understudy.commands.smap_view import (
     JOB_COLUMNS,
     NODE_COLUMNS,
@@ -56,19 +56,9 @@ USAGE = "Usage: smap [-chHQV] [-D jrs] [-i seconds] [-n nodes] [-M cluster]"
 
 def smap(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, _operands = OPTIONS.parse(arguments)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, _operands = OPTIONS.parse(arguments)
     options = last_values(given)
-    if "help" in options:
-        context.stdout.write(OPTIONS.help_text("smap [OPTIONS]"))
-        return 0
-    if "usage" in options:
-        context.print(USAGE)
-        return 0
-    if "version" in options:
-        context.print(f"slurm {VERSION}")
+    if context.tells(OPTIONS, options, "smap [OPTIONS]", USAGE):
         return 0
     kind = options.get("display") or "j"
     if kind not in _QUERIES:

@@ -1,8 +1,8 @@
 """sprio: what the priorities of waiting jobs are made of. Follows sprio(1) of 22.05."""
 
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
+from understudy.commands.client import VERSION, Context, RefusedError, run
 from understudy.commands.fields import Cell, Field, FieldTable, header_line, lines
-from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.options import NONE, REQUIRED, Option, OptionTable, last_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,10 +122,7 @@ _COLUMNS = [
 
 def sprio(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, words = OPTIONS.parse(arguments)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, words = OPTIONS.parse(arguments)
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
     if words:
         context.stdout.write(_USAGE)

@@ -4,9 +4,9 @@ import os
 import time
 
 from understudy.commands import texts
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
+from understudy.commands.client import Context, RefusedError, run
 from understudy.commands.fields import Cell, header_line, lines, needed_columns
-from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable, last_values
 from understudy.commands.squeue_fields import FIELDS, job_id_text
 from understudy.commands.squeue_sort import COLUMNS, DEFAULT_SORT, START_SORT, BadSortError, SortKey, as_kept, read_sort, sort_jobs
 from understudy.commands.states import COMPLETED, COMPLETING, JOB_FLAGS, JOB_STATES, job_state_from
@@ -164,20 +164,10 @@ def task_numbers(expression: str) -> list[int]:
 
 def squeue(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, operands = OPTIONS.parse(arguments)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, operands = OPTIONS.parse(arguments)
     environment = last_values(OPTIONS.from_environment(context.environ))
     line = last_values(given)
-    if "help" in line:
-        context.stdout.write(OPTIONS.help_text("squeue [OPTIONS]"))
-        return 0
-    if "usage" in line:
-        context.print(USAGE)
-        return 0
-    if "version" in line:
-        context.print(f"slurm {VERSION}")
+    if context.tells(OPTIONS, line, "squeue [OPTIONS]", USAGE):
         return 0
     if ("format" in line) != ("long_format" in line):  # what the command line says wins over the other kind in the environment
         environment.pop("format", None)

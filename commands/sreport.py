@@ -3,8 +3,8 @@
 import time
 
 from understudy.commands.accounting_client import AccountingClient, NoAccountingError, Table
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
-from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable
+from understudy.commands.client import VERSION, Context, RefusedError, run
+from understudy.commands.options import NONE, REQUIRED, Option, OptionTable
 from understudy.commands.sreport_figures import Tree, add_up, job_sizes, size_groups, text_of
 from understudy.commands.texts import timestamp
 
@@ -181,10 +181,7 @@ def _fit(text: str, width: int) -> str:
 
 def sreport(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, words = OPTIONS.parse(arguments)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, words = OPTIONS.parse(arguments)
     options = {option.dest: value for option, value in given}
     if "help" in options or "usage" in options:
         context.stdout.write(OPTIONS.help_text("sreport [OPTIONS...] [COMMAND...]"))

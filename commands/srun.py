@@ -9,11 +9,10 @@ import os
 import time
 
 from understudy.commands.allocation import Allocation, AllocationError, allocate, complete, immediate_s, of_answer, release
-from understudy.commands.client import VERSION, Client, Context, RefusedError, UsageError, pack, pack_named, run
+from understudy.commands.client import Client, Context, RefusedError, pack, pack_named, run
 from understudy.commands.export import exported
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.job_shape import ignore_specialised
-from understudy.commands.options import OptionError
 from understudy.commands.sbatch_options import BadOptionError, Job, number
 from understudy.commands.srun_options import OPTIONS, OWN, USAGE_LINE
 from understudy.commands.step_io import ABORT, ALL, EXITED, MESSAGE, PMI, STARTED, STDERR, STDOUT, WINDOW, Part, Sink, StepIO, frame
@@ -42,8 +41,6 @@ def srun(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     try:
         return _srun(arguments, context)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
     except BadOptionError as error:
         for line in error.lines:
             context.complain(line)
@@ -85,14 +82,7 @@ class Settings:
 def _srun(arguments: list[str], context: Context) -> int:
     settings = Settings(arguments, context)
     own = settings.own
-    if "help" in own:
-        context.stdout.write(OPTIONS.help_text(USAGE_LINE))
-        return 0
-    if "usage" in own:
-        context.print(f"Usage: {USAGE_LINE}")
-        return 0
-    if "version" in own:
-        context.print(f"slurm {VERSION}")
+    if context.tells(OPTIONS, own, USAGE_LINE, f"Usage: {USAGE_LINE}"):
         return 0
     if own.get("mpi") == "list":
         for line in ("MPI plugin types are...", "\tnone", "\tpmi2"):

@@ -2,8 +2,8 @@
 
 import os
 
-from understudy.commands.client import CONNECT_FAILED, VERSION, Context, RefusedError, UsageError, run
-from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.client import CONNECT_FAILED, VERSION, Context, RefusedError, run
+from understudy.commands.options import NONE, REQUIRED, Option, OptionTable, last_values
 from understudy.commands.sprio import is_unsupported
 
 TYPE_CHECKING = False
@@ -110,10 +110,7 @@ _COLUMNS = [
 
 def sshare(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, _ = OPTIONS.parse(arguments)  # words mean nothing
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, _ = OPTIONS.parse(arguments)  # words mean nothing
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
     if "help" in options or "usage" in options:
         context.stdout.write(OPTIONS.help_text("sshare [OPTION]"))

@@ -1,7 +1,7 @@
 """sstat: what the tasks of running steps use. Follows sstat(1) of 22.05."""
 
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
-from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.client import Context, RefusedError, run
+from understudy.commands.options import NONE, REQUIRED, Option, OptionTable, last_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,19 +125,9 @@ def _fields() -> "dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]]":
 
 def sstat(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, operands = OPTIONS.parse(arguments)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, operands = OPTIONS.parse(arguments)
     options = last_values(given)
-    if "help" in options:
-        context.stdout.write(OPTIONS.help_text("sstat [OPTION] -j JOB[.STEP]"))
-        return 0
-    if "usage" in options:
-        context.print("Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help")
-        return 0
-    if "version" in options:
-        context.print(f"slurm {VERSION}")
+    if context.tells(OPTIONS, options, "sstat [OPTION] -j JOB[.STEP]", "Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help"):
         return 0
     fields = _fields()
     if "helpformat" in options:

@@ -2,8 +2,8 @@
 
 import os
 
-from understudy.commands.client import VERSION, Context, RefusedError, UsageError, run
-from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable
+from understudy.commands.client import Context, RefusedError, run
+from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,19 +96,9 @@ class _BadError(Exception):
 
 def strigger(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, _ = OPTIONS.parse(arguments)
-    except OptionError as error:
-        raise UsageError(str(error)) from None
+    given, _ = OPTIONS.parse(arguments)
     options = {option.dest: value or "" for option, value in [*OPTIONS.from_environment(context.environ), *given]}
-    if "help" in options:
-        context.stdout.write(OPTIONS.help_text("strigger [--set | --get | --clear] [OPTIONS]"))
-        return 0
-    if "usage" in options:
-        context.print(USAGE)
-        return 0
-    if "version" in options:
-        context.print(f"slurm {VERSION}")
+    if context.tells(OPTIONS, options, "strigger [--set | --get | --clear] [OPTIONS]", USAGE):
         return 0
     if context.refuses_clusters(options.get("clusters")):
         return 1
