@@ -15,7 +15,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check conformance fidelity clients format wire options man bench lock clean
+.PHONY: all demo test check conformance fidelity clients format wire options man bench lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -76,6 +76,15 @@ fidelity: $(VENV)/.prepared-dev
 # Third-party software that drives Slurm, at a cluster whose jobs really run. `make clients CLIENTS=submitit,parsl` runs some.
 clients: $(VENV)/.prepared-dev
 	$(BIN)/python tests/clients/run.py $(if $(CLIENTS),--only $(CLIENTS))
+
+# The cluster of compose.yaml. BASE: an image with Python; where there is none, it is made from Debian's packages.
+BASE ?= understudy-base
+compose-image: $(VENV)/.prepared
+	docker image inspect $(BASE) >/dev/null 2>&1 || tests/compose/make_base_image $(BASE)
+	tests/compose/make_image $(BIN)/python $(BASE)
+
+compose-test: $(VENV)/.prepared
+	tests/compose/run $(BIN)/python $(BASE)
 
 # Writes the newest versions that pyproject.toml allows into the locks. The locks name no registry: pip's own configuration says where to look.
 LOCK := build/lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --all-build-deps --upgrade \

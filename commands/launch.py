@@ -154,7 +154,7 @@ def prepare(
         conf=str(conf.resolve()),
         time=time,
         rate=rate,
-        epoch=_epoch(run_dir, time, epoch),
+        epoch=first_time(run_dir, time, epoch),
         executor=executor,
         state=state,
         controller=address,
@@ -165,7 +165,7 @@ def prepare(
         accounting_unix=f"unix:{sockets}/accounting.sock" if accounting else "",
         accounting_url=os.environ.get("UNDERSTUDY_ACCOUNTING_URL", ""),
         key_file=str(run_dir / "key"),
-        nodeds=[NodeDaemon(name, f"unix:{sockets}/{name}.sock", nodes) for name, nodes in zip(names, _shares(site.nodes, noded), strict=True)],
+        nodeds=[NodeDaemon(name, f"unix:{sockets}/{name}.sock", nodes) for name, nodes in zip(names, shares(site.nodes, noded), strict=True)],
         participants=["controller", *(["accounting"] if accounting else []), *names, *participants] if time != "real" else [],
         user_id=os.getuid(),
         **settings,  # type: ignore[arg-type]
@@ -203,7 +203,7 @@ def read_site(conf: Path) -> Site:
     return Site(config.cluster_name, config.controller_ports[0], nodes, not_emulated(config), accounting_port)
 
 
-def _shares(nodes: list[str], count: int) -> list[str]:
+def shares(nodes: list[str], count: int) -> list[str]:
     """The nodes in `count` contiguous parts whose sizes differ by one at most, as host list expressions."""
     from understudy.model.hostlist import compress
 
@@ -211,7 +211,8 @@ def _shares(nodes: list[str], count: int) -> list[str]:
     return [compress(nodes[start:stop], sort=False) for start, stop in itertools.pairwise(bounds)]
 
 
-def _epoch(run_dir: Path, time: str, wanted: float | None) -> float:
+def first_time(run_dir: Path, time: str, wanted: float | None = None) -> float:
+    """The cluster's time at its start."""
     if wanted is not None:
         return wanted
     now = float(int(clock_time.time()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typer
 
-from understudy.commands import understudy_clock, understudy_cluster, understudy_conf, understudy_manual, understudy_replay
+from understudy.commands import understudy_clock, understudy_cluster, understudy_conf, understudy_hosts, understudy_manual, understudy_replay
 
 app = typer.Typer(
     name="understudy",
@@ -20,6 +20,8 @@ app = typer.Typer(
 app.command("up")(understudy_cluster.up)
 app.command("down")(understudy_cluster.down)
 app.command("status")(understudy_cluster.status)
+app.command("prepare")(understudy_hosts.prepare)
+app.command("daemon")(understudy_hosts.daemon)
 app.command("replay")(understudy_replay.replay)
 app.command("man")(understudy_manual.man)
 app.command("completion")(understudy_manual.completion)

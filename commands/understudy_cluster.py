@@ -50,7 +50,7 @@ def up(
     heed_termination()
     began = clock_time.monotonic()
     try:
-        mode, rate = _parse_time(time)
+        mode, rate = parse_time(time)
         conf = _choose_conf(conf, run_dir)
         site = launch.read_site(conf)
         run_dir = (run_dir or _default_run_dir(site.name)).resolve()
@@ -69,9 +69,9 @@ def up(
                 launch.stop(run_dir, started)
                 raise
     except (LaunchError, ConfigError, OSError) as error:
-        _fail("up", str(error))
+        fail("up", str(error))
     except KeyboardInterrupt:
-        _fail("up", "interrupted; what had been started has been ended")
+        fail("up", "interrupted; what had been started has been ended")
     _announce(cluster, run_dir, clock_time.monotonic() - began)
     if site.without_effect:
         typer.echo(f"Keys of {conf} that have no effect here: {', '.join(site.without_effect)}", err=True)
@@ -85,16 +85,16 @@ def down(run_dir: RunDir = None) -> None:
     try:
         run_dir = _choose_run_dir("down", run_dir)
         if not run_dir.is_dir():
-            _fail("down", f"there is no run directory {run_dir}")
+            fail("down", f"there is no run directory {run_dir}")
         with exclusive(run_dir):
             if not running(run_dir):
                 stale = clear_stale(run_dir)
                 left = f"; removed the pid files of {', '.join(stale)}, which had ended by themselves" if stale else ""
-                _fail("down", f"no cluster runs in {run_dir}{left}")
+                fail("down", f"no cluster runs in {run_dir}{left}")
             _keep_time(run_dir)
             stopped = launch.stop(run_dir)
     except (LaunchError, OSError) as error:
-        _fail("down", str(error))
+        fail("down", str(error))
     if stopped.killed:
         typer.echo(f"Killed, as they did not end by themselves: {', '.join(stopped.killed)}", err=True)
     typer.echo(f"Ended {len(stopped.ended)} daemons: {', '.join(stopped.ended)}")
@@ -110,7 +110,7 @@ def status(run_dir: RunDir = None) -> None:
     try:
         cluster = Cluster.load(run_dir)
     except (OSError, ValueError, TypeError) as error:
-        _fail("status", f"{run_dir} is not a cluster's run directory: {error}")
+        fail("status", f"{run_dir} is not a cluster's run directory: {error}")
     found = {process.name: process for process in recorded(run_dir)}
     names = launch.daemon_names(cluster)
     typer.echo(f"Cluster {cluster.name} in {run_dir}: {_kind(cluster)}")
@@ -125,7 +125,7 @@ def status(run_dir: RunDir = None) -> None:
 # --- what was asked for --------------------------------------------------------------------------------------------------------
 
 
-def _parse_time(text: str) -> tuple[str, float]:
+def parse_time(text: str) -> tuple[str, float]:
     """The kind of time and its rate.
 
     Raises:
@@ -165,13 +165,14 @@ def _choose_run_dir(command: str, run_dir: Path | None) -> Path:
     try:
         found = locate.find().run_dir
     except (locate.NoClusterError, locate.BadConfigurationError) as error:
-        _fail(command, str(error))
+        fail(command, str(error))
     if not found:
-        _fail(command, f"SLURM_CONF is {os.environ.get('SLURM_CONF')}, and no running cluster of this user goes by it")
+        fail(command, f"SLURM_CONF is {os.environ.get('SLURM_CONF')}, and no running cluster of this user goes by it")
     return Path(found)
 
 
-def _fail(command: str, text: str) -> NoReturn:
+def fail(command: str, text: str) -> NoReturn:
+    """Say so and end."""
     typer.echo(f"understudy {command}: error: {text}", err=True)
     sys.exit(1)
 

@@ -1,0 +1,77 @@
+"""What hosts of a cluster share, and what each makes of it."""
+
+import stat
+
+import pytest
+
+from understudy.commands import hosts
+from understudy.commands.run_dir import LaunchError
+from understudy.model.cluster import Cluster
+
+CONF = "ClusterName=c\nSlurmctldHost=head\nSlurmctldPort=7001\nNodeName=n[1-5] CPUs=2\nPartitionName=p Nodes=ALL\n"
+
+
+@pytest.fixture
+def prepare(tmp_path):
+    (tmp_path / "slurm.conf").write_text(CONF)
+
+    def prepare(more="", **options):
+        (tmp_path / "slurm.conf").write_text(CONF + more)
+        given = {"controller": "head", "noded": ["a", "b:7000"], "run_dir": tmp_path / "run"} | options
+        return hosts.prepare(tmp_path / "site", tmp_path / "slurm.conf", **given)
+
+    return prepare
+
+
+def test_addresses_are_tcp_and_the_nodes_are_shared_in_order(prepare):
+    cluster = prepare(clock="head", time="scaled", rate=2.0)
+    assert cluster.controller == "tcp:head:7001"
+    assert cluster.clock == "tcp:head:6816"
+    assert [(each.name, each.address, each.nodes) for each in cluster.nodeds] == [
+        ("noded0", "tcp:a:6818", "n[1-2]"),
+        ("noded1", "tcp:b:7000", "n[3-5]"),
+    ]
+    assert cluster.participants == ["controller", "noded0", "noded1"]
+
+
+def test_a_host_has_a_copy_with_a_key_of_its_own(prepare, tmp_path):
+    prepare()
+    command = hosts.begin("noded1", tmp_path / "site", tmp_path / "run")
+    assert command[-2:] == ["--name", "noded1"]
+    key = tmp_path / "run" / "key"
+    assert key.read_bytes() == (tmp_path / "site" / "key").read_bytes()
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert Cluster.load(tmp_path / "run").key_file == str(key)
+    assert (tmp_path / "run" / "slurm.conf").read_text() == CONF
+
+
+def test_preparing_again_keeps_the_key(prepare, tmp_path):
+    prepare()
+    first = (tmp_path / "site" / "key").read_bytes()
+    prepare()
+    assert (tmp_path / "site" / "key").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("more", "options", "text"),
+    [
+        ("", {"noded": list("abcdef")}, "6 node daemons cannot share 5 nodes"),
+        ("", {"noded": []}, "0 node daemons"),
+        ("", {"time": "virtual"}, "needs a clock service"),
+        ("", {"time": "virtual", "clock": "c", "executor": "real"}, "real jobs take real time"),
+        ("AccountingStorageType=accounting_storage/slurmdbd\n", {}, "asks for an accounting daemon"),
+    ],
+)
+def test_what_cannot_be_is_refused(prepare, more, options, text):
+    with pytest.raises(LaunchError, match=text):
+        prepare(more, **options)
+
+
+def test_a_daemon_that_the_cluster_does_not_have_and_a_missing_site_are_named(prepare, tmp_path):
+    prepare()
+    with pytest.raises(LaunchError, match="has no daemon noded2; it has agent, controller, noded0, noded1"):
+        hosts.begin("noded2", tmp_path / "site", tmp_path / "run")
+    with pytest.raises(LaunchError, match="understudy prepare"):
+        hosts.begin("noded1", tmp_path / "nowhere", tmp_path / "run", patience_s=0)
+    with pytest.raises(LaunchError, match="was prepared for run directories"):
+        hosts.begin("noded1", tmp_path / "site", tmp_path / "other")
