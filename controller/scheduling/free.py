@@ -321,10 +321,11 @@ class Timeline:
         """(start, what is free then), later and later: now, after the completing jobs, then after each group of running jobs that hold usable nodes.
 
         A group takes the jobs that end within a window behind the first end of all, which is rounded up to the next full 30 s. Each further window
-        is twice as long (or longer by a fixed time), so that thousands of running jobs need few tests; the price is that a start is that of the
-        group's last job. Whether a group is complete is asked after each job, of the next to end on any node: if that ends within the window, the
-        group goes on to the next job on usable nodes, however late. A job without a time limit never ends. Starts after `until` are left out, and
-        states in which the usable nodes have fewer than `least_cpus` CPUs free. Only the usable nodes are what is said of them.
+        is twice as long (or longer by a fixed time), and again as long as the next job to end, on any node, does not end within it, so that
+        thousands of running jobs need few tests; the price is that a start is that of the group's last job. Whether a group is complete is asked
+        after each job, of the next to end on any node: if that ends within the window, the group goes on to the next job on usable nodes, however
+        late. A job without a time limit never ends. Starts after `until` are left out, and states in which the usable nodes have fewer than
+        `least_cpus` CPUs free. Only the usable nodes are what is said of them.
         """
         self._refresh()
         table = self.tables.nodes
@@ -351,11 +352,6 @@ class Timeline:
         first, window, linear = 0, FIRST_WINDOW_S, self.linear_window_s
         boundary = int(ends[0]) + FIRST_WINDOW_S - int(ends[0]) % FIRST_WINDOW_S
         while first < len(ends):
-            missing = int(ends[first]) - boundary - window
-            if missing > 0 and linear:  # nobody ends in the windows up to there
-                window += -(-missing // linear) * linear
-            while boundary + window < ends[first]:
-                window *= 2
             after = max(int(next_ends.searchsorted(boundary + window, side="right")), first)
             after = min(after + 1, first + self.most_in_group, len(ends))
             start = int(ends[after - 1])
@@ -367,6 +363,12 @@ class Timeline:
                 yield start, self._state(int(order[after - 1]))
             first = after
             window = window + linear if linear else window * 2
+            if first < len(ends):  # windows in which nobody ends, on whatever node, are passed over
+                missing = int(next_ends[first - 1]) - boundary - window
+                if missing > 0 and linear:
+                    window += -(-missing // linear) * linear
+                while boundary + window < next_ends[first - 1]:
+                    window *= 2
 
     def _follow(self, seen: _Seen) -> None:
         """Which jobs that will end hold some of the nodes, and how many CPUs are free there after each of them."""

@@ -353,6 +353,19 @@ def test_a_job_elsewhere_that_ends_within_the_window_keeps_a_group_open():
     assert selector.will_run(make_job(9), main, 0b101, tables, 10) == (179, 0b001)
 
 
+def test_windows_grow_as_far_as_the_next_end_on_any_node():
+    """Five nodes of a recorded cluster of 24, one of them idle, and two jobs elsewhere."""
+    tables, selector = tables_of(table(7)), SelectConsTres(frozenset({"CR_CORE"}))
+    for place, end in enumerate((20, 132, 137, 198, 72, 133)):
+        running(tables, place + 1, 6000 + end, num_tasks=1, required_nodes=1 << place)
+    main = tables.partitions["main"]
+    assert selector.will_run(make_job(9, num_tasks=3, min_nodes=3), main, 0b1001111, tables, 10) == (6132, 0b1000011)
+    tables.nodes.release(tables.running[5].allocation, 0b10000)
+    del tables.running[5]
+    tables.version += 1
+    assert selector.will_run(make_job(9, num_tasks=3, min_nodes=3), main, 0b1001111, tables, 10) == (6137, 0b0000111)
+
+
 def weighted():
     """Light and heavy nodes as in a recorded cluster: 6 of weight 50, 8 of 10, 6 of 100, 4 small ones of 10."""
     rows = [(6, 8, 50), (8, 8, 10), (6, 16, 100), (4, 4, 10)]
