@@ -95,7 +95,9 @@ class Session:
             return 1
         if keyword.most is not None and len(rest) > keyword.most:
             self.context.complain(f"too many arguments for {typed} keyword" if keyword.word_first else f"too many arguments for keyword:{typed}")
-            return 1
+            if not keyword.goes_on:
+                return 1
+            return keyword.do(self, []) or 1
         return keyword.do(self, rest)
 
     def complain(self, text: str) -> None:
@@ -127,10 +129,27 @@ def scontrol(arguments: list[str], context: Context) -> int:
         return 0
     if context.refuses_clusters(next((value for option, value in given if option.dest == "clusters"), None)):
         return 1
+    user = next((value for option, value in given if option.dest == "uid"), None)
+    if user is not None and not _become(user):
+        context.error(f'--uid="{user}" invalid')
+        return 1
     session = Session(context)
     session.one_line, session.details, session.quiet = "oneliner" in names, "details" in names, "quiet" in names
     session.all, session.future, session.verbose = "all" in names and "hide" not in names, "future" in names, "verbose" in names
     return session.do(words) if words else _interactive(session)
+
+
+def _become(name: str) -> bool:
+    """Ask the controller as another user, as far as the system lets us. Whether there is such a user."""
+    import pwd
+
+    try:
+        number = (pwd.getpwuid(int(name)) if name.isdigit() else pwd.getpwnam(name)).pw_uid
+    except KeyError:
+        return False
+    if os.geteuid() == 0:
+        os.seteuid(number)
+    return True
 
 
 def _interactive(session: Session) -> int:
@@ -148,13 +167,28 @@ def _interactive(session: Session) -> int:
             break
         if echoes:
             context.stdout.write(line if line.endswith("\n") else line + "\n")
-        words = line.split()
+        words = _words(line)
         if words == ["!!"]:
             words = last
         if words:
             last = words
             code = session.do(words) or code
     return code
+
+
+def _words(line: str) -> list[str]:
+    """The words of a line; blanks between quotation marks are part of a word, and the marks are."""
+    found: list[str] = []
+    word, quote = "", ""
+    for letter in line:
+        if letter.isspace() and not quote:
+            found.append(word)
+            word = ""
+            continue
+        if letter in "\"'":
+            quote = "" if quote == letter else quote or letter
+        word += letter
+    return [each for each in (*found, word) if each]
 
 
 # --- keywords that concern the session or a job -----------------------------------------------------------------------------------
@@ -229,6 +263,18 @@ def _change(name: str) -> "Callable[[Session, list[str]], int]":
     return change
 
 
+def _processes(name: str) -> "Callable[[Session, list[str]], int]":
+    """A keyword of scontrol_processes."""
+
+    def ask(session: Session, words: list[str]) -> int:
+        from understudy.commands import scontrol_processes
+
+        answer: int = getattr(scontrol_processes, name)(session, words)
+        return answer
+
+    return ask
+
+
 def _daemons(name: str) -> "Callable[[Session, list[str]], int]":
     """A keyword of scontrol_daemons, which is read when it is needed."""
 
@@ -244,20 +290,28 @@ def _daemons(name: str) -> "Callable[[Session, list[str]], int]":
 class Keyword:
     """What one may ask for. `least`: how many letters of it must be written; `fewest`, `most`: how many words may follow.
 
-    `word_first`: how the refusal of too few or too many is worded.
+    `word_first`: how the refusal of too few or too many is worded; `goes_on`: after too many it is done all the same.
     """
 
-    __slots__ = ("do", "fewest", "least", "most", "name", "word_first")
+    __slots__ = ("do", "fewest", "goes_on", "least", "most", "name", "word_first")
 
     def __init__(
-        self, name: str, least: int, do: "Callable[[Session, list[str]], int]", fewest: int = 0, most: int | None = None, *, word_first: bool = False
+        self,
+        name: str,
+        least: int,
+        do: "Callable[[Session, list[str]], int]",
+        fewest: int = 0,
+        most: int | None = None,
+        *,
+        word_first: bool = False,
+        goes_on: bool = False,
     ) -> None:
-        self.name, self.least, self.do, self.fewest, self.most, self.word_first = name, least, do, fewest, most, word_first
+        self.name, self.least, self.do, self.fewest, self.most, self.word_first, self.goes_on = name, least, do, fewest, most, word_first, goes_on
 
 
 # In the order in which an abbreviation is looked up.
 KEYWORDS = (
-    Keyword("abort", 2, _daemons("abort"), 0, 0),
+    Keyword("abort", 2, _daemons("abort")),
     Keyword("all", 2, _set_flag("all", value=True)),
     Keyword("cancel_reboot", 3, _daemons("cancel_reboot"), 0, 1),
     Keyword("cluster", 2, _cluster),
@@ -266,22 +320,22 @@ KEYWORDS = (
     Keyword("details", 1, _set_flag("details", value=True), 0, 0),
     Keyword("delete", 3, _change("delete"), 1, word_first=True),
     Keyword("errnumstr", 2, _error_text),
-    Keyword("exit", 2, _set_flag("ended", value=True), 0, 0),
+    Keyword("exit", 2, _set_flag("ended", value=True), 0, 0, goes_on=True),
     Keyword("fsdampeningfactor", 3, _daemons("dampening_factor"), 1, 1),
-    Keyword("getent", 6, _daemons("getent")),
+    Keyword("getent", 6, _processes("getent")),
     Keyword("help", 2, _help),
     Keyword("hide", 2, _set_flag("all", value=False)),
     Keyword("hold", 4, _jobs("hold"), 1),
     Keyword("holdu", 5, _jobs("uhold"), 1),
-    Keyword("listpids", 1, _daemons("list_processes"), 0, 2),
+    Keyword("listpids", 1, _processes("list_processes"), 0, 2),
     Keyword("notify", 1, _daemons("notify"), 2),
     Keyword("oneliner", 1, _set_flag("one_line", value=True), 0, 0),
-    Keyword("pidinfo", 3, _daemons("process"), 0, 1),
+    Keyword("pidinfo", 3, _processes("process_info"), 0, 1),
     Keyword("ping", 3, _daemons("ping"), 0, 0),
     Keyword("quiet", 4, _quiet, 0, 0),
-    Keyword("quit", 4, _set_flag("ended", value=True), 0, 0),
+    Keyword("quit", 4, _set_flag("ended", value=True), 0, 0, goes_on=True),
     Keyword("reboot", 3, _daemons("reboot")),
-    Keyword("reconfigure", 3, _daemons("reconfigure"), 0, 0),
+    Keyword("reconfigure", 3, _daemons("reconfigure")),
     Keyword("release", 3, _jobs("release"), 1),
     Keyword("requeue", 3, _jobs("requeue"), 1),
     Keyword("requeuehold", 11, _jobs("requeuehold"), 1),
@@ -298,7 +352,7 @@ KEYWORDS = (
     Keyword("uhold", 5, _jobs("uhold"), 1),
     Keyword("update", 1, _change("update"), 1, word_first=True),
     Keyword("verbose", 4, _set_flag("verbose", value=True), 0, 0, word_first=True),
-    Keyword("version", 4, _version, 0, 0, word_first=True),
+    Keyword("version", 4, _version, 0, 0, word_first=True, goes_on=True),
     Keyword("wait_job", 2, _daemons("wait_job"), 1, 1),
     Keyword("write", 5, _daemons("write"), 1, 3),
 )

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 LEVELS = ("quiet", "fatal", "error", "info", "verbose", "debug", "debug2", "debug3", "debug4", "debug5")
 _RUNNING, _SUSPENDED = 1, 2
 _CONFIGURING, _COMPLETING = 0x4000, 0x8000
-_HEADER = "PID      JOBID    STEPID   LOCALID GLOBALID"
-_NO_STEPD = "stepd_available: Couldn't find nodename"
 _WAIT_S = 3.0
 
 
@@ -144,7 +142,7 @@ def schedule_log_level(session: "Session", words: list[str]) -> int:
 def dampening_factor(session: "Session", words: list[str]) -> int:
     if not words[0].isdigit() or not 0 < int(words[0]) < 65536:
         session.complain(f"invalid dampening factor: {words[0]}")
-        return 1
+        return 0
     return _call(session, "slurm_set_fs_dampeningfactor error", "SetConfiguration", {"FairShareDampeningFactor": words[0]})
 
 
@@ -172,6 +170,15 @@ def reboot(session: "Session", words: list[str]) -> int:
     if len(words) > 1:
         session.context.complain("too many arguments for keyword:reboot")
         return 1
+    try:
+        shown = dict(session.context.client.query("config", ["name", "value"], {"name": ["RebootProgram"]}).rows)
+    except RefusedError as error:
+        session.complain(f"scontrol_reboot_nodes error: {error.text}")
+        return 1
+    if shown.get("RebootProgram", "(null)") == "(null)":
+        session.context.error("RebootProgram isn't defined")
+        session.complain("scontrol_reboot_nodes error: Unspecified error")
+        return 1
     return _call(session, "scontrol_reboot_nodes error", "RebootNodes", words[0], asap, after, reason)
 
 
@@ -197,7 +204,7 @@ def wait_job(session: "Session", words: list[str]) -> int:
         except RefusedError:
             rows = []
         if not rows:
-            context.error(f"Problem running job {words[0]}")
+            context.complain(f"scontrol: Problem running job {words[0]}")
             return 1
         state, flags = rows[0]
         if state not in {_RUNNING, _SUSPENDED}:
@@ -236,31 +243,6 @@ def completing(session: "Session", _words: list[str]) -> int:
             lasts = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
             context.print(f"JobId={job_id} EndTime={timestamp(end)} CompletingTime={lasts} Nodes(COMPLETING)={left or nodes}")
     return 0
-
-
-def list_processes(session: "Session", words: list[str]) -> int:
-    """Processes of job steps on this host; commands run where no node daemon's steps can be asked."""
-    context = session.context
-    job = words[0] if words else ""
-    if job and not job.split(".")[0].isdigit():
-        context.complain(f'"{job}" does not look like a jobid')
-        return 1
-    context.print(_HEADER)
-    context.error(_NO_STEPD)
-    context.complain(f"JobId={job} does not exist on node (null)." if job else "No job steps exist on this node.")
-    return 1
-
-
-def process(session: "Session", words: list[str]) -> int:
-    session.context.complain("Failed to locate job for requested pid" if words else "missing argument for keyword:pidinfo")
-    return 1
-
-
-def getent(session: "Session", words: list[str]) -> int:
-    del words
-    session.context.error(_NO_STEPD)
-    session.context.complain("No steps found on this node")
-    return 1
 
 
 def token(session: "Session", words: list[str]) -> int:
@@ -304,7 +286,6 @@ def _write_script(session: "Session", words: list[str]) -> int:
     try:
         with open(target, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
-        os.chmod(target, 0o700)
     except OSError as error:
         session.complain(f"failed to open file `{target}`: {error.strerror}")
         return 0

@@ -135,7 +135,7 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
         if job[column]:
             lines.append(f"{name}={job[column]}")
     if job["mail_type"]:
-        lines.append(f"MailUser={or_null(job['mail_user'])} MailType={job['mail_type'] or 'NONE'}")
+        lines.append(f"MailUser={job['mail_user'] or job['user_name']} MailType={job['mail_type'] or 'NONE'}")
     return [*lines, ""]
 
 
@@ -293,7 +293,7 @@ def step_lines(step: "Record") -> list[str]:
     """`show step`."""
     batch = step["step"] == "batch"
     limit_s = step["time_limit_s"]
-    lines = [
+    return [
         (
             f"StepId={step_id_text(step['job_id'], step['array_job_id'], step['array_task_id'], step['step'])} UserId={step['user_id']}"
             f" StartTime={timestamp(step['start_time'])} TimeLimit={'UNLIMITED' if limit_s is None else full_duration(limit_s)}"
@@ -302,11 +302,9 @@ def step_lines(step: "Record") -> list[str]:
         f"Nodes={step['node_count']} CPUs={0 if batch else step['cpus']} Tasks={step['num_tasks']} Name={step['name']} Network=(null)",
         f"TRES={'(null)' if batch else step['tres_allocated']}",
         "ResvPorts=(null)",
-        f"CPUFreqReq=Default Dist={step['distribution'].capitalize() or 'Unknown'}",
+        "CPUFreqReq=Default" + ("" if batch else f" Dist={step['distribution'].capitalize() or 'Unknown'}"),
+        f"SrunHost:Pid={or_null(step['host'])}:{step['pid']}",
     ]
-    if step["host"]:
-        lines.append(f"SrunHost:Pid={step['host']}:{step['pid']}")
-    return lines
 
 
 def reservation_lines(reservation: "Record") -> list[str]:

@@ -136,8 +136,13 @@ def _show_steps(session: "Session", words: list[str]) -> int:
     from understudy.model.records import STEPS
 
     context = session.context
-    job, _, number = words[0].partition(".") if words else ("", "", "")
+    job, dot, number = words[0].partition(".") if words else ("", "", "")
     array, _, task = job.partition("_")
+    if not array.isdigit():
+        job = dot = ""
+    if dot and not number.isdigit():  # read as a number, as all that begins with none
+        number = "0"
+        words = [f"{job}.0"]
     try:
         if job.isdigit() and not context.client.query("jobs", ["job_id"], {"job_id": [int(job)]}).rows:
             raise RefusedError(2017, "Invalid job id specified")
@@ -237,7 +242,7 @@ def _show_host_list(session: "Session", words: list[str], *, is_sorted: bool = F
     context = session.context
     if not words:
         session.complain("invalid encode argument")
-        return 1
+        return session.do(["help"]) or 1
     expression = words[0]
     if expression.startswith("/"):
         try:
@@ -412,7 +417,9 @@ ENTITIES = (
 def show(session: "Session", words: list[str]) -> int:
     """`scontrol show ENTITY [NAME]`, or ENTITY=NAME."""
     entity, equals, name = words[0].partition("=")
-    rest = [name, *words[1:]] if equals and not entity.lower().startswith("assoc") else words[1:]
+    rest = words[1:]
+    if equals:
+        rest = [] if entity.lower().startswith("assoc") else [name]
     lowered = entity.lower()
     found = next((each for each in ENTITIES if len(lowered) >= each.least and each.name.startswith(lowered)), None)
     if found is None:

@@ -4,7 +4,7 @@ Place: under scontrol. Keys may be written in any case and shortened as long as 
 before it asks the controller.
 """
 
-from understudy.commands.client import Context, RefusedError
+from understudy.commands.client import CONNECT_FAILED, Context, RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -431,33 +431,43 @@ def control(action: str, words: "Sequence[str]", session: "Session") -> int:
     context = session.context
     jobs: list[str] = []
     names: list[str] = []
+    options: list[str] = []
     for word in words:
         key, equals, value = word.partition("=")
         if equals and action in _HOLDS and key.lower() in {"jobname", "name"}:
             names.append(value)
+            continue
+        option = _REQUEUE_OPTIONS.get((action, word.lower()))
+        if option is not None:
+            options.append(option)
             continue
         chosen = value if equals and key.lower() in {"job", "jobid"} else word
         jobs += [each for each in chosen.split(",") if each]
     code = 0
     try:
         for name in names:
-            found = context.client.call("ControlJobs", action, [], {"name": [name]})[0]
-            if found:
-                code = say_results(session, found, action=action)
-                if not code:
-                    session.complain("slurm_suspend error: No error")
-                code = 1
+            code |= say_results(session, context.client.call("ControlJobs", action, [], {"name": [name]})[0], action=action)
         if jobs:
-            results = context.client.call("ControlJobs", action, jobs)[0]
+            results = context.client.call("ControlJobs", action, jobs, {}, options)[0]
             if action in {"suspend", "resume"}:
-                results = [(job, error, _UNEXPECTED if error == _INVALID_JOB and job.isdigit() else text) for job, error, text in results]
+                results = [(job, error, UNEXPECTED if error == _INVALID_JOB and job.isdigit() else text) for job, error, text in results]
             code |= say_results(session, results, action=action)
     except RefusedError as error:
-        for job in jobs:
-            session.complain(f"{error.text} for job {job}")
-        return 1
+        return say_unreachable(session, jobs, error, action=action)
     return code
 
 
+def say_unreachable(session: "Session", jobs: "Sequence[str]", error: RefusedError, *, action: str = "") -> int:
+    """No controller has answered: said of each job."""
+    text = UNEXPECTED if error.code == CONNECT_FAILED else error.text
+    say_results(session, [(job, error.code, text) for job in jobs], action=action)
+    return 1
+
+
 _INVALID_JOB = 2017
-_UNEXPECTED = "Unexpected message received"  # what Slurm answers to the suspension of a job that it does not know
+UNEXPECTED = "Unexpected message received"  # what Slurm answers to the suspension of a job that it does not know, and where nobody answers
+_REQUEUE_OPTIONS = {
+    ("requeue", "incomplete"): "incomplete",
+    ("requeuehold", "incomplete"): "incomplete",
+    ("requeuehold", "state=specialexit"): "special_exit",
+}

@@ -3,7 +3,8 @@
 Place: under scontrol_update. A value that makes no sense ends the command, with the words of Slurm's; some are only left out, or read as 0.
 """
 
-from understudy.commands.scontrol_update import RefusedInputError, SilentlyDoneError, check_limit, full_key, pairs, say_results
+from understudy.commands.client import RefusedError
+from understudy.commands.scontrol_update import RefusedInputError, SilentlyDoneError, check_limit, full_key, pairs, say_results, say_unreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
                 return 1
             continue
         check = _CHECKS.get(known)
-        checked = value if check is None else check(value, context)
+        plain = _unquoted(value)
+        checked = plain if check is None else check(plain, context)
         if checked is not None:
             changes[_SAME_KEY.get(known, known) + sign] = checked
     if not changes or not (jobs or name):
@@ -71,7 +73,16 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
         if not jobs:
             context.error(f"No jobs with name '{name}'")
             return 1
-    return say_results(session, context.client.call("UpdateJobs", jobs, changes)[0])
+    try:
+        results = context.client.call("UpdateJobs", jobs, changes)[0]
+    except RefusedError as error:
+        return say_unreachable(session, jobs, error)
+    return say_results(session, results)
+
+
+def _unquoted(value: str) -> str:
+    """Without the marks that a value has which was typed in the interactive mode."""
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
 
 
 def _named(name: str, user: str, context: "Context") -> "list[str]":

@@ -37,12 +37,13 @@ def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults
     now = core.time.now()
 
     def act(job: Job) -> None:
-        _act(core, job, message.action, sender, now)
+        _act(core, job, message, sender, now)
 
     return JobResults(for_each(core, message.job_ids, message.where, act))
 
 
-def _act(core: Core, job: Job, action: str, sender: Sender, now: float) -> None:
+def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float) -> None:
+    action = message.action
     by_admin = core.is_operator(sender.user_id)
     if not by_admin and (action in ("suspend", "resume") or (action == "top" and not core.settings.users_may_top)):
         raise SlurmError(2002)
@@ -58,7 +59,12 @@ def _act(core: Core, job: Job, action: str, sender: Sender, now: float) -> None:
         return
     if action in ("requeue", "requeuehold"):
         require_leader(job)
+        if "incomplete" in message.options and (job.is_pending or job.is_finished):
+            return
         requeue(core, job, now, hold=action == "requeuehold", held_by=HELD_BY_ADMIN if by_admin else HELD_BY_USER)
+        if "special_exit" in message.options:
+            job.flags |= JobFlag.SPECIAL_EXIT
+            core.journal.job(job.job_id)
         return
     for each in components(job):
         if action == "release":
@@ -97,7 +103,7 @@ def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
         core.journal.job(job.job_id)
         return
     job.priority, job.held_by, job.admin_priority = 1, "", None
-    job.flags &= ~JobFlag.RESV_DEL_HOLD
+    job.flags &= ~(JobFlag.RESV_DEL_HOLD | JobFlag.SPECIAL_EXIT)
     _reviewed(core, job, now)
 
 

@@ -80,7 +80,7 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
                 continue
             if node.state is NodeState.DOWN:
                 down |= 1 << index
-        if "reason" in changes:
+        if "reason" in changes and (state or node.state is NodeState.DOWN or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL)):
             node.reason = changes["reason"]
             node.reason_time = int(now) if node.reason else None
             node.reason_user_id = sender.user_id

@@ -189,6 +189,7 @@ class ControlJobs(Message, frozen=True, tag=18):
     action: str
     job_ids: list[str]
     where: dict[str, list[Any]] = {}
+    options: list[str] = []  # of a requeue: incomplete (leave jobs alone that do not run), special_exit
 
 
 class UpdateNodes(Message, frozen=True, tag=19):

@@ -17,7 +17,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "CancelJobs": (15, ("job_ids", "signal", "where", "batch_only", "full", "hurry"), (None, {}, False, False, False)),
     "JobResults": (16, ("results",), ()),
     "UpdateJobs": (17, ("job_ids", "changes"), ()),
-    "ControlJobs": (18, ("action", "job_ids", "where"), ({},)),
+    "ControlJobs": (18, ("action", "job_ids", "where", "options"), ({}, [])),
     "UpdateNodes": (19, ("nodes", "changes"), ()),
     "RebootNodes": (140, ("nodes", "asap", "next_state", "reason"), (False, "", "")),
     "UpdateStep": (141, ("job_id", "step", "time_limit"), ()),

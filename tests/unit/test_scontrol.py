@@ -134,7 +134,6 @@ def test_arrays_and_their_tasks_are_found(client: FakeClient) -> None:
         ("show node zzz", "Node zzz not found\n", ""),
         ("show node n1 n2", "", "too many arguments for keyword:show\n"),
         ("-Q show node zzz", "", ""),
-        ("show hostl", "", "invalid encode argument\n"),
         ("sh job", "", "invalid keyword: sh\n"),
         ("ping x", "", "too many arguments for keyword:ping\n"),
         ("verb x", "", "too many arguments for verb keyword\n"),
@@ -145,7 +144,7 @@ def test_arrays_and_their_tasks_are_found(client: FakeClient) -> None:
         ("setdebugflags +no", "", "scontrol: error: Invalid DebugFlag: no\ninvalid debug flag: +no\n"),
         ("schedloglevel foo", "", "invalid schedlog level: foo\n"),
         ("takeover 1", "", "takeover: invalid backup controller index (1)\n"),
-        ("wait_job 9", "", "scontrol: error: Problem running job 9\n"),
+        ("wait_job 9", "", "scontrol: Problem running job 9\n"),
         ("notify 9", "", "too few arguments for keyword:notify\n"),
         ("errnumstr", "", "one arguments required for keyword:errnumstr\n"),
         ("errnumstr abc", "", "numeric arguments required for keyword:errnumstr\n"),
@@ -254,9 +253,14 @@ def test_the_configuration_ends_with_the_controllers_state(client: FakeClient) -
         ("update partitionname=p maxtime=5", "UpdatePartition", {"action": "update", "name": "p", "changes": {"maxtime": "5"}}),
         ("create partition=new nodes=n1", "UpdatePartition", {"action": "create", "name": "new", "changes": {"nodes": "n1"}}),
         ("delete partition new", "UpdatePartition", {"action": "delete", "name": "new", "changes": {}}),
-        ("hold 1 2,3", "ControlJobs", {"action": "hold", "job_ids": ["1", "2", "3"], "where": {}}),
-        ("release name=x", "ControlJobs", {"action": "release", "job_ids": [], "where": {"name": ["x"]}}),
-        ("requeuehold 5", "ControlJobs", {"action": "requeuehold", "job_ids": ["5"], "where": {}}),
+        ("hold 1 2,3", "ControlJobs", {"action": "hold", "job_ids": ["1", "2", "3"], "where": {}, "options": []}),
+        ("release name=x", "ControlJobs", {"action": "release", "job_ids": [], "where": {"name": ["x"]}, "options": []}),
+        ("requeuehold 5", "ControlJobs", {"action": "requeuehold", "job_ids": ["5"], "where": {}, "options": []}),
+        (
+            "requeuehold incomplete State=SpecialExit 5",
+            "ControlJobs",
+            {"action": "requeuehold", "job_ids": ["5"], "where": {}, "options": ["incomplete", "special_exit"]},
+        ),
         ("reboot n[1-2]", "RebootNodes", {"nodes": "n[1-2]", "asap": False, "next_state": "", "reason": ""}),
         (
             "reboot asap nextstate=resume reason=bios ALL",
@@ -277,6 +281,7 @@ def test_the_configuration_ends_with_the_controllers_state(client: FakeClient) -
 )
 def test_changes_are_asked_of_the_controller(client: FakeClient, line: str, message: str, fields: dict[str, object]) -> None:
     client.answers |= {"UpdateJobs": [[]], "ControlJobs": [[]]}
+    client.tables["config"].append({"name": "RebootProgram", "value": "/sbin/reboot"})
     result = ask(client, line)
     assert (result.code, result.out, result.err) == (0, "", "")
     assert client.asked == [(message, fields)]
@@ -428,3 +433,51 @@ def test_a_job_shows_its_reservation() -> None:
     at = out.index("   Reservation=r1")
     assert out[at - 1].startswith("   Features=fast")
     assert out[at + 1].startswith("   OverSubscribe=OK")
+
+
+def test_nodes_are_rebooted_where_there_is_a_program_that_does_it(client: FakeClient) -> None:
+    result = ask(client, "reboot n1")
+    assert (result.code, result.err) == (1, "scontrol: error: RebootProgram isn't defined\nscontrol_reboot_nodes error: Unspecified error\n")
+    assert not client.asked
+
+
+@pytest.mark.parametrize("line", ["hold 7", "release 7", "update jobid=7 comment=x", "suspend 7", "requeue 7"])
+def test_where_no_controller_answers_it_is_said_of_each_job_in_slurms_odd_words(client: FakeClient, line: str) -> None:
+    client.answers |= dict.fromkeys(("UpdateJobs", "ControlJobs"), RefusedError(1005, "Unable to contact slurm controller (connect failure)"))
+    result = ask(client, line)
+    assert result.code == 1
+    assert result.err.splitlines()[0] == "Unexpected message received for job 7"
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("contiguous=maybe", "scontrol: error: Invalid Contiguous value: maybe"),
+        ("numcpus=x", 'scontrol: error: Invalid numeric value "x" for NumCPUs.\nscontrol: error: Invalid NumCPUs value: x'),
+        ("deadline=nosuch", "Invalid time specification (pos=0): nosuch\nNo changes specified"),
+        ("starttime=", "No changes specified"),
+        ("nice=99999999999", "scontrol: error: Nice value out of range (+/- 2147483645). Value ignored"),
+        ("mailtype=nosuch", "Invalid MailType: nosuch"),
+        ("minmemorynode=100M", "scontrol: error: Invalid MinMemoryNode value: 100M"),
+        ("delayboot=x", "scontrol: error: Invalid DelayBoot value"),
+        ("comment", "Invalid input: comment\nRequest aborted"),
+        ("systemcomment=x", "Update of this parameter is not supported: systemcomment=x\nRequest aborted"),
+        ("userid=nosuch", "Invalid UserID: nosuch\nRequest aborted"),
+        ("gres=help", "No changes specified"),
+    ],
+)
+def test_values_of_jobs_that_make_no_sense_are_not_sent(client: FakeClient, word: str, said: str) -> None:
+    result = ask(client, f"update jobid=7 {word}")
+    assert (result.code, result.err) == (1, said + "\n")
+    assert not client.asked
+
+
+def test_a_node_count_that_is_none_is_said_and_that_is_all(client: FakeClient) -> None:
+    result = ask(client, "update jobid=7 numnodes=x")
+    assert (result.code, result.err) == (0, 'scontrol: error: Invalid numeric value "x" for requested node count.\n')
+
+
+def test_what_is_quoted_in_the_interactive_mode_is_one_word(client: FakeClient) -> None:
+    client.answers["UpdateJobs"] = [[]]
+    run_command(scontrol, client=client, stdin='update jobid=7 comment="a b"\nexit x\nversion\n')
+    assert client.asked == [("UpdateJobs", {"job_ids": ["7"], "changes": {"comment": "a b"}})]
