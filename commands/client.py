@@ -359,20 +359,22 @@ class Context:
         """A line on stderr as Slurm's logging writes errors."""
         self.stderr.write(f"{self.program}: error: {text}\n")
 
-    def refuses_clusters(self, names: str | None) -> bool:
+    def refuses_clusters(self, names: str | None, said_by: str = "--cluster") -> bool:
         """Whether --clusters names only other clusters than ours: where those are, an accounting database would have to tell. Errors are said."""
-        wanted = [name for name in (names or "").split(",") if name]
-        if not wanted:
+        if names is None:
             return False
+        wanted = names.split(",")
         own = self.client.cluster_name
         has_accounting = self.client.has_accounting
         strange = [name for name in wanted if name not in {own, "all"}] if has_accounting else wanted
         for name in strange if has_accounting else strange[:1]:
             self.error(f"No cluster '{name}' known by database." if has_accounting else "Problem talking to database")
         is_refused = len(strange) == len(wanted)
-        if is_refused:
+        if is_refused and names == "all":
+            self.error("No clusters can be reached now. Contact your admin to resolve the problem.")
+        elif is_refused:
             self.error(
-                f"'{names}' can't be reached now, or it is an invalid entry for --cluster.  Use 'sacctmgr list clusters' to see available clusters."
+                f"'{names}' can't be reached now, or it is an invalid entry for {said_by}.  Use 'sacctmgr list clusters' to see available clusters."
             )
         else:
             self.named_cluster = own

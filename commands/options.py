@@ -53,7 +53,8 @@ class OptionTable:
         if not found:
             raise OptionError(f"unrecognized option '--{name}'")
         if any(option.dest != found[0].dest or option.value != found[0].value for option in found):
-            raise OptionError(f"option '--{name}' is ambiguous; possibilities: " + " ".join(f"'--{option.long}'" for option in found))
+            named = [found[0], *(option for option in found if option.dest != found[0].dest)]  # not the first one's other names
+            raise OptionError(f"option '--{name}' is ambiguous; possibilities: " + " ".join(f"'--{option.long}'" for option in named))
         return found[0]
 
     def parse(self, arguments: "Sequence[str]", *, permute: bool = True) -> "tuple[list[tuple[Option, str | None]], list[str]]":

@@ -164,7 +164,7 @@ def sinfo(arguments: list[str], context: Context) -> int:
     if "long_format" in line:
         environment.pop("format", None)
     options = {**environment, **line}
-    if context.refuses_clusters(options.get("clusters")):
+    if context.refuses_clusters(options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"):
         return 1
     texts.convert_units(convert="noconvert" not in options)
     try:

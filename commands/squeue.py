@@ -8,7 +8,7 @@ from understudy.commands.client import Context, RefusedError, run
 from understudy.commands.fields import Cell, header_line, lines, needed_columns
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable, last_values
 from understudy.commands.squeue_fields import FIELDS, job_id_text
-from understudy.commands.squeue_sort import COLUMNS, DEFAULT_SORT, START_SORT, BadSortError, SortKey, as_kept, read_sort, sort_jobs
+from understudy.commands.squeue_sort import COLUMNS, DEFAULT_SORT, START_SORT, BadSortError, SortKey, as_kept, columns_of, read_sort, sort_jobs
 from understudy.commands.states import COMPLETED, COMPLETING, JOB_FLAGS, JOB_STATES, job_state_from
 from understudy.commands.texts import date_line
 
@@ -73,14 +73,18 @@ USAGE = """Usage: squeue [-A account] [--clusters names] [-i seconds] [--job job
 \t      [-ahjlrsv]"""
 
 
+_ANY_CASE = {"account", "name"}
+
+
 class _RefusedError(Exception):
     """The command line makes no sense; what to say has been said."""
 
 
-class _Filter:
+class Filter:
     """Which jobs to show."""
 
     def __init__(self) -> None:
+        self.is_empty = False  # an option names nothing, which is what it lets through
         self.jobs: list[tuple[int, int | None]] | None = None  # (job, array task or None)
         self.states: list[tuple[int, int]] | None = None  # (base state, 0) or (-1, flag)
         self.all_states = False
@@ -107,7 +111,7 @@ class _Filter:
 
     def keeps(self, job: "dict[str, Any]") -> bool:
         """Whether a job is to be shown; `job` holds the filter's columns."""
-        if self.jobs is not None and not any(self._is(job, number, task) for number, task in self.jobs):
+        if self.is_empty or (self.jobs is not None and not any(self._is(job, number, task) for number, task in self.jobs)):
             return False
         if not self.all_states:
             if self.states is None:
@@ -115,10 +119,8 @@ class _Filter:
                     return False
             elif not any(_in_state(job["state"], job["flags"], base, flag) for base, flag in self.states):
                 return False
-        for column, values in self.texts.items():
-            mine = job[column]
-            if mine not in values and not (column == "partition" and values.intersection(mine.split(","))):
-                return False
+        if not self.has_texts(job):
+            return False
         if self.users is not None and job["user_id"] not in self.users:
             return False
         if self.licenses is not None and not self.licenses.intersection(part.split(":")[0].split("@")[0] for part in job["licenses"].split(",")):
@@ -129,6 +131,18 @@ class _Filter:
             from understudy.model.hostlist import expand
 
             return not self.nodes.isdisjoint(expand(job["nodes"]))
+        return True
+
+    def has_texts(self, record: "dict[str, Any]") -> bool:
+        """Whether the record, as far as it has them, has the texts that are asked for."""
+        for column, values in self.texts.items():
+            mine = record.get(column)
+            if mine is None:
+                continue
+            if column in _ANY_CASE:
+                mine = mine.lower()
+            if mine not in values and not (column == "partition" and values.intersection(mine.split(","))):
+                return False
         return True
 
     def names_tasks_of(self, job: "dict[str, Any]") -> bool:
@@ -169,6 +183,9 @@ def squeue(arguments: list[str], context: Context) -> int:
     line = last_values(given)
     if context.tells(OPTIONS, line, "squeue [OPTIONS]", USAGE):
         return 0
+    if not line.keys().isdisjoint({"long", "start", "steps"}):
+        environment.pop("format", None)
+        environment.pop("long_format", None)
     if ("format" in line) != ("long_format" in line):  # what the command line says wins over the other kind in the environment
         environment.pop("format", None)
         environment.pop("long_format", None)
@@ -178,12 +195,15 @@ def squeue(arguments: list[str], context: Context) -> int:
         if first != second:
             context.error(f"{names[second]} is incompatible with {names[first]}")
             return 1
+    if {"format", "long"} <= line.keys():
+        context.fatal("Options -o(--format) and -l(--long) are mutually exclusive. Please remove one and retry.")
+        return 1
     options = {**environment, **line}
     texts.convert_units(convert="noconvert" not in options)
     for name in ("jobs", "steps"):  # a list apart from its option
         if operands and name in line and line[name] is None:
             options[name] = operands.pop(0)
-    if context.refuses_clusters(options.get("clusters")):
+    if context.refuses_clusters(options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"):
         return 1
     try:
         if operands:
@@ -195,7 +215,6 @@ def squeue(arguments: list[str], context: Context) -> int:
         if "steps" in options and "json" not in options and "yaml" not in options:
             return _list_steps(options, wanted, interval, context)
         cells = _read_format(options, context)
-        keys = _read_sort(options, context)
     except _RefusedError:
         return 1
     kind = "json" if "json" in options else "yaml" if "yaml" in options else ""
@@ -203,7 +222,7 @@ def squeue(arguments: list[str], context: Context) -> int:
         return _write_document(kind, context)
     while True:
         try:
-            _show(options, wanted, cells, keys, context)
+            _show(options, wanted, cells, context)
         except RefusedError as error:
             context.complain(f"slurm_load_jobs error: {error.text}")
             return 1
@@ -232,12 +251,15 @@ def _write_document(kind: str, context: Context) -> int:
     return 0
 
 
-def _list_steps(options: "dict[str, str | None]", wanted: _Filter, interval: int | None, context: Context) -> int:
-    from understudy.commands.squeue_steps import show_steps
+def _list_steps(options: "dict[str, str | None]", wanted: Filter, interval: int | None, context: Context) -> int:
+    from understudy.commands.squeue_steps import BadStepError, show_steps
 
     while True:
         try:
-            code = show_steps(options, wanted.users, wanted.texts, wanted.nodes, context)
+            code = show_steps(options, wanted, context)
+        except BadStepError as error:
+            context.error(f"Invalid job_step id: {error}")
+            return 1
         except RefusedError as error:
             context.complain(f"slurm_get_job_steps error: {error.text}")
             return 1
@@ -248,13 +270,16 @@ def _list_steps(options: "dict[str, str | None]", wanted: _Filter, interval: int
         context.print("")
 
 
-def _show(options: "dict[str, str | None]", wanted: _Filter, cells: list[Cell], keys: list[SortKey], context: Context) -> None:
+def _show(options: "dict[str, str | None]", wanted: Filter, cells: list[Cell], context: Context) -> None:
     """One listing."""
+    order = options.get("sort")
+    if order is None:
+        order = START_SORT if "start" in options else DEFAULT_SORT
     if options.get("nodelist"):
         _check_nodes(wanted, context)
-    one_line_a_task = "array" in options and "array_unique" not in options
+    one_line_a_task = "array" in options
     names_tasks = wanted.jobs is not None and any(task is not None for _, task in wanted.jobs)
-    also = [*wanted.columns(), *COLUMNS, *(column for key in keys for column in key.columns)]
+    also = [*wanted.columns(), *COLUMNS, *columns_of(order)]
     if one_line_a_task or names_tasks:
         also.append("array_max_tasks")
     names = needed_columns(cells, also)
@@ -266,23 +291,24 @@ def _show(options: "dict[str, str | None]", wanted: _Filter, cells: list[Cell], 
     jobs = as_kept(jobs)
     if "priority" in options:
         jobs = [{**job, "partition": name} for job in jobs for name in (job["partition"].split(",") if job["state"] == 0 else [job["partition"]])]
-    sort_jobs(jobs, keys)
-    if one_line_a_task:
-        jobs = [task for job in jobs for task in _split(job, wanted)]
-    elif names_tasks:
-        jobs = [task for job in jobs for task in (_split(job, wanted) if wanted.names_tasks_of(job) else [job])]
-    columns = [*names, "@now"]
+        jobs = [job for job in jobs if wanted.keeps(job)]  # of the partitions, too, only those that are wanted
     if "noheader" not in options:
         if "long" in options or "iterate" in options:
             context.print(date_line(now))
         context.print_cluster()
         context.print(header_line(cells))
+    sort_jobs(jobs, _read_sort(order, context))
+    if one_line_a_task:
+        jobs = [task for job in jobs for task in _split(job, wanted)]
+    elif names_tasks:
+        jobs = [_narrowed(job, wanted) if wanted.names_tasks_of(job) else job for job in jobs]
+    columns = [*names, "@now"]
     text = "\n".join(lines(cells, columns, [[*job.values(), now] for job in jobs]))
     if jobs:
         context.print(text)
 
 
-def _load(names: list[str], wanted: _Filter, options: "dict[str, str | None]", context: Context) -> "tuple[list[list[Any]], float]":
+def _load(names: list[str], wanted: Filter, options: "dict[str, str | None]", context: Context) -> "tuple[list[list[Any]], float]":
     """The rows that may be wanted; where the command asks for few jobs, only those are sent."""
     all_partitions = "all" in options or os.geteuid() == 0
     client = context.client
@@ -307,46 +333,72 @@ def _load(names: list[str], wanted: _Filter, options: "dict[str, str | None]", c
     return answer.rows, answer.now
 
 
-def _split(job: "dict[str, Any]", wanted: _Filter) -> "list[dict[str, Any]]":
+def _split(job: "dict[str, Any]", wanted: Filter) -> "list[dict[str, Any]]":
     """A pending array as its single tasks."""
     if not job["array_task_expression"]:
         return [job]
+    return [_with_task(job, task) for task in _wanted_tasks(job, wanted)]
+
+
+def _wanted_tasks(job: "dict[str, Any]", wanted: Filter) -> list[int]:
     tasks = task_numbers(job["array_task_expression"])
-    if wanted.jobs is not None:
-        chosen = {task for number, task in wanted.jobs if number in (job["job_id"], job["array_job_id"])}
-        if None not in chosen:
-            tasks = [task for task in tasks if task in chosen]
-    return [
-        {**job, "array_job_id": job["array_job_id"] or job["job_id"], "array_task_id": task, "array_task_expression": "", "array_max_tasks": 0}
-        for task in tasks
-    ]
+    if wanted.jobs is None:
+        return tasks
+    chosen = {task for number, task in wanted.jobs if number in (job["job_id"], job["array_job_id"])}
+    return tasks if None in chosen else [task for task in tasks if task in chosen]
+
+
+def _with_task(job: "dict[str, Any]", task: int) -> "dict[str, Any]":
+    changes = {"array_job_id": job["array_job_id"] or job["job_id"], "array_task_id": task, "array_task_expression": "", "array_max_tasks": 0}
+    return {**job, **changes}
+
+
+def _narrowed(job: "dict[str, Any]", wanted: Filter) -> "dict[str, Any]":
+    """A pending array as the tasks of it that are asked for."""
+    if not job["array_task_expression"]:
+        return job
+    tasks = _wanted_tasks(job, wanted)
+    if len(tasks) == 1:
+        return _with_task(job, tasks[0])
+    return {**job, "array_task_expression": _ranges(tasks), "array_max_tasks": 0}
+
+
+def _ranges(tasks: list[int]) -> str:
+    parts: list[list[int]] = []
+    for task in tasks:
+        if parts and parts[-1][-1] == task - 1:
+            parts[-1][1:] = [task]
+        else:
+            parts.append([task])
+    return ",".join("-".join(map(str, part)) for part in parts)
 
 
 # --- what to show --------------------------------------------------------------------------------------------------------------
+
+
+_TEXT_FILTERS = {"accounts": "account", "name": "name", "partition": "partition", "qos": "qos", "reservation": "reservation"}
+_FILTERS = (*_TEXT_FILTERS, "jobs", "licenses", "nodelist", "user")
 
 
 def _words(text: str | None) -> list[str]:
     return [word for word in (text or "").split(",") if word]
 
 
-def _read_filter(options: "dict[str, str | None]", context: Context) -> _Filter:
-    wanted = _Filter()
-    if options.get("jobs"):
-        wanted.jobs = [_read_job(word, context) for word in _words(options["jobs"])]
+def _read_filter(options: "dict[str, str | None]", context: Context) -> Filter:
+    wanted = Filter()
+    given = {name: _words(options[name]) for name in _FILTERS if options.get(name) is not None}
+    wanted.is_empty = any(not options[name] for name in given)
+    if given.get("jobs"):
+        wanted.jobs = [_read_job(word, context) for word in given["jobs"]]
+    wanted.is_empty |= options.get("jobs") is not None and not wanted.jobs
     if "states" in options:
-        _read_states(_words(options["states"]), wanted, context)
-    for name, column in (
-        ("accounts", "account"),
-        ("name", "name"),
-        ("partition", "partition"),
-        ("qos", "qos"),
-        ("reservation", "reservation"),
-    ):
-        if options.get(name):
-            wanted.texts[column] = set(_words(options[name]))
-    if options.get("licenses"):
-        wanted.licenses = set(_words(options["licenses"]))
-    if options.get("nodelist"):
+        _read_states(options["states"] or "", wanted, context)
+    for name, column in _TEXT_FILTERS.items():
+        if given.get(name):
+            wanted.texts[column] = {word.lower() if column in _ANY_CASE else word for word in given[name]}
+    if given.get("licenses"):
+        wanted.licenses = set(given["licenses"])
+    if given.get("nodelist"):
         from understudy.model.hostlist import expand
 
         try:
@@ -354,8 +406,8 @@ def _read_filter(options: "dict[str, str | None]", context: Context) -> _Filter:
         except ValueError:
             context.error(f"Invalid node name {options['nodelist']}")
             raise _RefusedError from None
-    if options.get("user"):
-        wanted.users = [user for word in _words(options["user"]) if (user := _user_id(word, context)) is not None]
+    if given.get("user"):
+        wanted.users = [user for word in given["user"] if (user := _user_id(word, context)) is not None]
     if "me" in options:
         wanted.users = [os.getuid()]
     return wanted
@@ -372,12 +424,12 @@ def _read_job(word: str, context: Context) -> tuple[int, int | None]:
     return int(number), int(task) if underscore and task.isdigit() else -1 if underscore else None
 
 
-def _read_states(words: list[str], wanted: _Filter, context: Context) -> None:
+def _read_states(text: str, wanted: Filter, context: Context) -> None:
     wanted.states = []
-    for word in words:
-        if word.lower() == "all":
-            wanted.all_states = True
-            continue
+    if text.lower() == "all":
+        wanted.all_states = True
+        return
+    for word in _words(text):
         state = job_state_from(word)
         if state is None:
             context.error(f"Invalid job state specified: {word}")
@@ -410,7 +462,7 @@ def _user_id(word: str, context: Context) -> int | None:
         return None
 
 
-def _check_nodes(wanted: _Filter, context: Context) -> None:
+def _check_nodes(wanted: Filter, context: Context) -> None:
     """Refuse nodes that the cluster does not have."""
     assert wanted.nodes is not None
     known = {row[0] for row in context.client.query("nodes", ["name"]).rows}
@@ -423,7 +475,7 @@ def _read_interval(text: str | None, context: Context) -> int | None:
     if text is None:
         return None
     if not text.isdigit() or not int(text):
-        context.error(f"--iterate={text}")
+        context.error(f"--iterate={text}\n")
         raise _RefusedError
     return int(text)
 
@@ -443,9 +495,9 @@ def _read_format(options: "dict[str, str | None]", context: Context) -> list[Cel
     return FIELDS.parse_short(default if given is None else given, unknown_letter)
 
 
-def _read_sort(options: "dict[str, str | None]", context: Context) -> list[SortKey]:
+def _read_sort(order: str, context: Context) -> list[SortKey]:
     try:
-        return read_sort(options.get("sort") or (START_SORT if "start" in options else DEFAULT_SORT))
+        return read_sort(order, lambda text: context.complain(f"{context.program}: {text}"))
     except BadSortError as error:
         context.error(f"Invalid sort specification: {error}")
         raise _RefusedError from None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 PRIORITY_SCALE = 0xFFFFFFFF  # %p is the priority as a part of the greatest one
 _TASKS_LENGTH = 64  # SLURM_BITSTR_LEN where it is not set
 _LONGEST_ID = 31  # of a job id with its tasks, where it is not set
-_FAILED = frozenset((4, 5, 6, 7, 8, 9, 10, 11))
+_FAILED = frozenset((5, 6, 10, 11))  # FAILED, TIMEOUT, DEADLINE, OUT_OF_MEMORY
 
 
 def job_id_text(job_id: int, array_job_id: int, task_id: int | None, expression: str, most: int, het_id: int, het_offset: int) -> str:
@@ -52,7 +52,7 @@ def _task_id(task_id: int | None, expression: str, most: int) -> str:
 
 def reason_or_nodes(state: int, nodes: str, reason: str, detail: str) -> str:
     """What NODELIST(REASON) shows: why a job waits or failed in parentheses, else its nodes."""
-    if state == PENDING or (state in _FAILED and not nodes):
+    if state == PENDING or state in _FAILED:
         return f"({detail or reason})"
     return nodes
 
@@ -85,14 +85,10 @@ def _batch_host(host: str) -> str:
     return host or "n/a"
 
 
-def _time_left(limit_s: int | None, is_set: bool, used: int) -> str:
+def _time_left(limit_s: int | None, used: int) -> str:
     if limit_s is None:
-        return "UNLIMITED" if is_set else "NOT_SET"
+        return "UNLIMITED"
     return duration(limit_s - used) if limit_s >= used else "INVALID"
-
-
-def _time_limit(limit_s: int | None, is_set: bool) -> str:
-    return "NOT_SET" if limit_s is None and not is_set else limit(limit_s)
 
 
 def _min_memory(amount: int | None) -> str:
@@ -146,8 +142,8 @@ FIELDS = FieldTable(
         Field("J", "threads", "THREADS_PER_CORE", "threads_per_core", _star),
         Field("k", "comment", "COMMENT", "comment", or_null),
         Field("K", "arraytaskid", "ARRAY_TASK_ID", "array_task_id array_task_expression array_max_tasks", _task_id),
-        Field("l", "timelimit", "TIME_LIMIT", "time_limit_s time_limit_is_set", _time_limit),
-        Field("L", "timeleft", "TIME_LEFT", "time_limit_s time_limit_is_set run_time_s", _time_left),
+        Field("l", "timelimit", "TIME_LIMIT", "time_limit_s", limit),
+        Field("L", "timeleft", "TIME_LEFT", "time_limit_s run_time_s", _time_left),
         Field("m", "minmemory", "MIN_MEMORY", "min_memory_mb", _min_memory),
         Field("M", "timeused", "TIME", "run_time_s", duration),
         Field("n", "reqnodes", "REQ_NODES", "required_nodes", _plain),
@@ -178,6 +174,7 @@ FIELDS = FieldTable(
         Field("Z", "workdir", "WORK_DIR", "work_dir", _plain),
         Field("b", "tres-per-node", "TRES_PER_NODE", "tres_per_node", or_na),
         # without a letter
+        Field("", "admin_comment", "ADMIN_COMMENT", "admin_comment", or_null),
         Field("", "accruetime", "ACCRUE_TIME", "accrue_time", timestamp),
         Field("", "allocnodes", "ALLOC_NODES", "alloc_node", _plain),
         Field("", "allocsid", "ALLOC_SID", "alloc_session_id", _plain),
@@ -216,7 +213,7 @@ FIELDS = FieldTable(
         Field("", "pendingtime", "PENDING_TIME", "submit_time state start_time @now", _pending_time),
         Field("", "preempttime", "PREEMPT_TIME", "preempt_time", timestamp),
         Field("", "prefer", "PREFER", "prefer", or_null),
-        Field("", "profile", "PROFILE", "profile", lambda profile: profile or "NotSet"),
+        Field("", "profile", "PROFILE", "profile", lambda profile: profile.title() or "NotSet"),
         Field("", "reboot", "REBOOT", "reboot", _yes),
         Field("", "reqswitch", "REQ_SWITCH", "switches", _zero),
         Field("", "requeue", "REQUEUE", "requeue", _yes),
@@ -230,6 +227,7 @@ FIELDS = FieldTable(
         Field("", "stderr", "STDERR", "std_err", _plain),
         Field("", "stdin", "STDIN", "std_in", _plain),
         Field("", "stdout", "STDOUT", "std_out", _plain),
+        Field("", "system_comment", "SYSTEM_COMMENT", "system_comment", or_null),
         Field("", "tres tres-alloc", "TRES_ALLOC", "tres_allocated tres_requested", lambda held, asked: held or asked),
         Field("", "tres-bind", "TRES_BIND", "tres_bind", or_na),
         Field("", "tres-freq", "TRES_FREQ", "tres_freq", or_na),

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 DEFAULT_SORT = "P,t,-p"
 START_SORT = "S"
+_NOT_GIVEN = 0xFFFF
 # What every order needs.
 COLUMNS = ("job_id", "array_job_id", "state", "start_time", "expected_start")
 
 _NOT_SORTABLE = frozenset("akoqrswxyAEFKRWXYZ")
+_WITHOUT_EFFECT = frozenset("bcfhnO")  # of these, squeue complains of "b"
 
 
 class BadSortError(Exception):
@@ -40,23 +42,40 @@ class SortKey:
         self.value = _value(letter)
 
 
-def read_sort(text: str) -> list[SortKey]:
+def read_sort(text: str, complain: "Callable[[str], None]") -> list[SortKey]:
     """The keys of a specification.
 
     Raises:
         BadSortError: a letter by which squeue does not sort.
     """
     keys = []
+    for letter, descending in reversed(_letters(text)):  # as they are used: the last one first
+        if letter not in FIELDS.by_letter or letter in _NOT_SORTABLE:
+            raise BadSortError(letter)
+        if letter == "b":
+            complain("Invalid sort specification: b")
+        if letter not in _WITHOUT_EFFECT:
+            keys.append(SortKey(letter, descending=descending))
+    return keys[::-1]
+
+
+def columns_of(text: str) -> list[str]:
+    """What the keys of a specification need, as far as they are keys."""
+    fields = [FIELDS.by_letter[letter] for letter, _ in _letters(text) if letter in FIELDS.by_letter]
+    return [column for field in fields for column in field.columns if not column.startswith("@")]
+
+
+def _letters(text: str) -> list[tuple[str, bool]]:
+    """Each letter, and whether a minus stands before it."""
+    found = []
     descending = False
     for letter in text:
         if letter in "+-":
             descending = letter == "-"
         elif letter != ",":
-            if letter not in FIELDS.by_letter or letter in _NOT_SORTABLE:
-                raise BadSortError(letter)
-            keys.append(SortKey(letter, descending=descending))
+            found.append((letter, descending))
             descending = False
-    return keys
+    return found
 
 
 def starts_at(job: "Job") -> int:
@@ -129,8 +148,8 @@ def _value(letter: str) -> "Callable[[Job], Any]":
     field = FIELDS.by_letter[letter]
     special: dict[str, Callable[[Job], Any]] = {
         "i": lambda job: (job["array_job_id"] or job["job_id"], _task_place(job), job["job_id"]),
-        "t": lambda job: job["state"] | job["flags"],
-        "T": lambda job: job["state"] | job["flags"],
+        "m": lambda job: job["min_memory_mb"] or 0,
+        "z": lambda job: [_NOT_GIVEN if job[column] is None else job[column] for column in field.columns],
         "S": starts_at,
         "N": _first_node,
         "L": lambda job: float("inf") if job["time_limit_s"] is None else job["time_limit_s"] - job["run_time_s"],

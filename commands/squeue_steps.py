@@ -5,14 +5,16 @@ Place: under squeue, which reads the options.
 
 from understudy.commands.fields import Field, FieldTable, header_line, lines, needed_columns
 from understudy.commands.states import job_state
-from understudy.commands.texts import duration, timestamp
+from understudy.commands.texts import date_line, duration, or_null, timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from understudy.commands.client import Context
+    from understudy.commands.squeue import Filter
 
+_WITHOUT_CPUS = {"batch", "extern", "interactive"}
 STEP_FORMAT = "%.15i %.8j %.9P %.8u %.9M %N"
 _ID = "job_id array_job_id array_task_id step"
 
@@ -30,36 +32,58 @@ def _limit(seconds: int | None) -> str:
     return "UNLIMITED" if seconds is None else duration(seconds)
 
 
+def _null() -> str:
+    return or_null("")
+
+
 STEP_FIELDS = FieldTable(
     [
         Field("A", "numtasks", "TASKS", "num_tasks", _plain),
-        Field("i", "stepid jobarrayid jobid", "STEPID", _ID, step_id_text),
-        Field("j", "stepname name", "NAME", "name", _plain),
+        Field("b", "gres tres-per-node", "TRES_PER_JOB", "", _null),
+        Field("i", "stepid", "STEPID", _ID, step_id_text),
+        Field("j", "stepname", "NAME", "name", _plain),
         Field("l", "timelimit", "TIME_LIMIT", "time_limit_s", _limit),
         Field("M", "timeused", "TIME", "run_time_s", duration),
-        Field("N", "nodes nodelist", "NODELIST", "nodes", _plain),
+        Field("N", "nodes", "NODELIST", "nodes", _plain),
         Field("P", "partition", "PARTITION", "partition", _plain),
         Field("S", "starttime", "START_TIME", "start_time", timestamp),
         Field("u", "username", "USER", "user_name", _plain),
         Field("U", "userid", "UID", "user_id", _plain),
-        Field("b", "tres-per-node", "TRES_PER_NODE", "", lambda: "N/A"),
-        Field("", "arrayjobid", "ARRAY_JOB_ID", "job_id array_job_id", lambda job, array: str(array or job)),
+        # without a letter
+        Field("", "arrayjobid", "ARRAY_JOB_ID", "array_job_id", _plain),
         Field("", "arraytaskid", "ARRAY_TASK_ID", "array_task_id", lambda task: "N/A" if task is None else str(task)),
         Field("", "cluster", "CLUSTER", "cluster", _plain),
-        Field("", "numcpus", "CPUS", "cpus", _plain),
+        Field("", "container", "CONTAINER", "", _null),
+        Field("", "cpufreq", "CPU_FREQ", "", lambda: "0-0:0"),
+        Field("", "cpus-per-tres", "CPUS_PER_TRES", "", _null),
+        Field("", "jobid", "JOB_ID", "job_id", _plain),
+        Field("", "mem-per-tres", "MEM_PER_TRES", "", _null),
+        Field("", "network", "NETWORK", "", _null),
+        Field("", "numcpus", "NUM_CPUS", "step cpus", lambda step, cpus: "0" if step in _WITHOUT_CPUS else str(cpus)),
+        Field("", "resvports", "RESERVED_PORTS", "", _null),
         Field("", "stepstate", "STATE", "state", lambda state: job_state(state, 0)),
-        Field("", "tres tres-alloc", "TRES_ALLOC", "tres_allocated", _plain),
-        Field("", "network", "NETWORK", "", lambda: ""),
-        Field("", "resvports", "RESV_PORTS", "", lambda: ""),
-        Field("", "container", "CONTAINER", "", lambda: ""),
+        Field("", "tres-bind", "TRES_BIND", "", _null),
+        Field("", "tres-freq", "TRES_FREQ", "", _null),
+        Field("", "tres-per-job tres-per-step", "TRES_PER_STEP", "", _null),
+        Field("", "tres-per-socket", "TRES_PER_SOCKET", "", _null),
+        Field("", "tres-per-task", "TRES_PER_TASK", "", _null),
     ]
 )
+# What %all stands for, each with a "|" behind it.
+_ALL = "%b|%i|%j|%l|%u|%A|%M|%N|%P|%S|%U|"
 
 
-def show_steps(
-    options: "dict[str, str | None]", users: list[int] | None, texts: dict[str, set[str]], hosts: set[str] | None, context: "Context"
-) -> int:
-    """One listing."""
+class BadStepError(Exception):
+    """What is no number of a step; the text is what it says."""
+
+
+def show_steps(options: "dict[str, str | None]", chosen: "Filter", context: "Context") -> int:
+    """One listing.
+
+    Raises:
+        BadStepError: --steps names what is no step.
+    """
+    wanted = None if options["steps"] is None else [_step(word) for word in options["steps"].split(",") if word]
 
     def unknown(name: str) -> None:
         context.error(f"Invalid job step format specification: {name}")
@@ -67,30 +91,33 @@ def show_steps(
     if options.get("long_format") is not None and "format" not in options:
         cells = STEP_FIELDS.parse_long(options["long_format"] or "", unknown)
     else:
-        cells = STEP_FIELDS.parse_short(options.get("format") or STEP_FORMAT, unknown)
+        template = options.get("format")
+        cells = STEP_FIELDS.parse_short(STEP_FORMAT if template is None else _ALL if template == "%all" else template, unknown)
     names = needed_columns(cells, ["job_id", "array_job_id", "array_task_id", "step", "user_id", "name", "partition", "nodes"])
-    steps = context.client.query("steps", names).dicts()
-    wanted = [word for word in (options.get("steps") or "").split(",") if word]
+    answer = context.client.query("steps", names)
+    steps = answer.dicts()
     jobs = {word.partition("_")[0] for word in (options.get("jobs") or "").split(",") if word}
     shown = []
     for step in steps:
         own = {str(step["job_id"]), str(step["array_job_id"]), f"{step['array_job_id']}_{step['array_task_id']}"}
         if jobs and jobs.isdisjoint(own):
             continue
-        if wanted and not any(_is(word, own, step["step"]) for word in wanted):
+        if wanted is not None and not any(job in own and number == step["step"] for job, number in wanted):
             continue
-        if users is not None and step["user_id"] not in users:
+        if chosen.users is not None and step["user_id"] not in chosen.users:
             continue
-        if any(column in step and step[column] not in values for column, values in texts.items()):
+        if not chosen.has_texts({**step, "name": None}):  # the job's name is not the step's
             continue
-        if hosts is not None:
+        if chosen.nodes is not None:
             from understudy.model.hostlist import expand
 
-            if hosts.isdisjoint(expand(step["nodes"])):
+            if chosen.nodes.isdisjoint(expand(step["nodes"])):
                 continue
         shown.append(step)
-    _sort(shown, options.get("sort") or "i")
+    _sort(shown, "P,i" if options.get("sort") is None else options["sort"] or "")
     if "noheader" not in options:
+        if "long" in options or "iterate" in options:
+            context.print(date_line(answer.now))
         context.print_cluster()
         context.print(header_line(cells))
     if shown:
@@ -98,13 +125,24 @@ def show_steps(
     return 0
 
 
-def _is(word: str, own: set[str], step: str) -> bool:
+def _step(word: str) -> tuple[str, str]:
+    """(job, step) of `17.0`, `17_3.batch`.
+
+    Raises:
+        BadStepError: it names no step.
+    """
     job, dot, number = word.partition(".")
-    return job in own and (not dot or number == step)
+    if not dot or not job[:1].isdigit():
+        raise BadStepError(f"{word}.??")
+    return job, number if number.isdigit() else ""
 
 
 def _sort(steps: "list[dict[str, Any]]", keys: str) -> None:
     columns = {"i": "job_id", "j": "name", "N": "nodes", "P": "partition", "u": "user_name", "U": "user_id", "M": "run_time_s", "S": "start_time"}
+    steps.sort(key=lambda step: (step["array_job_id"] or step["job_id"], step["array_task_id"] or 0))
     for word in reversed(keys.split(",")):
-        column = columns.get(word.lstrip("+-")[:1], "job_id")
-        steps.sort(key=lambda step: step.get(column, 0), reverse=word.startswith("-"))
+        column = columns.get(word.lstrip("+-")[:1])
+        if column is not None:
+            values = [step.get(column, 0) for step in steps]
+            places = sorted(range(len(steps)), key=values.__getitem__, reverse=word.startswith("-"))
+            steps[:] = [steps[place] for place in places]

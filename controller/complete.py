@@ -242,7 +242,7 @@ def _end_badly(core: Core, job: Job, message: BatchComplete, now: float) -> None
 
         requeue_after_exit(core, job, now, hold=message.exit_code in settings.requeue_exit_hold_codes)
         return
-    end_job(core, job, JobEvent.EXITED_BADLY, now, reason=LAUNCH_FAILURE if message.signal == SETUP_FAILED else "NonZeroExitCode")
+    end_job(core, job, JobEvent.EXITED_BADLY, now, reason=LAUNCH_FAILURE if message.signal else "NonZeroExitCode")
 
 
 def _require_daemon(sender: Sender) -> None:

@@ -334,7 +334,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "group_id": lambda _c, j, _n: j.group_id,
     "group_name": lambda c, j, _n: c.users.group_name(j.group_id),
     "account": lambda _c, j, _n: j.spec.account,
-    "qos": lambda _c, j, _n: j.spec.qos,
+    "qos": lambda c, j, _n: j.spec.qos if c.associations.qos else "",  # without accounting there is none
     "wckey": lambda _c, j, _n: j.spec.wckey,
     "cluster": lambda c, _j, _n: c.settings.cluster_name,
     "state": state,

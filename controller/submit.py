@@ -183,6 +183,7 @@ def _submit_components(core: Core, message: SubmitJob, sender: Sender, user_id: 
             watch_dependency(core, job)
         job.priority = _held_or_fixed(job, is_admin=by_admin)
         tables.pending[job.job_id] = job
+        job.last_sched_eval = int(now)
         review(core, job, now)
         prioritise(core, job, now)
         if job.spec.deadline is not None:

@@ -59,12 +59,15 @@ def test_the_nodes_of_several_daemons_are_given_back_as_each_reports() -> None:
     assert not job.is_completing
 
 
-@pytest.mark.parametrize(("code", "signal", "state"), [(0, 0, JobState.COMPLETED), (3, 0, JobState.FAILED), (0, 9, JobState.FAILED)])
-def test_the_exit_status_decides_the_state(h: Harness, code: int, signal: int, state: JobState) -> None:
+@pytest.mark.parametrize(
+    ("code", "signal", "state", "reason"),
+    [(0, 0, JobState.COMPLETED, "None"), (3, 0, JobState.FAILED, "NonZeroExitCode"), (0, 9, JobState.FAILED, "JobLaunchFailure")],
+)
+def test_the_exit_status_decides_the_state(h: Harness, code: int, signal: int, state: JobState, reason: str) -> None:
     job = h.submit()
     h.finish(job, code, signal)
     assert (job.state, job.exit_code, job.exit_signal) == (state, code, signal)
-    assert job.reason == ("None" if state is JobState.COMPLETED else "NonZeroExitCode")
+    assert job.reason == reason
 
 
 def test_news_that_comes_twice_or_of_an_earlier_run_changes_nothing(h: Harness) -> None:

@@ -72,6 +72,10 @@ def test_jobs_that_the_keys_do_not_tell_apart_come_latest_first() -> None:
         (["-r", "-j", "7310_5"], ["7310_5"]),
         (["-r", "-n", "arr"], [f"7310_{task}" for task in range(3, 10)]),
         (["-A", "acct"], []),
+        (["-n", "RUN1"], ["7301"]),
+        (["-p", "BATCH"], []),
+        *[([option, ""], []) for option in ("-j", "-u", "-p", "-A", "-q", "-n", "-R", "-w", "-L")],
+        (["-j", "7310_5,7310_7,7310_8"], ["7310_[5,7-8]"]),
     ],
 )
 def test_filters_keep_the_jobs_they_name(client: FakeClient, arguments: list[str], shown: list[str]) -> None:
@@ -138,7 +142,11 @@ def test_environment_variables_give_defaults_that_the_command_line_overrides(cli
         (["-o", "%i", "-O", "jobid"], 1, "squeue: error: -O (--Format) is incompatible with -o (--format)\n"),
         (["-O", "jobid", "-o", "%i"], 1, "squeue: error: -o (--format) is incompatible with -O (--Format)\n"),
         (["-S", "#"], 1, "squeue: error: Invalid sort specification: #\n"),
-        (["-i", "0"], 1, "squeue: error: --iterate=0\n"),
+        (["-i", "0"], 1, "squeue: error: --iterate=0\n\n"),
+        (["-o", "%i", "-l"], 1, "squeue: fatal: Options -o(--format) and -l(--long) are mutually exclusive. Please remove one and retry.\n"),
+        (["-S", "jobid"], 1, "squeue: Invalid sort specification: b\nsqueue: error: Invalid sort specification: o\n"),
+        (["-s", "7301"], 1, "squeue: error: Invalid job_step id: 7301.??\n"),
+        (["-s", "x.0"], 1, "squeue: error: Invalid job_step id: x.0.??\n"),
     ],
 )
 def test_mistakes_are_answered_in_slurms_words(client: FakeClient, arguments: list[str], code: int, error: str) -> None:
@@ -146,8 +154,9 @@ def test_mistakes_are_answered_in_slurms_words(client: FakeClient, arguments: li
     assert (result.code, result.err) == (code, error)
 
 
-def test_an_unknown_state_is_answered_with_all_states(client: FakeClient) -> None:
-    result = run_command(squeue, "-t", "nosuch", client=client)
+@pytest.mark.parametrize("states", ["nosuch", "PD,nosuch", "nosuch,all"])
+def test_an_unknown_state_is_answered_with_all_states(client: FakeClient, states: str) -> None:
+    result = run_command(squeue, "-t", states, client=client)
     assert result.err.startswith("squeue: error: Invalid job state specified: nosuch\nsqueue: error: Valid job states include: PENDING,RUNNING,")
     assert result.err.endswith("STAGE_OUT,STOPPED\n\n")
 
@@ -184,3 +193,33 @@ def test_without_it_64_characters_are_shown_of_the_tasks_and_31_of_the_job_id(mo
     tasks = ",".join(str(number * number) for number in range(1, 31))
     assert task_expression(tasks, 0) == tasks[:60] + "..."
     assert job_id_text(81, 81, None, tasks, 3, 0, 0) == "81_[1,4,9,16,25,36,49,64,81,100"
+
+
+def test_a_failed_job_shows_why_in_place_of_its_nodes_and_a_cancelled_one_its_nodes() -> None:
+    ended = [job(1, state=5, nodes="n1", reason="NonZeroExitCode"), job(2, state=4, nodes="n1", reason="None"), job(3, state=4, reason="JobHeldUser")]
+    assert run_command(squeue, "-h", "-t", "all", "-S", "i", "-o", "%R", client=FakeClient(jobs=ended)).lines == ["(NonZeroExitCode)", "n1", ""]
+
+
+def test_a_job_of_several_partitions_is_listed_once_for_each_that_is_asked_for() -> None:
+    client = FakeClient(jobs=[job(1, partition="a,b")])
+    assert run_command(squeue, "-h", "-P", "-S", "P", "-o", "%P", client=client).lines == ["a", "b"]
+    assert run_command(squeue, "-h", "-P", "-p", "b", "-o", "%P", client=client).lines == ["b"]
+    assert run_command(squeue, "-h", "-p", "b", "-o", "%P", client=client).lines == ["a,b"]
+
+
+def step(job_id: int, number: str, **values: object) -> dict[str, object]:
+    return record("steps", job_id=job_id, step=number, **{"name": number, "user_name": "root", "state": 1, "num_tasks": 1, "nodes": "n1", **values})
+
+
+def test_steps_come_by_partition_and_job() -> None:
+    steps = [step(3, "batch", partition="b"), step(9, "batch", partition="a", array_job_id=7, array_task_id=1), step(4, "0", partition="b")]
+    client = FakeClient(steps=steps)
+    assert run_command(squeue, "-hs", "-o", "%i", client=client).lines == ["7_1.batch", "3.batch", "4.0"]
+    assert run_command(squeue, "-hs", "-S", "-i", "-o", "%i", client=client).lines == ["7_1.batch", "4.0", "3.batch"]
+    assert run_command(squeue, "-hs", "4.0", "-o", "%i", client=client).lines == ["4.0"]
+    assert run_command(squeue, "-h", "--steps=", "-o", "%i", client=client).lines == []
+    assert run_command(squeue, "-hs", "-p", "a", "-n", "x", "-o", "%i", client=client).lines == ["7_1.batch"]
+    shown = run_command(squeue, "-s", "-o", "%all", client=client).lines
+    assert shown[0] == "TRES_PER_JOB|STEPID|NAME|TIME_LIMIT|USER|TASKS|TIME|NODELIST|PARTITION|START_TIME|UID|"
+    assert run_command(squeue, "-hls", client=client).lines == run_command(squeue, "-hs", client=client).lines
+    assert len(run_command(squeue, "-ls", client=client).lines) == 5

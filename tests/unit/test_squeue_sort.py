@@ -12,9 +12,12 @@ def job(job_id: int, **values: object) -> dict[str, object]:
     return record("jobs", job_id=job_id, **values)
 
 
+def _say_nothing(text: str) -> None: ...
+
+
 def order(jobs: list[dict[str, object]], keys: str) -> list[object]:
     jobs = as_kept(jobs)
-    sort_jobs(jobs, read_sort(keys))
+    sort_jobs(jobs, read_sort(keys, _say_nothing))
     return [each["job_id"] for each in jobs]
 
 
@@ -53,4 +56,31 @@ def test_an_end_without_a_limit_is_later_than_any_and_no_end_sooner() -> None:
 @pytest.mark.parametrize("keys", ["!", "a", "Z", "i,k", "#"])
 def test_a_letter_that_is_no_key_is_refused(keys: str) -> None:
     with pytest.raises(BadSortError):
-        read_sort(keys)
+        read_sort(keys, _say_nothing)
+
+
+def test_keys_are_looked_at_from_the_last_one_on() -> None:
+    said: list[str] = []
+    with pytest.raises(BadSortError, match="o"):
+        read_sort("kobi", said.append)
+    assert said == ["Invalid sort specification: b"]
+
+
+@pytest.mark.parametrize("key", ["b", "c", "f", "h", "n", "O"])
+def test_some_keys_change_nothing(key: str) -> None:
+    jobs = [job(1, min_cpus_node=5, features="b"), job(2, min_cpus_node=1, features="a")]
+    assert order(jobs, key) == order(jobs, f"-{key}") == [2, 1]
+
+
+@pytest.mark.parametrize("key", ["t", "T"])
+def test_states_come_in_the_order_of_their_names(key: str) -> None:
+    jobs = [job(1, state=0), job(2, state=1, start_time=5), job(3, state=5, start_time=4), job(4, state=3, start_time=3)]
+    assert order(jobs, key) == [4, 3, 1, 2]
+
+
+def test_memory_that_nobody_asked_for_is_none() -> None:
+    assert order([job(1, min_memory_mb=0), job(2), job(3, min_memory_mb=100)], "m") == [2, 1, 3]
+
+
+def test_sockets_that_nobody_asked_for_come_last() -> None:
+    assert order([job(1, sockets_per_node=2), job(2), job(3, sockets_per_node=10)], "z") == [1, 3, 2]
