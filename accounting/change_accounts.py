@@ -55,7 +55,11 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
     for name in message.names:
         if name not in ledger.accounts:
             ledger.accounts[name] = Account(name, description or name, organization or (name if parent == ROOT else parent), now, now)
-            draft.note("Add Accounts", name, info_text({"description": description or name}))
+            draft.note(
+                "Add Accounts",
+                name,
+                info_text({"description": description or name, "organization": organization or (name if parent == ROOT else parent)}),
+            )
             added.append(name)
         for cluster, above in parents.items():
             if ledger.association(cluster, name) is None:
@@ -87,6 +91,7 @@ def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
     answer = change_limits(draft, tree, chosen, limits)
     if answer.problems or "parent" not in message.set:
         return AccountingChanged(names, answer.associations, problems=answer.problems)
+    chosen = [each for each in chosen if each.account != message.set["parent"]]
     listed = {name_of(tree, each): None for each in chosen} | dict.fromkeys(answer.associations)
     for association in chosen:
         _move(draft, ledger.associations[association.id], message.set["parent"])
@@ -109,7 +114,7 @@ def _move(draft: Draft, association: Association, parent: str) -> None:
     """Put an account, and all below it, below another one. If that one is below it now, that one first takes its place."""
     ledger = draft.ledger
     above = ledger.association(association.cluster, parent)
-    if above is None or above.id == association.id or not association.parent_id:
+    if above is None or not association.parent_id:
         raise SlurmError(2046)
     if above.id == association.parent_id:
         return

@@ -12,11 +12,12 @@ import msgspec
 from understudy.accounting import conditions
 from understudy.accounting.fields import qos_changes
 from understudy.accounting.ledger import info_text
+from understudy.model.errors import SlurmError
 from understudy.model.qos import Qos
 from understudy.protocol.messages import AccountingChanged
 
 if TYPE_CHECKING:
-    from understudy.accounting.ledger import Draft
+    from understudy.accounting.ledger import Draft, Ledger
     from understudy.protocol.messages import AccountingChange
 
 
@@ -24,8 +25,8 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
     """New ones. A description that is not given is the (last) name."""
     ledger, now = draft.ledger, draft.now
     added: list[str] = []
-    values = {"description": message.names[-1] if message.names else "", **message.set}
     for name in message.names:
+        values = {"description": name, **message.set}
         if ledger.qos_named(name) is None:
             new = Qos(0, name, creation_time=now, mod_time=now)
             new = msgspec.structs.replace(new, id=draft.number("qos"), **qos_changes(ledger, values, new))
@@ -41,9 +42,27 @@ def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
     chosen = conditions.qualities(ledger, message.where)
     for qos in chosen:
         ledger.qos[qos.id] = msgspec.structs.replace(qos, mod_time=draft.now, **qos_changes(ledger, message.set, qos))
+    if "preempt" in message.set and _preempts_itself(ledger):
+        raise SlurmError(-1, "QOS Preemption loop detected")
     if chosen:
         draft.note("Modify QOS", " || ".join(f"name='{each.name}'" for each in chosen), info_text(message.set))
     return AccountingChanged([each.name for each in chosen])
+
+
+def _preempts_itself(ledger: Ledger) -> bool:
+    """Whether a quality of service may preempt itself, perhaps by way of others."""
+    below = {each.name: each.preempt for each in ledger.qos.values()}
+    for name, preempted in below.items():
+        seen: set[str] = set()
+        ahead = list(preempted)
+        while ahead:
+            other = ahead.pop()
+            if other == name:
+                return True
+            if other not in seen:
+                seen.add(other)
+                ahead += below.get(other, ())
+    return False
 
 
 def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:

@@ -73,7 +73,12 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
             ledger.users[user] = msgspec.structs.replace(ledger.users[user], default_wckey=values["wckeys"][0])
     place_in_front(draft, placed)
     for association in placed:
-        draft.note("Add Associations", f"id_assoc={association.id}", info_text({"acct": association.account, "user": association.user, **limits}))
+        draft.note(
+            "Add Associations",
+            f"id_assoc={association.id}",
+            info_text({"acct": association.account, "user": association.user, **limits}),
+            association.cluster,
+        )
     for key in keys:
         draft.note("Add WCKeys", f"id_wckey={key.id}", info_text({"user": key.user, "wckey_name": key.name}), key.cluster)
     for user in message.names:
@@ -108,7 +113,7 @@ def _settle_default(draft: Draft, user: str, cluster: str, wanted: str) -> None:
     marked = [each for each in own if each.is_default]
     target = wanted or (marked[0].account if marked else own[0].account if own else "")
     for each in own:
-        is_default = each.account == target
+        is_default = each.account == target and (bool(wanted) or not marked or each.is_default)
         if each.is_default != is_default:
             draft.change_association(each, {"is_default": is_default})
 
@@ -145,6 +150,12 @@ def _modify_users(
         changes["default_wckey"] = own["default_wckey"]
     changed: dict[str, None] = {}
     problems: list[tuple[str, list[str]]] = []
+    if key := own.get("default_wckey"):
+        theirs = {(each.user, each.name) for each in ledger.wckeys.values()}
+        clusters = where.get("clusters") or sorted(ledger.clusters)
+        problems = [("not_of_wckey", [user.name, cluster, key]) for user in chosen if (user.name, key) not in theirs for cluster in clusters]
+        if problems:
+            return [], problems
     account = own.get("default_account", "")
     for user in chosen:
         if changes:
@@ -196,18 +207,37 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
     names = {each.name for each in chosen}
     if any(where.get(name) for name in _OF_ASSOCIATIONS):
         gone = [each for each in conditions.associations(tree, where) if each.user in names]
+        problems = _defaults_lost(ledger, gone) if not where.get("names") else []  # who is named may lose it, as in Slurm
+        if problems:
+            return AccountingChanged(problems=problems)
         for each in gone:
             del ledger.associations[each.id]
         if gone:
             draft.note("Remove Associations", " || ".join(f"id_assoc={each.id}" for each in gone))
-        return AccountingChanged([], [name_of(tree, each) for each in gone])
-    for user in chosen:
-        del ledger.users[user.name]
+        placed = {each.user for each in ledger.associations.values()}
+        homeless = [name for name in dict.fromkeys(each.user for each in gone) if name not in placed]
+        _forget(draft, homeless)
+        return AccountingChanged(homeless, [name_of(tree, each) for each in gone])
+    _forget(draft, [user.name for user in chosen])
+    return AccountingChanged([each.name for each in chosen])
+
+
+def _defaults_lost(ledger: Ledger, gone: list[Association]) -> list[tuple[str, list[str]]]:
+    """Users who would keep associations on a cluster, but not those with their default account."""
+    numbers = {each.id for each in gone}
+    kept = {(each.cluster, each.user) for each in ledger.associations.values() if each.id not in numbers}
+    return [("default_account", [each.cluster, each.account, each.user]) for each in gone if each.is_default and (each.cluster, each.user) in kept]
+
+
+def _forget(draft: Draft, names: list[str]) -> None:
+    """Delete users with all that is theirs."""
+    ledger = draft.ledger
+    for name in names:
+        del ledger.users[name]
     for number in [each.id for each in ledger.associations.values() if each.user in names]:
         del ledger.associations[number]
     for number in [each.id for each in ledger.wckeys.values() if each.user in names]:
         del ledger.wckeys[number]
-    if chosen:
-        draft.note("Remove Account Coords", " || ".join(f"(user='{each.name}')" for each in chosen))
-        draft.note("Remove Users", " || ".join(f"name='{each.name}'" for each in chosen))
-    return AccountingChanged([each.name for each in chosen])
+    if names:
+        draft.note("Remove Account Coords", " || ".join(f"(user='{name}')" for name in names))
+        draft.note("Remove Users", " || ".join(f"name='{name}'" for name in names))

@@ -33,15 +33,15 @@ def associations(tree: Tree, where: Where) -> list[Association]:
             ("accounts", lambda each: each.account),
             ("users", lambda each: each.user),
             ("partitions", lambda each: each.partition),
-            ("parents", tree.parent_account),
-            ("default_qos", lambda each: tree.effective(each).default_qos),
+            ("parents", lambda each: "" if each.user else tree.parent_account(each)),
+            ("default_qos", lambda each: each.default_qos),
         )
         if where.get(name)
     ]
     found = [each for each in tree.left_to_right() if all(test(read(each)) for test, read in matches)]
     if where.get("qos"):
         wanted = {str(value) for value in where["qos"]}
-        found = [each for each in found if wanted & set(tree.effective(each).qos or ())]
+        found = [each for each in found if wanted.intersection(each.qos or ())]
     return found
 
 

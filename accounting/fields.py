@@ -174,7 +174,7 @@ def _preempt(ledger: Ledger, value: Any, before: Qos) -> tuple[str, ...]:
 
 
 def _preempt_mode(_ledger: Ledger, value: Any, _before: Qos) -> str:
-    if value not in PREEMPT_MODES:
+    if str(value).removeprefix("within,") not in (*PREEMPT_MODES, "within"):
         raise invalid("PreemptMode", value)
     return str(value)
 

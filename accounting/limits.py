@@ -55,13 +55,13 @@ def change_limits(draft: Draft, tree: Tree, chosen: list[Association], values: d
     if not values:
         return AccountingChanged()
     ledger = draft.ledger
-    listed: dict[int, Association] = {}
+    listed: list[Association] = []
     concerned: dict[int, Association] = {}
     before = dict(ledger.associations)
     for association in chosen:
         draft.change_association(association, association_changes(ledger, values, association))
         below = affected_by(tree, association, values) if not association.user else []
-        listed.update({each.id: each for each in (association, *below)})
+        listed += (association, *below)
         concerned.update({each.id: each for each in (association, *(each for each in below if each.parent_id == association.id))})
     if "qos" in values or values.get("default_qos"):
         after = Tree(ledger)
@@ -84,4 +84,4 @@ def change_limits(draft: Draft, tree: Tree, chosen: list[Association], values: d
             info_text(values),
             clusters.pop() if len(clusters) == 1 else "",
         )
-    return AccountingChanged([], [name_of(tree, each) for each in listed.values()])
+    return AccountingChanged([], [name_of(tree, each) for each in listed])

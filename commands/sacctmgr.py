@@ -28,10 +28,10 @@ OPTIONS = OptionTable(
 )
 
 _ENTITIES = [  # name, how many letters are enough
-    ("account", 3),
+    ("account", 2),
     ("association", 2),
     ("cluster", 2),
-    ("configuration", 3),
+    ("configuration", 2),
     ("coordinator", 4),
     ("event", 1),
     ("federation", 1),
@@ -74,7 +74,7 @@ _SHOWN = frozenset(
         *("transaction", "tres", "user", "wckey"),
     )
 )
-_WITHOUT_EFFECT = (("verbose", 4), ("quiet", 4), ("oneliner", 1), ("exit", 1), ("quit", 4), ("reconfigure", 3), ("clear", 2))
+_WITHOUT_EFFECT = (("quiet", 4), ("oneliner", 1), ("exit", 1), ("quit", 4), ("reconfigure", 3))
 
 
 class Session:
@@ -111,18 +111,24 @@ class Session:
             self.table.rows("tres", ["id"], {"ids": [0]})
         return parse_time(text, self.table.now)
 
-    def confirmed(self, question: str = "Would you like to commit changes? (You have 30 seconds to decide)") -> bool:
+    def confirmed(
+        self, question: str = "Would you like to commit changes? (You have 30 seconds to decide)", discarded: str = " Changes Discarded"
+    ) -> bool:
         """Whether the user wants what has been printed."""
         if not self.asks:
             return True
         context = self.context
         context.stdout.write(f"{question}\n(N/y): ")
         context.stdout.flush()
-        answer = context.stdin.readline()
-        context.stdout.write("\n")
-        if answer[:1] in {"y", "Y"}:
-            return True
-        context.print(" Changes Discarded")
+        for letter in context.stdin.readline() or "\n":  # each is an answer of its own
+            context.stdout.write("\n")
+            if letter in "yY":
+                return True
+            if letter in "nN\n":
+                break
+            context.stdout.write("Y or N please\n(N/y): ")
+        if discarded:
+            context.print(discarded)
         return False
 
 
@@ -203,7 +209,7 @@ def _command(session: Session, words: list[str]) -> None:
     """One command."""
     context = session.context
     verb, rest = words[0], words[1:]
-    if _is(verb, "add", 3) or _is(verb, "create", 2):
+    if _is(verb, "add", 3) or _is(verb, "create", 3):
         _change(session, "add", rest)
     elif _is(verb, "show", 3) or _is(verb, "list", 3):
         _show(session, rest)
@@ -224,12 +230,22 @@ def _command(session: Session, words: list[str]) -> None:
         context.stdout.write(OPTIONS.help_text("sacctmgr [OPTIONS...] [COMMAND...]"))
     elif _is(verb, "associations", 3):
         session.with_associations = True
-    elif verb.lower() in {"noheader", "parsable", "parsable2", "readonly", "immediate"}:
-        _apply(session, verb.lower())
+    elif _is(verb, "readonly", 4):
+        _apply(session, "readonly")
+    elif _is(verb, "verbose", 4):
+        _apply(session, "verbose")
+    elif _is(verb, "clear", 3):
+        _clear(session, rest)
     elif any(_is(verb, name, least) for name, least in _WITHOUT_EFFECT):
         pass
     else:
         context.complain(f"invalid keyword: {verb}")
+        session.code = 1
+
+
+def _clear(session: Session, words: list[str]) -> None:
+    if not words or not _is(words[0], "stats", 1):
+        session.context.complain('No valid entity in list command\nInput line must include "Stats"')
         session.code = 1
 
 
@@ -257,13 +273,13 @@ def _show(session: Session, words: list[str]) -> None:
 
 
 def _change(session: Session, action: str, words: list[str]) -> None:
+    if session.readonly:
+        session.context.complain("Can't run this command in readonly mode.")
+        session.code = 1
+        return
     entity = _entity(words)
     if entity not in (_MODIFIABLE if action == "modify" else _CHANGEABLE):
         session.context.complain(f"No valid entity in {action} command\n{_MODIFIED if action == 'modify' else _CHANGED}")
-        session.code = 1
-        return
-    if session.readonly:
-        session.context.complain(f"Can't run this command in readonly mode.\n{action}")
         session.code = 1
         return
     from understudy.commands.sacctmgr_change import change

@@ -37,7 +37,6 @@ class _Request:
         self.where: dict[str, list[Any]] = {}
         self.keys: set[str] = set()  # fields that words named, names aside
         self.is_well = True
-        self.has_bad_value = False  # a number that is none: Slurm then goes on as if it had not been there
 
 
 def change(session: "Session", action: str, entity: str, words: list[str]) -> int:
@@ -52,6 +51,8 @@ def change(session: "Session", action: str, entity: str, words: list[str]) -> in
 
 def _refuse(session: "Session", error: sw.ValueRefusedError) -> None:
     context = session.context
+    if not error.text:
+        return
     (context.error if error.is_error else context.print if error.to_stdout else context.complain)(error.text)
 
 
@@ -66,10 +67,13 @@ def _set(session: "Session", request: _Request, entity: str, key: sw.Key, operat
         read = sw.read_value(key, operator, value, word, session.words)
     except sw.ValueRefusedError as error:
         _refuse(session, error)
+        if entity == "qos" and key.kind in {"number", "factor"}:
+            return  # Slurm goes on as if it had not been there
         request.is_well = False
-        request.has_bad_value = key.kind in {"number", "factor"}
         if entity != "qos" and key.kind != "default_qos":
             _unknown_option(session, entity, word)
+        return
+    if key.kind == "ignored":
         return
     if isinstance(read, dict) and key.field in request.set:
         read = {**request.set[key.field], **read}
@@ -174,6 +178,8 @@ def _alter(session: "Session", action: str, entity: str, request: _Request, tell
     except RefusedError as error:
         if error.code == ACCESS_DENIED:
             session.context.error("Your user doesn't have privilege to perform this action")
+        elif entity == "qos":
+            session.context.error(error.text)
         session.context.complain(f" Error with request: {error.text}")
         return 1
     code = tell(answer)
@@ -279,7 +285,7 @@ def _deleted_line(association: "list[str]") -> str:
     cluster, account, parent, user, partition = association
     if not user:
         return f"  C = {cluster:<10} A = {account} of {parent}"
-    return f"  C = {cluster:<10} A = {account:<10} U = {user:<9}" + (f" P = {partition:<9}" if partition else "")
+    return f"  C = {cluster:<10} A = {account:<10} U = {user:<9}" + (f" P = {partition}" if partition else "")
 
 
 def _print_names(session: "Session", head: str, names: list[str]) -> None:
@@ -401,6 +407,8 @@ def _add_user(session: "Session", request: _Request) -> int:
     def tell(answer: Answer) -> "int | None":
         _tell_problems(session, answer)
         if not answer.associations and not answer.wckeys:
+            if any(kind == "no_cluster" for kind, _ in answer.problems):
+                return None
             if known.issuperset(request.names):
                 context.print(_NOTHING_NEW)
             elif answer.problems:
@@ -520,6 +528,13 @@ def _modify_cluster(session: "Session", request: _Request) -> int:
 def _modify_account(session: "Session", request: _Request) -> int:
     if not _has_something_to_set(session, request):
         return 1
+    if {"descriptions", "organizations"}.intersection(request.where) and not {"description", "organization"}.intersection(request.set):
+        session.context.complain(" There was a problem with your 'where' options.")
+        return 1
+    parent = request.set.get("parent")
+    if parent is not None and not session.table.rows("accounts", ["name"], {"names": [parent]}):
+        session.context.complain(f" Parent Account {parent} doesn't exist.")
+        return 1
 
     def tell(answer: Answer) -> "int | None":
         if _no_access_to_default_qos(session, answer):
@@ -551,10 +566,13 @@ def _modify_user(session: "Session", request: _Request) -> int:
     def tell(answer: Answer) -> "int | None":
         if _no_access_to_default_qos(session, answer):
             return 0
-        strange = [names for kind, names in answer.problems if kind == "not_in_account"]
-        if strange:
-            context.print(f" Can't modify because these users aren't associated with new default account '{strange[0][2]}'...")
-            _say(session, [f"  U = {user} C = {cluster}" for user, cluster, _ in strange])
+        strange = False
+        for problem, what in (("not_in_account", "account"), ("not_of_wckey", "wckey")):
+            lines = [names for kind, names in answer.problems if kind == problem]
+            if lines:
+                strange = True
+                context.print(f" Can't modify because these users aren't associated with new default {what} '{lines[0][2]}'...")
+                _say(session, [f"  U = {user} C = {cluster}" for user, cluster, _ in lines])
         if answer.names:
             _print_names(session, " Modified users...", answer.names)
         if answer.associations:
@@ -568,7 +586,7 @@ def _modify_user(session: "Session", request: _Request) -> int:
 
 
 def _modify_qos(session: "Session", request: _Request) -> int:
-    if not request.set and (request.is_well or request.has_bad_value):
+    if not request.set and request.is_well:
         session.context.complain(" You didn't give me anything to set")
     if not request.set or not request.is_well:
         return 1
@@ -610,6 +628,24 @@ def _delete_cluster(session: "Session", request: _Request) -> int:
     return _alter(session, "delete", "cluster", request, lambda answer: _tell_deleted(session, answer, " Deleting clusters..."))
 
 
+_KEEP_ACCOUNTS = (
+    " Please either remove the accounts listed above from list and resubmit,\n or change these users' default accounts to remove the account(s)."
+)
+_CHANGE_DEFAULTS = (
+    " You must change the default account of these users or remove the users completely from the affected clusters to allow these changes."
+)
+
+
+def _tell_default_accounts(session: "Session", answer: Answer, advice: str) -> None:
+    """Whose default account would go."""
+    complain = session.context.complain
+    complain(" Error with request: You can not remove the default account of a user")
+    for _, (cluster, account, user) in answer.problems:
+        complain(f"  C = {cluster:<15} A = {account:<10} U = {user:<9}")
+    complain(advice)
+    complain(" Changes Discarded")
+
+
 def _delete_account(session: "Session", request: _Request) -> int:
     if not _has_conditions(session, request):
         return 1
@@ -620,12 +656,7 @@ def _delete_account(session: "Session", request: _Request) -> int:
             complain(" You are not allowed to remove the root account.\n Use remove cluster instead.")
             return None
         if answer.problems:
-            complain(" Error with request: You can not remove the default account of a user")
-            for _, (cluster, account, user) in answer.problems:
-                complain(f"  C = {cluster:<15} A = {account:<10} U = {user:<9}")
-            complain(" Please either remove the accounts listed above from list and resubmit,")
-            complain(" or change these users' default accounts to remove the account(s).")
-            complain(" Changes Discarded")
+            _tell_default_accounts(session, answer, _KEEP_ACCOUNTS)
             return None
         return _tell_deleted(session, answer, " Deleting accounts...", " Deleting account associations...")
 
@@ -635,9 +666,19 @@ def _delete_account(session: "Session", request: _Request) -> int:
 def _delete_user(session: "Session", request: _Request) -> int:
     if not _has_conditions(session, request):
         return 1
-    return _alter(
-        session, "delete", "user", request, lambda answer: _tell_deleted(session, answer, " Deleting users...", " Deleting user associations...")
-    )
+
+    def tell(answer: Answer) -> "int | None":
+        if answer.problems:
+            _tell_default_accounts(session, answer, _CHANGE_DEFAULTS)
+            return None
+        if not answer.associations:
+            return _tell_deleted(session, answer, " Deleting users...")
+        _say(session, [" Deleting user associations...", *map(_deleted_line, answer.associations)])
+        if answer.names:
+            _print_names(session, " Deleting users (No Associations)...", answer.names)
+        return 0
+
+    return _alter(session, "delete", "user", request, tell)
 
 
 def _delete_qos(session: "Session", request: _Request) -> int:

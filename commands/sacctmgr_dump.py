@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 
 _HEADER = """\
 # To edit this file start with a cluster line for the new cluster
-# Cluster - 'cluster_name':MaxNodesPerJob=50
+# Cluster - 'cluster_name':MaxTRESPerJob=node=50
 # Followed by Accounts you want in this fashion (root is created by default)...
 # Parent - 'root'
-# Account - 'cs':MaxNodesPerJob=5:MaxJobs=4
+# Account - 'cs':MaxTRESPerJob=node=5:MaxJobs=4:Description='Computer Science':Organization='LC'
+# and by users, each behind the account to which it belongs:
+# Parent - 'cs'
+# User - 'lipari':MaxJobs=3:Fairshare=1
 """
 _LIMITS = (
     ("GrpJobs", "grp_jobs"),
@@ -44,28 +47,39 @@ def dump(session: "Session", words: list[str]) -> int:
     """Write the file, and what goes into it to stderr as Slurm does. The exit code."""
     context = session.context
     cluster = path = ""
+    code = 0
     for word in words:
         key, _, value = sw.split_word(word)
         if key and "file".startswith(key.lower()):
             path = value
         elif not key or "cluster".startswith(key.lower()):
-            cluster = value.lower()
+            if cluster:
+                context.complain(f" Can only do one cluster at a time.  Already doing {cluster}")
+                code = 1
+            else:
+                cluster = value.lower()
+        else:
+            context.complain(f" Unknown option: {word}")
+            code = 1
     if not cluster:
         context.complain(" We need a cluster to dump.")
         return 1
     if not session.table.rows("clusters", ["cluster"], {"names": [cluster]}):
         context.complain(f" Cluster {cluster} doesn't exist.")
         return 1
+    if not path:
+        path = f"./{cluster}.cfg"
+        context.print(f" No filename given, using {path}.")
     lines = _lines(session, cluster)
     try:
-        with open(path or f"{cluster}.cfg", "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8") as file:
             file.write(_HEADER + "\n".join(lines) + "\n")
     except OSError as error:
-        context.error(f"Unable to open {path}: {error.strerror}")
-        return 1
+        context.complain(f"Can't open file {path}, {error.strerror}")
+        return code
     for line in lines:
         context.complain(f"sacctmgr: {line}")
-    return 0
+    return code
 
 
 def _lines(session: "Session", cluster: str) -> list[str]:
@@ -75,7 +89,7 @@ def _lines(session: "Session", cluster: str) -> list[str]:
         "associations", ["id", "parent_id", "account", "user", "partition", "shares", "qos", "default_qos", *fields], {"clusters": [cluster]}, ["raw"]
     )
     accounts = {row["name"]: row for row in table.rows("accounts", ["name", "description", "organization"])}
-    users = {row["name"]: row for row in table.rows("users", ["name", "admin_level", "default_account", "default_wckey"])}
+    users = {row["name"]: row for row in table.rows("users", ["name", "admin_level", "default_account", "default_wckey", "coordinates"])}
     below: dict[int, list[Row]] = {}
     for row in rows:
         below.setdefault(row["parent_id"], []).append(row)
@@ -109,6 +123,8 @@ def _user(row: "Row", user: "Row") -> str:
         text += f":DefaultWCKey='{user['default_wckey']}'"
     if user["admin_level"] != "None":
         text += f":AdminLevel='{user['admin_level']}'"
+    if user["coordinates"]:
+        text += f":Coordinator='{','.join(user['coordinates'])}'"
     return text
 
 

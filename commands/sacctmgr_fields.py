@@ -39,6 +39,11 @@ def _limit(field: str) -> "Callable[[Row], str]":
     return lambda row: text_of_limit(field, row.get(field))
 
 
+def _either(field: str, of_qos: str) -> "Callable[[Row], str]":
+    """A limit of an association; a quality of service has it for each user."""
+    return lambda row: text_of_limit(field, row.get(of_qos) if of_qos in row else row.get(field))
+
+
 def _sorted(field: str) -> "Callable[[Row], str]":
     return lambda row: ",".join(sorted(row.get(field) or ()))
 
@@ -73,8 +78,9 @@ def _one(field: str, low: str, high: str) -> "Callable[[Row], str]":
     return lambda row: high if row.get(field) else low
 
 
+ACCOUNT_WIDTH = 10
 _COLUMNS = [
-    Column("Account", 3, "Account", 10, lambda row: " " * row.get("@indent", 0) + row.get("account", "")),
+    Column("Account", 3, "Account", ACCOUNT_WIDTH, lambda row: " " * row.get("@indent", 0) + row.get("account", "")),
     Column("Action", 4, "Action", 20, _plain("action")),
     Column("Actor", 4, "Actor", 10, _plain("actor")),
     Column("AdminLevel", 2, "Admin", 9, _plain("admin_level")),
@@ -119,6 +125,8 @@ _COLUMNS = [
     Column("LFT", 1, "LFT", 6, _plain("left")),
     Column("LimitFactor", 6, "LimitFactor", 11, _limit("limit_factor")),
     Column("MaxCPUMinsPerJob", 7, "MaxCPUMins", 11, _amount("max_tres_mins_per_job", "cpu")),
+    Column("MaxCPUsPerUser", 11, "MaxCPUsPU", 9, _amount("max_tres_per_user", "cpu")),
+    Column("MaxCPUsPU", 9, "MaxCPUsPU", 9, _amount("max_tres_per_user", "cpu")),
     Column("MaxCPUsPerJob", 7, "MaxCPUs", 8, _amount("max_tres_per_job", "cpu")),
     Column("MaxTRESPerJob", 7, "MaxTRES", 13, _limit("max_tres_per_job")),
     Column("MaxTRESPerNode", 11, "MaxTRESPerNode", 14, _limit("max_tres_per_node")),
@@ -127,7 +135,7 @@ _COLUMNS = [
     Column("MaxTRESPA", 9, "MaxTRESPA", 13, _limit("max_tres_per_account")),
     Column("MaxTRESPerUser", 11, "MaxTRESPU", 13, _limit("max_tres_per_user")),
     Column("MaxTRESPU", 9, "MaxTRESPU", 13, _limit("max_tres_per_user")),
-    Column("MaxJobs", 4, "MaxJobs", 7, _limit("max_jobs")),
+    Column("MaxJobs", 4, "MaxJobs", 7, _either("max_jobs", "max_jobs_per_user")),
     Column("MaxJobsAccruePerAccount", 16, "MaxJobsAccruePA", 15, _limit("max_jobs_accrue_per_account")),
     Column("MaxJobsAccruePA", 15, "MaxJobsAccruePA", 15, _limit("max_jobs_accrue_per_account")),
     Column("MaxJobsAccruePerUser", 16, "MaxJobsAccruePU", 15, _limit("max_jobs_accrue_per_user")),
@@ -137,6 +145,8 @@ _COLUMNS = [
     Column("MaxJobsPA", 9, "MaxJobsPA", 9, _limit("max_jobs_per_account")),
     Column("MaxJobsPerUser", 8, "MaxJobsPU", 9, _limit("max_jobs_per_user")),
     Column("MaxJobsPU", 8, "MaxJobsPU", 9, _limit("max_jobs_per_user")),
+    Column("MaxNodesPerUser", 12, "MaxNodesPU", 10, _amount("max_tres_per_user", "node")),
+    Column("MaxNodesPU", 10, "MaxNodesPU", 10, _amount("max_tres_per_user", "node")),
     Column("MaxNodesPerJob", 4, "MaxNodes", 8, _amount("max_tres_per_job", "node")),
     Column("MaxSubmitJobsPerAccount", 17, "MaxSubmitPA", 11, _limit("max_submit_jobs_per_account")),
     Column("MaxSubmitJobsPA", 15, "MaxSubmitPA", 11, _limit("max_submit_jobs_per_account")),
@@ -144,8 +154,9 @@ _COLUMNS = [
     Column("MaxSubmitJobsPerUser", 14, "MaxSubmitPU", 11, _limit("max_submit_jobs_per_user")),
     Column("MaxSubmitJobsPU", 14, "MaxSubmitPU", 11, _limit("max_submit_jobs_per_user")),
     Column("MaxSubmitPU", 10, "MaxSubmitPU", 11, _limit("max_submit_jobs_per_user")),
-    Column("MaxSubmitJobs", 4, "MaxSubmit", 9, _limit("max_submit_jobs")),
+    Column("MaxSubmitJobs", 4, "MaxSubmit", 9, _either("max_submit_jobs", "max_submit_jobs_per_user")),
     Column("MaxWallDurationPerJob", 4, "MaxWall", 11, _limit("max_wall")),
+    Column("MinCPUs", 6, "MinCPUs", 8, _amount("min_tres_per_job", "cpu")),
     Column("MinPrioThreshold", 4, "MinPrioThres", 12, _limit("min_prio_threshold")),
     Column("MinTRESPerJob", 7, "MinTRES", 13, _limit("min_tres_per_job")),
     Column("Name", 2, "Name", 10, _plain("name")),
@@ -224,15 +235,16 @@ def columns_of(text: str) -> "list[Column]":
     """
     found = []
     for part in text.split(","):
-        if not part:
+        if not part and "," in text:
             continue
-        name, percent, width = part.partition("%")
+        name, _, width = part.partition("%")
         lowered = name.lower()
         column = next((each for each in _COLUMNS if len(lowered) >= each.least and each.name.lower().startswith(lowered)), None)
         if column is None:
             raise UnknownFieldError(name)
         digits = width.rstrip("s")
-        found.append(column.with_width(int(digits)) if percent and digits.lstrip("-").isdigit() else column)
+        size = int(digits) if digits.lstrip("-").isdigit() else 0
+        found.append(column.with_width(size) if size else column)
     return found
 
 

@@ -30,7 +30,15 @@ _FLAGS = [  # word, how many letters are enough
     ("All_Clusters", 5),
     ("All_Time", 5),
 ]
-_POSITIONAL = {"association": "ids", "event": "nodes", "transaction": "ids"}  # what a word without a key is; else a name
+_POSITIONAL = {"association": "ids", "event": "event", "transaction": "ids"}  # what a word without a key is; else a name
+_NEED_ASSOCIATIONS = {  # conditions that Slurm looks at with WithAssoc alone
+    "account": {"clusters", "parents", "qos", "default_qos", "users"},
+    "user": {"accounts", "clusters", "partitions", "qos", "default_qos"},
+}
+_ONLY_WITH_ASSOCIATIONS = (
+    "You requested options that are only valid when querying with the withassoc option.\n"
+    "Are you sure you want to continue? (You have 30 seconds to decide)"
+)
 _TABLES = {
     "account": "accounts",
     "user": "users",
@@ -112,12 +120,19 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
     where, flags, form = chosen
     if session.with_associations and entity in {"user", "account"}:
         flags.add("WithAssociations")
+    if entity in _NEED_ASSOCIATIONS and "WithAssociations" not in flags:
+        strange = _NEED_ASSOCIATIONS[entity].intersection(where)
+        if strange and not session.confirmed(_ONLY_WITH_ASSOCIATIONS, "Aborted"):
+            return 0
+        where = {name: values for name, values in where.items() if name not in strange}
     try:
         columns = fields.columns_of(form or _default_format(entity, flags))
     except fields.UnknownFieldError as error:
         context.complain(f"Unknown field '{error}'")
         return 1
     rows = _rows(session, entity, where, flags)
+    if entity == "association" and "Tree" in flags:
+        columns = [column.with_width(-20) if column.name == "Account" and column.width == fields.ACCOUNT_WIDTH else column for column in columns]
     for line in fields.lines(columns, rows, header=session.header, parsable=session.parsable):
         context.print(line)
     return 0
@@ -138,7 +153,7 @@ def _read(session: "Session", entity: str, words: list[str]) -> "tuple[dict[str,
                 flags.add(flag)
             elif value.lower() not in {"where", "set", ""}:
                 field = _POSITIONAL.get(entity, "names")
-                kind = "numbers" if field == "ids" else "nodes" if field == "nodes" else "names"
+                kind = "numbers" if field == "ids" else "event" if field == "event" else "names"
                 is_well = _take(session, where, sw.Key("", 0, field, kind), value) and is_well
             continue
         if "format".startswith(key.lower()):
@@ -150,18 +165,18 @@ def _read(session: "Session", entity: str, words: list[str]) -> "tuple[dict[str,
             context.complain(f" Unknown condition: {word}" + (f"\n Use keyword 'set' to modify {hint}" if hint else ""))
             is_well = False
         else:
-            is_well = _take(session, where, found, value) and is_well
+            is_well = _take(session, where, found, value, word) and is_well
     return (where, flags, form) if is_well else None
 
 
-def _take(session: "Session", where: "dict[str, list[Any]]", key: sw.Key, value: str) -> bool:
+def _take(session: "Session", where: "dict[str, list[Any]]", key: sw.Key, value: str, word: str = "") -> bool:
     try:
-        values = sw.read_condition(key, value, session.words)
+        values = sw.read_condition(key, value, session.words, word)
     except sw.ValueRefusedError as error:
         (session.context.error if error.is_error else session.context.complain)(error.text)
-        return False
-    if values:
-        where.setdefault(key.field, []).extend(values)
+        return key.kind == "time"  # Slurm goes on without
+    if values or (key.field == "users" and not value):
+        where.setdefault(key.field, []).extend(values or [""])
     return True
 
 
@@ -185,6 +200,8 @@ def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags:
         if flags & {"WOPInfo", "WOPLimits"}:
             wire.append("raw")
         rows = table.rows("associations", _ASSOCIATION, where, wire)
+        if "WOPInfo" in flags:
+            rows = [{**row, "parent_id": 0, "parent_account": ""} for row in rows]
         return _finish_associations(session, rows, is_tree="Tree" in flags)
     if entity in {"user", "account"}:
         return _with_associations(session, entity, where, flags)
@@ -193,8 +210,16 @@ def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags:
         if "All_Time" not in flags and "after" not in conditions:
             conditions["after"] = [session.words.read_time("midnight") - 86400]
         reasons, states, users = (conditions.pop(name, []) for name in ("reasons", "states", "users"))
+        kinds, cpus, open_only = (conditions.pop(name, []) for name in ("event", "cpus", "open"))
         rows = [_finish(session, entity, row) for row in table.rows("events", _COLUMNS[entity], conditions)]
-        return [row for row in rows if _is_meant(row, reasons, states, users)]
+        return [
+            row
+            for row in rows
+            if _is_meant(row, reasons, states, users)
+            and (not kinds or (kinds[-1] == "node") == bool(row["node"]))
+            and all(_is_within(row["tres"].get("cpu", 0), each) for each in cpus)
+            and not (open_only and row["end_time"] is not None)
+        ]
     if entity == "transaction":
         named = [*conditions.pop("accounts", []), *conditions.pop("users", [])]
         after = conditions.get("after")
@@ -207,8 +232,18 @@ def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags:
     if entity == "cluster":
         conditions.pop("classifications", None)
         conditions.pop("flags", None)
+    if entity == "problem":
+        conditions = {}
     rows = table.rows(_TABLES[entity], _COLUMNS[entity], conditions)
-    return [_finish(session, entity, row) for row in rows]
+    return [_finish(session, entity, row) for row in rows if entity != "problem" or _is_problem_of(row, where)]
+
+
+def _is_problem_of(row: "Row", where: "dict[str, list[Any]]") -> bool:
+    """Whether a problem is of the clusters, accounts and users that are meant, or of none."""
+    return all(
+        not row[name] or not where.get(key) or row[name] in where[key]
+        for name, key in (("cluster", "clusters"), ("account", "accounts"), ("user", "users"))
+    )
 
 
 def _finish(session: "Session", entity: str, row: "Row") -> "Row":
@@ -230,6 +265,11 @@ def _finish(session: "Session", entity: str, row: "Row") -> "Row":
         row["flags"] = row["flags"].split(",") if row["flags"] else []
         row["associations"] = [str(each) for each in row["associations"]]
     return row
+
+
+def _is_within(number: int, bounds: str) -> bool:
+    low, dash, high = bounds.partition("-")
+    return int(low or 0) <= number <= (int(high) if high else 1 << 63 if dash else int(low))
 
 
 def _is_meant(row: "Row", reasons: "list[str]", states: "list[str]", users: "list[str]") -> bool:

@@ -4,6 +4,8 @@ Place: under sacctmgr, pure. A key may be cut short as long as the table's least
 the fields of understudy.model.associations and .qos. Follows sacctmgr(1) and what 22.05.8 answers.
 """
 
+import re
+
 from understudy.model import tres
 
 TYPE_CHECKING = False
@@ -11,12 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+_DECIMALS = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|$", re.IGNORECASE)
+_DIGITS = re.compile(r"[+-]?\d+|$")
 PARENT_SHARES = 0x7FFFFFFF  # Fairshare=parent
 QOS_FLAGS = (
     *("DenyOnLimit", "EnforceUsageThreshold", "NoReserve", "PartitionMaxNodes", "PartitionMinNodes", "OverPartQOS", "PartitionTimeLimit"),
     *("RequiresReservation", "NoDecay", "UsageFactorSafe"),
 )
-_PREEMPT_MODES = ("cluster", "cancel", "requeue", "suspend", "off", "gang")
+_PREEMPT_MODES = ("cluster", "cancel", "requeue", "suspend", "off", "gang", "within")
 
 
 class Key:
@@ -70,10 +74,10 @@ QosLevel 1 qos qos
 _ACCOUNT_SET = (
     _LIMITS
     + """
-Description 3 description text
-Organization 1 organization text
+Description 3 description lowered
+Organization 1 organization lowered
 Parent 1 parent name
-RawUsage 3 raw_usage number
+RawUsage 3 raw_usage raw_usage
 """
 )
 _USER_SET = (
@@ -83,11 +87,11 @@ AdminLevel 2 admin_level level
 DefaultAccount 8 default_account name
 DefaultWCKey 8 default_wckey name
 NewName 1 new_name name
-RawUsage 3 raw_usage number
+RawUsage 3 raw_usage raw_usage
 """
 )
 _QOS_SET = """
-Description 1 description text
+Description 1 description lowered
 Flags 2 flags flags
 GraceTime 3 grace_time_s number
 GrpCPUMins 7 grp_tres_mins tres:cpu
@@ -130,13 +134,13 @@ MaxTRESMinsPerJob 8 max_tres_mins_per_job tres
 MaxWallDurationPerJob 4 max_wall minutes
 MinPrioThres 4 min_prio_threshold number
 MinCPUs 6 min_tres_per_job tres:cpu
-MinNodes 7 min_tres_per_job tres:node
 MinTRESPerJob 7 min_tres_per_job tres
 Preempt 7 preempt preempt
 PreemptMode 8 preempt_mode mode
 PreemptExemptTime 8 preempt_exempt_time_s exempt
+Name 2 name ignored
 Priority 3 priority number
-RawUsage 3 raw_usage number
+RawUsage 3 raw_usage raw_usage
 UsageFactor 6 usage_factor factor
 UsageThreshold 6 usage_threshold factor
 """
@@ -191,7 +195,7 @@ WHERE = {
     "account": _keys(_ACCOUNT_WHERE),
     "user": _keys(_USER_WHERE),
     "qos": _keys(
-        "Names 1 names names\nQOSLevel 1 names names\nDescriptions 1 descriptions texts\nIds 1 ids texts\nPreemptMode 8 preempt_modes names"
+        "Names 1 names names\nQOSLevel 1 names names\nDescriptions 1 descriptions names\nIds 1 ids numbers\nPreemptMode 8 preempt_modes modes"
     ),
     "cluster": _keys("Names 1 names names\nClusters 1 names names\nClassification 3 classifications names\nFlags 2 flags names"),
     "coordinator": _keys("Names 1 names names\nUsers 1 names names\nAccounts 1 accounts names\nAcct 4 accounts names"),
@@ -206,11 +210,11 @@ WHERE = {
         "Start 1 after time\nUsers 1 users names"
     ),
     "event": _keys(
-        "Clusters 1 clusters names\nEnd 1 before time\nNodes 1 nodes nodes\nStart 4 after time\nReason 1 reasons texts\nStates 4 states texts\n"
-        "Users 1 users names"
+        "Clusters 1 clusters names\nCondFlags 2 open open\nCpus 3 cpus texts\nEnd 2 before time\nEvent 2 event event\nMaxCpus 2 cpus at_most\n"
+        "MinCpus 2 cpus at_least\nNodes 1 nodes nodes\nStart 4 after time\nReason 1 reasons texts\nStates 4 states states\nUsers 1 users users"
     ),
     "reservation": _keys("Clusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\nNames 1 names texts\nStart 1 after time"),
-    "problem": [],
+    "problem": _keys("Accounts 2 accounts names\nAcct 4 accounts names\nClusters 1 clusters names\nUsers 1 users names"),
     "runawayjobs": _keys("Clusters 1 clusters names"),
 }
 ADDED_TO = {  # where `add` puts it
@@ -280,15 +284,15 @@ class Vocabulary:
 
 
 def number(label: str, text: str) -> "int | None":
-    """A limit; None for -1.
+    """A limit, whatever follows its digits; None for -1, 0 for no text at all.
 
     Raises:
         ValueRefusedError: not a number.
     """
-    try:
-        value = int(text)
-    except ValueError:
-        raise ValueRefusedError(f"Invalid value for {label} ({text})", is_error=True) from None
+    digits = _DIGITS.match(text)
+    if digits is None:
+        raise ValueRefusedError(f"Invalid value for {label} ({text})", is_error=True)
+    value = int(digits[0] or 0)
     return None if value < 0 else value
 
 
@@ -336,7 +340,7 @@ def read_value(key: Key, operator: str, text: str, word: str, words: Vocabulary)
     if kind == "level":
         return level(text)
     if kind in {"qos", "preempt"}:
-        return _qos_names(operator, text, words)
+        return _qos_names(operator, text, words, takes_minus_one=kind == "qos")
     if kind == "default_qos":
         return _default_qos(text, words)
     if kind == "flags":
@@ -345,7 +349,11 @@ def read_value(key: Key, operator: str, text: str, word: str, words: Vocabulary)
         modes = text.lower().split(",")
         if any(mode not in _PREEMPT_MODES for mode in modes):
             raise ValueRefusedError(f" Bad Preempt Mode given: {word}")
-        return ",".join(modes)
+        return ",".join(sorted(modes, key=lambda mode: mode != "within"))
+    if kind == "raw_usage":
+        if number(label, text):
+            raise ValueRefusedError("Raw usage can only be set to 0 (zero)", is_error=True)
+        return 0
     return text if kind == "text" else text.lower()
 
 
@@ -354,7 +362,9 @@ def _tres(kind: str, text: str, words: Vocabulary) -> "dict[str, int]":
     if name:
         value = number("TRES", text)
         return {name: -1 if value is None else value}
-    if not text or text.lstrip("-").isdigit():
+    if not text:
+        raise ValueRefusedError("")
+    if text.isdigit():
         raise ValueRefusedError("slurmdb_format_tres_str: no value given as TRES type/id.", is_error=True)
     try:
         return tres.parse(text, words.tres_names())
@@ -364,30 +374,26 @@ def _tres(kind: str, text: str, words: Vocabulary) -> "dict[str, int]":
 
 
 def _factor(label: str, text: str) -> "float | None":
-    try:
-        value = float(text)
-    except ValueError:
-        raise ValueRefusedError(f"Invalid value for {label} ({text})", is_error=True) from None
+    digits = _DECIMALS.match(text)
+    if digits is None:
+        raise ValueRefusedError(f"Invalid value for {label} ({text})", is_error=True)
+    value = float(digits[0] or 0)
     return None if value < 0 else value
 
 
 def level(text: str) -> str:
-    """An administrator's level from the beginning of its name; "" for none of them."""
-    lowered = text.lower()
-    for name in ("None", "Operator", "Administrator", "SuperUser"):
-        if lowered and name.lower().startswith(lowered):
-            return "Administrator" if name == "SuperUser" else name
-    return ""
+    """An administrator's level from its first letter; "" for none of them."""
+    return {"n": "None", "o": "Operator", "a": "Administrator", "s": "Administrator"}.get(text[:1].lower(), "")
 
 
-def _qos_names(operator: str, text: str, words: Vocabulary) -> "list[str]":
+def _qos_names(operator: str, text: str, words: Vocabulary, *, takes_minus_one: bool) -> "list[str]":
     """Names with + or - where they are to be added or taken away; [] for all that is inherited."""
     sign = operator[0] if operator in {"+=", "-="} else ""
     known: list[str] | None = None
     found = []
     for name in text.lower().split(","):
         bare = unquoted(name).lstrip("+-")
-        if not bare or unquoted(name) == "-1":
+        if not bare or (unquoted(name) == "-1" and takes_minus_one):
             continue
         known = known if known is not None else words.qos_names()
         by_lower = {each.lower(): each for each in known}
@@ -411,19 +417,18 @@ def _flags(operator: str, text: str) -> "list[str] | None":
         return None
     sign = operator[0] if operator in {"+=", "-="} else ""
     known = {flag.lower(): flag for flag in QOS_FLAGS}
-    found, strange = [], False
+    found = []
     for word in text.split(","):
         own = word[:1] if word[:1] in {"+", "-"} else ""
         flag = known.get(word.lstrip("+-").lower())
-        strange = strange or flag is None
         if flag is not None:
             found.append((sign or own) + flag)
-    if strange:
+    if not found:
         raise ValueRefusedError(f" Unknown QOS flag used in:\n  '{text}'\n Valid QOS flags are\n  '{','.join(QOS_FLAGS)}'", to_stdout=True)
     return found
 
 
-def read_condition(key: Key, text: str, words: Vocabulary) -> "list[Any]":
+def read_condition(key: Key, text: str, words: Vocabulary, word: str = "") -> "list[Any]":
     """The values of a key in `where`.
 
     Raises:
@@ -432,15 +437,58 @@ def read_condition(key: Key, text: str, words: Vocabulary) -> "list[Any]":
     if key.kind == "numbers":
         return [number("AssocId", part) for part in text.split(",")]
     if key.kind == "levels":
-        return [level(part) or part for part in text.split(",")]
+        return [level(text)]
+    if key.kind == "modes":
+        for mode in text.lower().split(","):
+            if mode not in _PREEMPT_MODES:
+                raise ValueRefusedError(f"sacctmgr: error: Unknown preempt_mode given '{mode}'\n Bad Preempt Mode given: {word}")
+        return text.lower().split(",")
+    if key.kind == "event":
+        for name in ("cluster", "node"):
+            if text and name.startswith(text.lower()):
+                return [name]
+        raise ValueRefusedError(f" Unknown event type: '{text}'  Valid events are Cluster and Node.")
+    if key.kind == "open":
+        return ["open"] if text and "open".startswith(text.lower()) else []
+    if key.kind in {"at_most", "at_least"}:
+        return [f"0-{text}" if key.kind == "at_most" else f"{text}-"]
+    if key.kind == "users":
+        return _known_users(text)
+    if key.kind == "states":
+        return _node_states(text)
     if key.kind == "time":
         try:
             return [words.read_time(text)]
         except ValueError:
-            raise ValueRefusedError(f"Invalid time specification (pos=0): {text}", is_error=True) from None
+            raise ValueRefusedError(f"Invalid time specification (pos=0): {text}") from None
     if key.kind == "nodes":
         return names_in(text, lower=False) if "[" not in text else names_in(text)
     return names_in(text, lower=key.kind == "names")
+
+
+def _known_users(text: str) -> "list[str]":
+    """Names of users, or their numbers."""
+    import pwd
+
+    for name in text.split(","):
+        try:
+            if not name.isdigit():
+                pwd.getpwnam(name)
+        except KeyError:
+            raise ValueRefusedError(f"Invalid user id: {name}", is_error=True) from None
+    return text.split(",")
+
+
+_NODE_STATES = ("DRAIN", "FAIL", "UNKNOWN", "DOWN", "IDLE", "ALLOCATED", "ERROR", "MIXED", "FUTURE")
+
+
+def _node_states(text: str) -> "list[str]":
+    """Beginnings of names of states that an event may have."""
+    for name in text.upper().split(","):
+        if not name or not any(state.startswith(name) for state in (*_NODE_STATES, "NO_RESPOND", "POWER_SAVE", "MAINT", "REBOOT")):
+            valid = " ".join(state if state != "ERROR" else "?" for state in _NODE_STATES)
+            raise ValueRefusedError(f"Invalid state: {text}\nValid node states are: {valid} \nsacctmgr: fatal: unrecognized job state value")
+    return text.split(",")
 
 
 def text_of_limit(field: str, value: "Any") -> str:

@@ -42,10 +42,10 @@ def parse(text: str, known: Iterable[str]) -> dict[str, int]:
             continue
         name, equals, amount = part.partition("=")
         found = names.get(name.strip().lower())
+        if not equals or (found is not None and not amount):
+            raise TresError(f"no TRES id found for {name}")
         if found is None:
             raise TresError(f"no TRES known by type {name}")
-        if not equals or not amount:
-            raise TresError(f"no TRES id found for {name}")
         amounts[found] = parse_amount(found, amount)
     return amounts
 
@@ -56,10 +56,9 @@ def parse_amount(name: str, text: str) -> int:
     Raises:
         TresError: not a number, or an unknown unit.
     """
-    digits = text.strip()
-    unit = ""
-    if digits and not digits[-1].isdigit():
-        digits, unit = digits[:-1], digits[-1].upper()
+    text = text.strip()
+    digits = text[: len(text) - len(text.lstrip("-0123456789"))]
+    unit = text[len(digits) : len(digits) + 1].upper()
     if unit and unit not in _UNITS:
         raise TresError(f"Invalid unit type '{unit.lower()}'. Possible options are '{_UNITS}'")
     try:

@@ -289,3 +289,69 @@ def test_jobs_that_the_controller_does_not_know_are_runaways_and_can_be_ended(ho
     house.sacctmgr("show runawayjobs", stdin="y\n")
     assert _jobs(house, "end_time", "state")[:2] == [{"end_time": NOW + 5, "state": 3}, {"end_time": None, "state": 1}]
     assert house.sacctmgr("show runaway").out == "Runaway Jobs: No runaway jobs found on cluster conform\n"
+
+
+def test_a_question_takes_letter_by_letter_and_asks_again(house):
+    house.do("add qos q")
+    said = house.sacctmgr("modify qos q set priority=7", stdin="maybe\n")
+    assert said.out.endswith("(N/y): \nY or N please\n(N/y): \nY or N please\n(N/y): \n")
+    assert house.show("qos q format=priority") == ["7"]
+    said = house.sacctmgr("modify qos q set priority=8", stdin="\n")
+    assert said.out.endswith("(N/y): \n Changes Discarded\n")
+    assert house.show("qos q format=priority") == ["7"]
+
+
+def test_conditions_on_associations_need_withassoc_or_an_answer(house):
+    house.do("add account a,b", "add user u account=a")
+    said = house.sacctmgr("-nP show user account=b format=user", stdin="y\n")
+    assert said.out.startswith("You requested options that are only valid when querying with the withassoc option.\nAre you sure")
+    assert said.out.endswith("(N/y): \nroot\nu\n")
+    said = house.sacctmgr("-nP show user account=b format=user", stdin="n\n")
+    assert (said.code, said.out.splitlines()[-1]) == (0, "Aborted")
+    assert house.show("user account=a withassoc format=user,account") == ["u|a"]
+
+
+def test_numbers_end_where_their_digits_end(house):
+    house.do("add account a maxjobs=3x fairshare=4y")
+    assert house.show("assoc account=a format=maxjobs,share") == ["3|4"]
+    said = house.sacctmgr("-i add qos q usagefactor=abc")
+    assert (said.code, said.err) == (0, "sacctmgr: error: Invalid value for UsageFactor (abc)\n")
+
+
+def test_a_quality_of_service_may_not_preempt_itself(house):
+    house.do("add qos a,b", "modify qos a set preempt=b")
+    said = house.sacctmgr("-i modify qos b set preempt=a")
+    assert (said.code, said.err) == (1, "sacctmgr: error: QOS Preemption loop detected\n Error with request: QOS Preemption loop detected\n")
+    assert house.show("qos b format=preempt") == [""]
+
+
+def test_a_user_without_associations_goes_and_a_default_account_stays(house):
+    house.do("add account a,b", "add user u account=a,b")
+    said = house.sacctmgr("-i delete user where account=a")
+    assert (said.code, said.err.splitlines()[0]) == (1, " Error with request: You can not remove the default account of a user")
+    house.do("delete user u account=b")
+    said = house.sacctmgr("-i delete user u account=a")
+    assert said.out.endswith(" Deleting users (No Associations)...\n  u\n")
+    assert house.show("user u") == []
+
+
+def test_a_tree_is_indented_and_to_the_left(house):
+    house.do("add account a", "add account b parent=a")
+    said = house.sacctmgr("show assoc tree format=account,share")
+    assert said.out.splitlines()[-2:] == [" a                           1 ", "  b                          1 "]
+
+
+def test_an_empty_user_means_accounts_alone(house):
+    house.do("add account a", "add user u account=a")
+    assert house.show("assoc user= format=account,user") == ["root|", "a|"]
+    assert house.show("assoc parent=root format=account,user") == ["a|"]
+
+
+def test_a_partition_s_association_added_later_is_no_default(house):
+    house.do("add account a", "add user u account=a partition=x,y", "add user u account=a partition=z")
+    assert house.show("assoc user=u onlydefaults format=partition") == ["x", "y"]
+
+
+def test_nothing_is_changed_in_readonly_mode(house):
+    said = house.sacctmgr("-r -i add account a")
+    assert (said.code, said.err) == (1, "Can't run this command in readonly mode.\n")
