@@ -136,7 +136,7 @@ def notify_dependents(core: Core, job: Job, now: float) -> None:
             review(core, other, now)
             core.journal.job(job_id)
             if had is not None and other.dependency is None:
-                core.changed("change", now)
+                core.changed("met", now)
 
 
 def note_end(core: Core, job: Job, now: float) -> None:
@@ -181,7 +181,7 @@ def _waits_are_over(core: Core) -> None:
             review(core, job, now)
             core.journal.job(job_id)
             if job.is_eligible(now):
-                core.changed("tick", now)
+                core.changed("met", now)
     _arm(core)
 
 

@@ -139,6 +139,8 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         note_end(core, job, now)
         core.journal.job(job_id)
         _refuse(core, job)
+    if not is_held and "switches" in spec.extra:
+        job.switches_since = int(now)  # it has been looked at
     if core.tables.reservations and job.reason == "None" and (reason := first_reason(core, job, now)):
         job.reason, job.reason_detail = WAITS, "" if reason == WAITS else reason
     job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))

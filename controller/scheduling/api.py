@@ -158,8 +158,9 @@ class SchedulingPolicy(Protocol):
         "submit"  jobs have been added at the end of `pending`, and nothing else
         "free"    resources came back: the last epilog of a job is done
         "cleaned" as "free", of a job that was ended from outside, whose nodes say so themselves: Slurm's main scheduler runs at once
-        "change"  anything else that matters to a pending job: an update, a hold or release, a requeue, a pending job cancelled, a dependency met, a
-                  node or partition changed, a time limit changed
+        "change"  anything else that matters to a pending job: an update, a hold or release, a requeue, a pending job cancelled, a node or
+                  partition changed, a time limit changed
+        "met"     a dependency is met, a begin time has come: Slurm finds out when it next builds its queue, for which nobody asks
         "priority" priorities of pending jobs were calculated again; no job could start for that reason alone
         """
 

@@ -12,7 +12,7 @@ yields have nothing to end.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.scheduling.builtin import Builtin
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector, Tables
     from understudy.controller.scheduling.queue import Record
     from understudy.controller.scheduling.reserved import Look
+
+
+_DAY_S: Final = 86_400
 
 
 def _planned_length(job: Job, partition: Partition) -> int:
@@ -73,6 +76,8 @@ class BackfillPass:
     def _may_leave_out(self) -> bool:
         """Whether free CPUs and promises tell for sure that a job cannot start now."""
         tables = self.tables
+        if self.window_s < _DAY_S or self.reserves.are_few:
+            return False  # whether there is a promise decides when the next pass comes, and here it is not plain
         if self.plans_ahead or tables.limits.enforced or tables.preemption is not None or tables.reservations or self.charge.cost_us:
             return False
         return getattr(self.selector, "needs_free_cpus", False)
@@ -264,7 +269,7 @@ class BackfillPass:
             if when <= second and job.het is not None:
                 self._ready.setdefault(job.het.job_id, {})[job.het_offset] = (record, usable)
             elif when <= second:
-                if self._start(record, usable, now, slots) or self._is_limited:
+                if self._start(record, usable, now) or self._is_limited:
                     return None
                 when = second + 1
             if later is not None and when > later:
@@ -322,7 +327,7 @@ class BackfillPass:
             held_back = reservations.licenses_held_back(record.reservation, now, run_length(job, record.partition))
         return self.tables.licenses.are_free(job.spec.licenses, held_back)
 
-    def _start(self, record: Record, usable: int, now: float, slots: Slots) -> bool:
+    def _start(self, record: Record, usable: int, now: float) -> bool:
         """Start the job on nodes out of `usable`, unless nodes on which it would run still are completing."""
         completing = self.tables.nodes.completing_nodes
         job = record.job
@@ -346,8 +351,8 @@ class BackfillPass:
             job.used_reservation = ""
             return False
         asked = job.time_limit_s
-        if job.spec.time_min_s:
-            job.time_limit_s = self._longest(job, slots, int(now), allocation.nodes)
+        if job.spec.time_min_s:  # all that backfill has made room for, and Slurm leaves it at that
+            job.time_limit_s = job.spec.time_min_s
         has_started = self.planner.start(job, record.partition, allocation, now)
         if not has_started or job.is_pending:  # of an array another record has started
             job.time_limit_s = asked
@@ -355,14 +360,6 @@ class BackfillPass:
             job.used_reservation = ""
         self.started += has_started
         return has_started
-
-    def _longest(self, job: Job, slots: Slots, second: int, nodes: int) -> int | None:
-        """The time limit of a job with --time-min: as much of what it asked for, in whole minutes, as the next promise of its nodes allows."""
-        least, most = job.spec.time_min_s or 0, job.time_limit_s
-        begin = slots.next_promise(second, nodes)
-        if begin is None or (most is not None and second + most <= begin):
-            return most
-        return max((begin - second) // 60 * 60, least)
 
     def _start_together(self, parts: dict[int, tuple[Record, int]], now: float) -> None:
         """Start a heterogeneous job if all of its components can start now; each gets nodes of its own."""
@@ -481,8 +478,7 @@ class Backfill(Builtin):
                 if self.backfill.charge.cost_us:
                     now = self.backfill.charge.now
             has_changed = bool(self.backfill.charge.cost_us) and self.tables.version != version
-            # Where nodes are reserved the time alone decides, too, so that promises are made anew at each interval.
-            promised = self.backfill.promised > 0 and bool(self.tables.reservations)
+            promised = self.backfill.promised > 0 or not self.backfill.is_complete
             self.backfill_trigger.ran(now, changed=self.backfill.started > 0 or has_changed, promised=promised)
             if self.backfill.started:
                 self.queue.drop_departed()

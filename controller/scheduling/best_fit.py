@@ -201,7 +201,7 @@ class Candidates:
                 if len(found) < demand.min_nodes or int(self.cpus[found].sum()) < demand.cpus:
                     continue
                 if self.most_leaves and len(np.unique(tree.leaf_of[self.index[found]])) > self.most_leaves:
-                    continue
+                    return None  # the job waits, though other nodes might be on fewer
                 return found
         return None
 

@@ -44,8 +44,8 @@ class _InOrder(BackfillPass):
             slots.promise(second, when, record.partition.nodes)
         return when
 
-    def _start(self, record: Record, usable: int, now: float, slots: Slots) -> bool:
-        del record, usable, now, slots
+    def _start(self, record: Record, usable: int, now: float) -> bool:
+        del record, usable, now
         return False
 
     def _start_together(self, parts: dict[int, tuple[Record, int]], now: float) -> None:

@@ -44,6 +44,11 @@ class Reserves:
         self.min_age_s = number(parameters, "bf_min_age_reserve", 0, most=2_592_000)
         self.min_priority = number(parameters, "bf_min_prio_reserve", 0)
 
+    @property
+    def are_few(self) -> bool:
+        """Whether nodes are not kept for every job."""
+        return bool(self.min_age_s or self.min_priority)
+
     def holds_back(self, job: Job, now: int) -> bool:
         """Whether nodes are kept for the job."""
         waited = now - (job.eligible_time if job.eligible_time is not None else now)

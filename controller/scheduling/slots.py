@@ -84,13 +84,6 @@ class Slots:
             if self.free[i] == self.free[i + 1]:
                 del self.begins[i + 1], self.free[i + 1], self._grows[i]
 
-    def next_promise(self, now: int, nodes: int) -> int | None:
-        """When the first promise of some of the nodes begins that has not begun yet."""
-        for begin, free in zip(self.begins, self.free, strict=True):
-            if begin > now and nodes & ~free:
-                return begin
-        return None
-
     def grows(self, i: int) -> int:
         """The nodes that are free in slot i + 1 but not in slot i."""
         found = self._grows[i]

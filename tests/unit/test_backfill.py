@@ -45,6 +45,24 @@ def test_promises_are_made_when_somebody_asks():
     assert w.starts == {1: 6}
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_passes_that_make_promises_follow_each_other_at_the_interval(asked):
+    """What came at 75 was started at 90, three intervals after the first pass, by Slurm, though nothing had changed at 60."""
+    w = blocked()
+    if asked:
+        w.policy.plan_when_asked()
+    w.submit(at=75, cpus=1, run_s=60, limit_s=60)
+    w.run(until=100)
+    assert w.starts == {1: 6, 3: 90}
+
+
+def test_a_pass_that_makes_no_promise_is_followed_by_one_when_something_changes():
+    w = blocked({"bf_window": "10"})
+    w.submit(at=75, cpus=1, run_s=60, limit_s=60)
+    w.run(until=100)
+    assert w.starts == {1: 6, 3: 75}
+
+
 def test_a_job_longer_than_the_gap_before_a_promise_waits_for_it():
     w = blocked()
     w.submit(at=11, cpus=1, run_s=3600, limit_s=3600)
@@ -215,16 +233,16 @@ def test_a_job_does_not_wait_for_what_it_prefers():
     assert job.start_time <= 24
 
 
-def test_a_job_with_time_min_starts_in_a_gap_and_may_run_until_the_next_promise():
+def test_a_job_with_time_min_that_backfill_starts_gets_just_that():
     w = blocked()
     w.submit(at=11, cpus=1, run_s=9000, limit_s=7200, time_min_s=600)
     w.submit(at=12, cpus=1, run_s=9000, limit_s=7200)
     w.run(until=100)
     assert w.starts == {1: 6, 3: 30}
-    assert w.tables.jobs[3].time_limit_s == 3540, "the promise is at 3600, and it began at 30"
+    assert w.tables.jobs[3].time_limit_s == 600, "though the promise is not before 3600"
 
 
-def test_a_job_with_time_min_gets_all_it_asked_for_where_nothing_is_promised():
+def test_a_job_with_time_min_that_the_main_scheduler_starts_gets_all_it_asked_for():
     w = world()
     w.submit(at=5, cpus=4, run_s=100, limit_s=600)
     w.submit(at=6, cpus=1, run_s=100, limit_s=7200, time_min_s=600)

@@ -310,3 +310,10 @@ def test_a_partitions_maxmempercpu_comes_before_the_clusters_and_too_much_memory
     partition.state = "UP"
     partition.max_memory_per_cpu_mb = 1000
     assert h.submit(num_tasks=1, mem_per_node_mb=50).is_running
+
+
+def test_a_job_waits_for_few_switches_from_its_submission_on_and_a_held_one_from_its_first_look() -> None:
+    h = Harness()
+    extra = {"switches": "1"}
+    assert h.submit(extra=extra).switches_since == int(START)
+    assert h.submit(extra=extra, hold=True).switches_since is None

@@ -82,6 +82,13 @@ def test_a_job_that_asks_for_few_switches_gets_no_more():
     assert chosen(HALF, min_nodes=10, num_tasks=10, most_switches=2) is None
 
 
+def test_a_job_waits_for_few_switches_though_other_nodes_are_on_fewer():
+    """A node left on the first leaf is taken first, as it is as many nodes as the job must have; then the tasks are on too many leaves."""
+    assert chosen("n[1-5]", min_nodes=1, num_tasks=12) == "n[6-8]"
+    assert chosen("n[1-5]", min_nodes=1, num_tasks=12, most_switches=1) is None
+    assert chosen("n[1-6]", min_nodes=1, num_tasks=12, most_switches=1) == "n[7-9]"
+
+
 def test_an_optional_tree_matters_only_to_jobs_that_ask_for_switches():
     optional = tree(optional=True)
     assert chosen("n[1-4]", topology=optional, min_nodes=7, num_tasks=7) == "n[5-11]"

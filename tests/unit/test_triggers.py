@@ -124,6 +124,14 @@ def test_a_begin_time_far_away_is_asked_about_again_when_it_comes():
     assert trigger.next_run(at) < at + 61
 
 
+def test_a_dependency_that_is_met_waits_for_a_run_that_somebody_else_asks_for():
+    trigger = started()
+    trigger.note("met", START + 10.3)
+    assert trigger.next_run(None) == look(59), "the next full run"
+    trigger.note("submit", START + 20.3)
+    assert trigger.next_run(None) == look(20)
+
+
 def test_a_full_run_resets_the_delay():
     trigger = started()
     trigger.note("submit", look(56).expected)
