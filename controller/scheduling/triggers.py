@@ -5,11 +5,11 @@ Place: scheduling, pure.
 The controller's loop looks about once a second: ten naps of 100 ms and its own work make a look 1.0032 s, and the first comes 0.98 s after the
 start. When `sched_interval` has passed since it last did so, counted from that first look, it runs the main scheduler over the full queue; at
 other looks, if something asked for it and `batch_sched_delay` has passed since the loop last ran it, over the first `default_queue_depth` jobs. The
-loop compares whole seconds. Nearly all that happens only asks (and dependencies that are met and begin times that come do not even do that): recordings of Slurm 22.05 start jobs at the loop's looks, also those that wait for
-resources that have just come back. But where a job was ended from outside (cancelled, timed out, preempted, its node failed), the node's own word
-that it is clean runs the main scheduler at once, unless `defer` is set, and leaves the loop as it was. The backfill scheduler sleeps `bf_interval`
-after each pass, and then looks every second whether something has changed. To mark the nodes of its promises is a change, too: a pass that makes
-any is followed by the next at the interval.
+loop compares whole seconds. Nearly all that happens only asks, and dependencies that are met and begin times that come do not even do that:
+recordings of Slurm 22.05 start jobs at the loop's looks, also those that wait for resources that have just come back. But where a job was ended
+from outside (cancelled, timed out, preempted, its node failed), the node's own word that it is clean runs the main scheduler at once, unless
+`defer` is set, and leaves the loop as it was. The backfill scheduler sleeps `bf_interval` after each pass, and then looks every second whether
+something has changed. To mark the nodes of its promises is a change, too: a pass that makes any is followed by the next at the interval.
 
 A pass over an unchanged cluster decides what the last one decided, so such passes are left out, and so are those with nothing pending; the
 counters go on as if they had taken place.
@@ -79,7 +79,7 @@ class MainTrigger:
         self._is_fresh = self._is_fresh_beyond = True
         if what == "cleaned" and not self._defers:
             self._at_once = max(now, self._last_run + self.least_s) if self.least_s > _ROUNDING_S else now
-        elif self._asked is None and what not in ("priority", "met"):  # these wait for a run that somebody else asks for
+        elif self._asked is None and what not in ("priority", "met"):
             self._asked = now
 
     def next_run(self, next_eligible: float | None) -> float:

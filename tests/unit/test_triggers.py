@@ -120,7 +120,7 @@ def test_a_begin_time_far_away_is_asked_about_again_when_it_comes():
     when = START + 400 * 86400.0
     at = trigger.next_run(when)
     assert when <= at < when + 2 * LOOK_S
-    trigger.note("tick", at)
+    trigger.note("met", at)
     assert trigger.next_run(at) < at + 61
 
 
