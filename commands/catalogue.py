@@ -26,18 +26,15 @@ _SUBMIT_JOBS = ("salloc", "sbatch", "srun")
 # Options of jobs that are kept with the job and shown where Slurm shows them, and change nothing.
 ACCEPTED_OF_JOBS = frozenset(
     (
-        *("acctg-freq", "batch", "bb", "bbf", "cluster-constraint", "container", "context", "core-spec", "cpu-freq", "delay-boot", "get-user-env"),
+        *("acctg-freq", "batch", "bb", "bbf", "cluster-constraint", "container", "context", "core-spec", "cpu-freq", "delay-boot"),
         *(
             "gpu-bind",
             "gpu-freq",
-            "mail-type",
-            "mail-user",
             "mcs-label",
             "mem-bind",
             "network",
             "power",
             "profile",
-            "propagate",
             "reboot",
             "thread-spec",
         ),

@@ -389,6 +389,13 @@ class Context:
         self.stderr.write(f"{self.program}: fatal: {text}\n")
 
 
+def _forget_own_locale() -> None:
+    """Where no locale is set, Python sets one for itself (PEP 538), of which jobs must not hear."""
+    with open("/proc/self/environ", "rb") as file:
+        if not any(entry.startswith(b"LC_CTYPE=") for entry in file.read().split(b"\0")):
+            del os.environ["LC_CTYPE"]
+
+
 def run(program: str, command: "Callable[[list[str], Context], int]", usage_exit: int = 1, client: "Client | None" = None) -> int:
     """Run a command as a process of its own: never returns, but ends through `os._exit` once the streams are flushed.
 
@@ -396,6 +403,8 @@ def run(program: str, command: "Callable[[list[str], Context], int]", usage_exit
     SIGPIPE does to a C program.
     """
     gc.disable()
+    if os.environ.get("LC_CTYPE") == "C.UTF-8":
+        _forget_own_locale()
     _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     if sys.stdout is None or sys.stderr is None:  # started with the stream closed

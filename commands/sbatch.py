@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     Given: TypeAlias = list[tuple[Option, str | None]]
 
 USAGE_EXIT = 255
+_LIMITS = ("CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS")
+_PROFILES = ("Energy", "Lustre", "Network", "Task")
 _GRES_ERRORS = (2072, 2119)
 _POLL_S = (0.2, 2.0)  # --wait: how often the job's state is asked for, at first and at last
 
@@ -213,7 +215,7 @@ def job_environment(environ: "Mapping[str, str]", job: Job) -> list[str]:
     """The job's environment, `NAME=value` each: what --export lets through, and what sbatch adds."""
     wanted = job.export
     chosen = _read_environment_file(job.export_file) if job.export_file else exported(environ, wanted)
-    for name in ("SBATCH_EXPORT", "SLURM_EXPORT_ENV"):
+    for name in ("SBATCH_EXPORT", "SLURM_EXPORT_ENV", "SLURM_GET_USER_ENV"):
         chosen.pop(name, None)
     return [f"{name}={value}" for name, value in {**chosen, **_added(job)}.items()]
 
@@ -232,6 +234,9 @@ def _added(job: Job) -> dict[str, str]:
     }
     if job.export is not None and job.export.upper() != "ALL":
         added["SLURM_EXPORT_ENV"] = job.export
+    if "SLURM_EXPORT_ENV" in added or job.export_file or "get_user_env" in job.flags:
+        added["SLURM_GET_USER_ENV"] = "1"
+    added |= _limits(job.extra.get("propagate"))
     for name, field in (
         ("SLURM_NTASKS", "num_tasks"),
         ("SLURM_NPROCS", "num_tasks"),
@@ -239,13 +244,57 @@ def _added(job: Job) -> dict[str, str]:
         ("SLURM_NTASKS_PER_NODE", "ntasks_per_node"),
         ("SLURM_MEM_PER_NODE", "mem_per_node_mb"),
         ("SLURM_MEM_PER_CPU", "mem_per_cpu_mb"),
-        ("SLURM_DISTRIBUTION", "distribution"),
+        ("SLURM_NTASKS_PER_GPU", "ntasks_per_tres"),
     ):
         if spec.get(field) not in {None, ""}:
             added[name] = str(spec[field])
+    for name, field in (
+        ("SLURM_ACCTG_FREQ", "acctg_freq"),
+        ("SLURM_CONTAINER", "container"),
+        ("SLURM_HINT", "hint"),
+    ):
+        if field in job.extra:
+            added[name] = job.extra[field]
+    if added.get("SLURM_MEM_PER_NODE") == "0":  # all of it
+        del added["SLURM_MEM_PER_NODE"]
+    if spec.get("open_mode"):
+        added["SLURM_OPEN_MODE"] = spec["open_mode"][0]
+    if spec.get("distribution"):
+        kind, _, plane = spec["distribution"].partition("=")
+        added["SLURM_DISTRIBUTION"] = kind.replace("*:", "block:")
+        if plane:
+            added["SLURM_DIST_PLANESIZE"] = plane
+    if "profile" in job.extra:
+        asked = {word.strip().capitalize() for word in job.extra["profile"].split(",")}
+        added["SLURM_PROFILE"] = ",".join([word for word in _PROFILES if word in asked or "All" in asked]) or "None"
+    if "cpu_freq" in job.extra:
+        added["SLURM_CPU_FREQ_REQ"] = "-".join(
+            [":".join([part.capitalize() for part in word.split(":")]) for word in job.extra["cpu_freq"].split("-")]
+        )
+    if "num_tasks" not in spec and "ntasks_per_node" not in spec and "extra_node_info" in job.extra:
+        each = [job.extra.get("sockets_per_node"), job.extra.get("cores_per_socket"), spec.get("threads_per_core")]
+        tasks = spec.get("min_nodes", 1)
+        for count in each:
+            tasks *= int(count or 1)
+        added["SLURM_NTASKS"] = added["SLURM_NPROCS"] = str(tasks)
     if "num_tasks" not in spec and spec.get("ntasks_per_node") and spec.get("min_nodes"):
         added["SLURM_NTASKS"] = added["SLURM_NPROCS"] = str(spec["ntasks_per_node"] * spec["min_nodes"])
     return added
+
+
+def _limits(wanted: str | None) -> dict[str, str]:
+    """The limits of our own processes, for the script's (`--propagate`): those wanted begin with U, others go on if slurm.conf has it so."""
+    import resource
+
+    names = {word.removeprefix("RLIMIT_") for word in (wanted or "ALL").upper().split(",")}
+    if "NONE" in names:
+        return {"SLURM_RLIMIT_NONE": "U"}
+    mark = "" if wanted is None else "U"
+    return {
+        f"SLURM_RLIMIT_{name}": f"{mark}{resource.getrlimit(getattr(resource, f'RLIMIT_{name}'))[0]}"
+        for name in _LIMITS
+        if "ALL" in names or name in names
+    }
 
 
 def _read_environment_file(path: str) -> dict[str, str]:

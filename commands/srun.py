@@ -414,6 +414,7 @@ class Step:
             "SLURM_STEP_TASKS_PER_NODE": per_node,
             "SLURM_TASKS_PER_NODE": per_node,
             "SLURM_UMASK": f"{umask:04o}",
+            "SRUN_DEBUG": "3",
         }
         chosen.setdefault("SLURM_SUBMIT_DIR", os.getcwd())
         chosen.setdefault("SLURM_SUBMIT_HOST", os.uname().nodename.partition(".")[0])

@@ -17,6 +17,8 @@ from understudy.model.task_numbers import format_tasks
 from understudy.protocol.messages import EventRecord, JobRecord, ReservationRecord, StepRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from understudy.controller.core import Core
     from understudy.controller.job import Job
     from understudy.controller.nodes import Node
@@ -65,6 +67,7 @@ def signature(job: Job) -> tuple[object, ...]:
         *(job.state, job.restarts, job.submit_time, job.start_time, job.end_time if job.is_finished else None, job.eligible_time),
         *(spec.account, spec.qos, spec.name, spec.wckey, spec.comment, job.admin_comment, job.partition, job.time_limit_s),
         *((step.step_id, step.end_time) for step in job.steps.values()),
+        len(job.batch_usage),
         *(job.array_tasks, job.array_task_id, job.node_list, job.pre_suspend_s, job.priority if job.is_pending else None),
     )
 
@@ -181,7 +184,14 @@ def _batch_step(core: Core, job: Job) -> StepRecord:
     share = held.share_on(held.first_node)
     assert share is not None
     tres = {"cpu": share.cpus, "mem": share.memory_mb, "node": 1} if share.memory_mb else {"cpu": share.cpus, "node": 1}
-    return _step(job, "batch", *_batch_end(job), tres, core.tables.nodes.nodes[held.first_node].name, 1)
+    step = _step(job, "batch", *_batch_end(job), tres, core.tables.nodes.nodes[held.first_node].name, 1)
+    return with_usage(step, job.batch_usage) if job.batch_usage else step
+
+
+def with_usage(step: StepRecord, used: Mapping[str, int]) -> StepRecord:
+    """The record with what the step's processes have used."""
+    rest = {name: value for name, value in used.items() if name not in {"user_cpu_us", "system_cpu_us"}}
+    return msgspec.structs.replace(step, user_cpu_us=used.get("user_cpu_us", 0), system_cpu_us=used.get("system_cpu_us", 0), usage=rest)
 
 
 def _numbered_step(job: Job, step: Step) -> StepRecord:

@@ -183,6 +183,13 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         enforced=Enforced.of(config.words("AccountingStorageEnforce")),
         gpu_defaults=gpu_defaults(",".join(f"{key}={config.text(key)}" for key in ("DefCpuPerGPU", "DefMemPerGPU") if config.is_set(key))),
         tracked_gres=tuple(dict.fromkeys(word.lower() for word in config.words("AccountingStorageTRES") if word.lower().startswith("gres/"))),
+        prolog_slurmctld=config.text("PrologSlurmctld"),
+        epilog_slurmctld=config.text("EpilogSlurmctld"),
+        has_prolog=config.is_set("Prolog"),
+        has_epilog=config.is_set("Epilog"),
+        mail_program="" if cluster.executor == "emulated" else config.text("MailProg"),
+        gathers_usage=not config.text("JobAcctGatherType").lower().endswith("/none"),
+        mail_domain=config.text("MailDomain"),
         emulates_jobs=cluster.executor == "emulated",
         default_run_s=cluster.default_run_s,
     )

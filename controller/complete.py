@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from understudy.controller.crontabs import comes_again
 from understudy.controller.eligibility import note_end, notify_dependents, review
 from understudy.controller.het_jobs import others
-from understudy.controller.job import NO_STEPS, JobEvent, advance
+from understudy.controller.job import HELD_BY_ADMIN, NO_STEPS, NO_USAGE, JobEvent, advance
+from understudy.controller.job_programs import node_environment, run_epilog
 from understudy.controller.steps import end_steps
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobFlag, JobState
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 _OK = Ok()
 LAUNCH_FAILURE = "JobLaunchFailure"
+LAUNCH_FAILED_HELD = "launch_failed_requeued_held"
 SETUP_FAILED = 53  # the "signal" of a script whose files could not be opened
+OUT_OF_MEMORY = 125  # the "signal" of a script that used more memory than it had
+PROLOG_FAULT, MEMORY_FAULT = "prolog", "memory"
 
 
 def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Message:
@@ -33,16 +37,24 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
     job = core.tables.jobs.get(message.job_id)
     if job is None or job.restarts != message.restart or job.is_pending:
         return _OK
+    if message.usage and core.settings.gathers_usage:
+        job.batch_usage = message.usage
     if job.is_finished:
-        if job.is_completing and message.signal and not job.exit_signal and not job.exit_code:
-            job.exit_signal = message.signal
+        if job.is_completing and (message.usage or (message.signal and not job.exit_signal and not job.exit_code)):
+            job.exit_signal = job.exit_signal or (0 if job.exit_code else message.signal)
             core.journal.job(job.job_id)
         return _OK
     now = core.time.now()
+    if message.fault == PROLOG_FAULT:
+        _prolog_failed(core, job, message.node, now)
+        return _OK
     job.exit_code, job.exit_signal, job.script_ended = message.exit_code, message.signal, True
     cleaned = job.allocation.nodes if job.allocation is not None and message.epilog_nodes == job.node_list else 0
     over = message.timed_out or _is_past_limit(core, job, now)
-    if over:
+    if message.fault == MEMORY_FAULT:
+        job.exit_code, job.exit_signal = 0, OUT_OF_MEMORY
+        end_job(core, job, JobEvent.RAN_OUT_OF_MEMORY, now, reason="OutOfMemory", lost_nodes=cleaned)
+    elif over:
         end_job(core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit", lost_nodes=cleaned)
     elif message.exit_code == 0 and message.signal == 0:
         end_job(core, job, JobEvent.EXITED_WELL, now, reason="None", lost_nodes=cleaned)
@@ -83,6 +95,7 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
         unwatch(core, job)
     if core.awaited:
         _tell_waiting(core, job)
+    run_epilog(core, job)
     terminate(core, job, allocation.nodes & ~lost_nodes)
     if job.het is not None:
         for other in others(job):
@@ -107,15 +120,16 @@ def terminate(core: Core, job: Job, nodes: int) -> None:
         return bool(job.completing_nodes & nodes) and job.restarts == run
 
     parts = core.parts(nodes)
+    told = node_environment(core, job, is_over=True)
     if len(parts) == 1:
         daemon, part = parts[0]
         expression = job.node_list if part == job.completing_nodes else core.names.to_expression(part)
-        core.agents.send(daemon.name, TerminateJob(job_id, run, expression), wanted=is_wanted)
+        core.agents.send(daemon.name, TerminateJob(job_id, run, expression, told), wanted=is_wanted)
     elif parts:
         names = core.names
         core.agents.send_to_many(
             [(daemon.name, names.to_expression(part)) for daemon, part in parts],
-            lambda expression: TerminateJob(job_id, run, expression),
+            lambda expression: TerminateJob(job_id, run, expression, told),
             wanted=is_wanted,
         )
 
@@ -142,6 +156,8 @@ def signal_job(core: Core, job: Job, signal: int, *, batch_only: bool) -> None:
 def epilog_complete(core: Core, message: EpilogComplete, sender: Sender) -> Message:
     """Nodes are free of the job. Without nodes: all for which the sender stands."""
     _require_daemon(sender)
+    if message.failed:
+        _drain(core, message.failed, "Epilog error", core.time.now())
     job = core.completing.get(message.job_id)
     if job is None or job.restarts != message.restart:
         return _OK
@@ -219,7 +235,7 @@ def enqueue_again(core: Core, job: Job, now: float, *, begin_time: int | None = 
     """A requeued job of which no node has anything any more: it is as if it were submitted now, to begin when its old credential is worthless."""
     job.allocation, job.held, job.node_list = None, None, ""
     job.restarts += 1
-    job.steps, job.next_step_id = NO_STEPS, 0
+    job.steps, job.next_step_id, job.batch_usage = NO_STEPS, 0, NO_USAGE
     job.submit_time = int(now)
     job.begin_time = begin_time or int(now) + core.settings.credential_lifetime_s + 1
     core.tables.pending[job.job_id] = job
@@ -233,6 +249,24 @@ def _is_past_limit(core: Core, job: Job, now: float) -> bool:
     from understudy.controller.limits import over_time_limit_s  # noqa: PLC0415 - limits ends jobs through this module
 
     return job.end_time + over_time_limit_s(core, core.tables.partitions.get(job.partition)) < int(now)
+
+
+def _prolog_failed(core: Core, job: Job, node: str, now: float) -> None:
+    """The prolog of its first node has failed: the node gets no more jobs, and the job waits until somebody releases it, or is cancelled."""
+    from understudy.controller.requeue import requeue_job  # noqa: PLC0415 - rare
+
+    _drain(core, node, "Prolog error", now)
+    if job.requeue:
+        requeue_job(core, job, now, hold_reason=LAUNCH_FAILED_HELD, held_by=HELD_BY_ADMIN)
+    else:
+        job.killed_by = 0
+        end_job(core, job, JobEvent.CANCELLED, now, reason="None")
+
+
+def _drain(core: Core, nodes: str, reason: str, now: float) -> None:
+    from understudy.controller.node_events import drain  # noqa: PLC0415 - it ends jobs through this module
+
+    drain(core, nodes, reason, now)
 
 
 def _end_badly(core: Core, job: Job, message: BatchComplete, now: float) -> None:

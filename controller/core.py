@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from understudy.controller.enforcement.limits import JobLimits
     from understudy.controller.gang import Gang
     from understudy.controller.job import Job, JobArray
+    from understudy.controller.mail import Mailer
     from understudy.controller.ports import Clock, Journal, Sender, Signer, StepSigner, TimerHandle, Users
     from understudy.controller.power import Power
     from understudy.controller.priority.api import PriorityPlugin
@@ -138,6 +139,11 @@ class Core:
     crontabs: Crontabs = field(default_factory=Crontabs)  # of scrontab
     is_executable: Callable[[str], bool] = field(default=lambda _program: True)  # the edge's: whether a trigger's program can be run
     run_program: Callable[[int, int, str, str], None] = field(default=lambda _user, _group, _program, _argument: None)  # the edge's, for triggers
+    run_script: Callable[[list[str], dict[str, str], Callable[[int], None]], None] = field(
+        default=lambda _words, _environment, _done: None
+    )  # the edge's
+    in_prolog: set[int] = field(default_factory=set)  # jobs whose PrologSlurmctld runs
+    mailer: Mailer | None = None
     read_configuration: Callable[[], None] = field(default=lambda: None)  # the edge's: for Reconfigure
     change_configuration: Callable[[dict[str, str]], None] = field(default=lambda _changes: None)  # the edge's: keys with other values for now
     when_recorded: Callable[[Callable[[], None]], None] = field(default=lambda action: action())  # the edge's: act when accounting knows all

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import Emulation, JobSpec
 
 NO_STEPS: Final[MappingProxyType[int, Any]] = MappingProxyType({})
+NO_USAGE: Final[Mapping[str, int]] = MappingProxyType({})
 HELD_BY_ADMIN: Final = "JobHeldAdmin"
 HELD_BY_USER: Final = "JobHeldUser"
 BAD_CONSTRAINTS: Final = "BadConstraints"  # no partition of its own could ever hold it; also who holds it then
@@ -321,6 +322,7 @@ class Job:
     interactive: bool = False  # of srun or salloc: it has no script
     steps: Mapping[int, Step] = field(default_factory=lambda: NO_STEPS)  # by number; a dict from the first step on
     next_step_id: int = 0
+    batch_usage: Mapping[str, int] = field(default_factory=lambda: NO_USAGE)  # of its script, once that has ended
     log: list[tuple[float, str]] = field(default_factory=list)  # the last few events, for `story`
 
     @property

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.complete import end_job, signal_job
 from understudy.controller.eligibility import note_end
 from understudy.controller.job import JobEvent, advance
+from understudy.controller.mail import LEVELS
 from understudy.controller.reservations import latest_end
 from understudy.controller.steps import signal_steps
 from understudy.model.states import JobFlag
@@ -30,6 +31,7 @@ WARNING: Final = "warning"
 DEADLINE: Final = "deadline"
 RESERVATION: Final = "reservation"
 CONFIGURATION: Final = "configuration"
+MAIL: Final = "mail"
 
 
 def over_time_limit_s(core: Core, partition: Partition | None) -> float:
@@ -53,6 +55,9 @@ def watch_limits(core: Core, job: Job, partition: Partition | None) -> None:
         _watch(core, until, job, LIMIT)
     if job.spec.kill_signal and not job.kill_sent:
         _watch(core, job.end_time - job.spec.kill_signal_before_s - PERIOD_S, job, WARNING)
+    if core.mailer is not None and "TIME_LIMIT_" in job.spec.mail_type and job.time_limit_s:
+        for level in LEVELS:
+            _watch(core, job.end_time - job.time_limit_s * (100 - level) / 100, job, MAIL)
 
 
 def watch_deadline(core: Core, job: Job) -> None:
@@ -127,6 +132,8 @@ def _look(core: Core) -> None:
             finish_configuring(core, job, now)
         elif what == RESERVATION:
             _reservation(core, job, now)
+        elif what == MAIL:
+            _mail(core, job, now)
         elif job.is_running:
             (_limit if what == LIMIT else _warn)(core, job, now)
     _arm(core)
@@ -140,12 +147,19 @@ def _limit(core: Core, job: Job, now: float) -> None:
 
         end_preempted(core, job, now)
     else:
+        _mail(core, job, now)
         end_job(core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit")
+
+
+def _mail(core: Core, job: Job, now: float) -> None:
+    """Who wants to hear how much of a job's time has passed hears it."""
+    if core.mailer is not None and job.is_running and job.end_time is not None and job.time_limit_s:
+        core.mailer.time_passes(job, 100 - (job.end_time - now) * 100 / job.time_limit_s)
 
 
 def finish_configuring(core: Core, job: Job, now: float) -> None:
     """If a job's nodes have all booted, its script may begin, and its time counts from now."""
-    if not job.is_running or not job.flags & JobFlag.CONFIGURING or job.allocation is None:
+    if not job.is_running or not job.flags & JobFlag.CONFIGURING or job.allocation is None or job.job_id in core.in_prolog:
         return
     if job.allocation.nodes & core.tables.nodes.boot_nodes:
         return

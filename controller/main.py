@@ -29,6 +29,7 @@ from understudy.controller.enforcement.wiring import make_limits
 from understudy.controller.gang import set_gang
 from understudy.controller.job_completion import FILE_TEXT, CompletionLog
 from understudy.controller.locks import Locks
+from understudy.controller.mail import Mailer
 from understudy.controller.node_events import heard_of, start_pinging
 from understudy.controller.passes import Passes
 from understudy.controller.ports import Journal, NoJournal, Wire
@@ -84,7 +85,7 @@ class Controller:
         self.accounting: AccountingLink | None = None
         noting = NotingJournal(journal)
         writes_completions = config.text("JobCompType").lower() == FILE_TEXT
-        if cluster.accounting or writes_completions:
+        if cluster.accounting or writes_completions or settings.mail_program:
             journal = noting
         agents = Agents(wire, daemon.time, timeout_s=settings.message_timeout_s, tree_width=settings.tree_width)
         self.core = core = Core(
@@ -147,12 +148,15 @@ class Controller:
         if writes_completions:
             self.completions = CompletionLog(core, self._append_completion)
             noting.listeners.append(self.completions.note)
+        if settings.mail_program:
+            core.mailer = Mailer(core)
+            noting.listeners.append(core.mailer.note)
         set_gang(core)
         if (plan := PowerPlan.of(config)) is not None:
             core.power = Power(core, plan)
         core.shut_down = daemon.stop
         programs = Programs(loop, daemon.time, daemon.run_dir)
-        core.run_program, core.is_executable = programs.run, is_executable
+        core.run_program, core.run_script, core.is_executable = programs.run, programs.run_script, is_executable
         daemon.at_exit.append(programs.close)
         daemon.time.say_when_only_background(lambda: only_waits(core))
         core.show_configuration = self.show
@@ -187,6 +191,8 @@ class Controller:
             recover(core, ())
         if self.completions is not None:
             self.completions.known()
+        if core.mailer is not None:
+            core.mailer.known(core.tables.jobs.values())
         start_pinging(core)
         daemon.messenger.set_handler(self.server.handle)
         daemon.at_exit.append(self.close)

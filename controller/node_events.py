@@ -144,6 +144,21 @@ def ask_at_next_ping(core: Core, nodes: int) -> None:
         core.at(core.start_time + (since // interval + 1) * interval, ask_whether_well, core, nodes)
 
 
+def drain(core: Core, names: str, reason: str, now: float) -> None:
+    """Something is wrong with the nodes: what runs there may end, and nothing else begins."""
+    table = core.tables.nodes
+    nodes = core.names.to_bitmap(names)
+    for index in nodeset_indices(nodes):
+        node = table.nodes[index]
+        if not node.flags & NodeFlag.DRAIN:
+            node.flags |= NodeFlag.DRAIN
+            node.reason, node.reason_time, node.reason_user_id = reason, int(now), min(core.settings.admin_ids, default=0)
+            table.set_availability(node)
+            log.error("node %s is drained: %s", node.name, reason)
+    core.last_node_update = now
+    core.journal.nodes(nodes)
+
+
 def _settle_jobs(core: Core, record: DaemonRecord, running: list[int], *, is_new_life: bool, was_known: bool, now: float) -> list[int]:
     """Compare what the daemon has with what it should have. The ids of jobs that it should not have.
 

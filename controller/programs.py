@@ -1,7 +1,7 @@
-"""Programs that triggers run, on the controller's host.
+"""Programs that triggers run, and those of the site around jobs (`job_programs.py`, `mail.py`), on the controller's host.
 
-Place: the edge. A program runs as the user who set the trigger, in the run directory, without input or output, and is killed with all that it has
-started if it takes longer than LIMIT_S. Virtual time stands still as long as it runs.
+Place: the edge. A trigger's program runs as the user who set the trigger, in the run directory, without input or output, and is killed with all that
+it has started if it takes longer than LIMIT_S. Virtual time stands still as long as it runs. The site's own run as the controller does.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
     from pathlib import Path
 
     from understudy.clock.timekeeper import Timekeeper
@@ -64,9 +65,37 @@ class Programs:
 
         future.add_done_callback(ended)
 
+    def run_script(self, words: list[str], environment: dict[str, str], done: Callable[[int], None]) -> None:
+        """Start one of the site's; `done` gets its exit code, or 127."""
+        try:
+            process = subprocess.Popen(
+                words,
+                cwd=self._run_dir,
+                env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            log.error("%s: %s", words[0], error.strerror)  # noqa: TRY400 - the text says all
+            self._loop.call_soon(done, 127)
+            return
+        self._running[process.pid] = process
+        pidfd = os.pidfd_open(process.pid)
+
+        def ended() -> None:
+            self._loop.remove_reader(pidfd)
+            os.close(pidfd)
+            if self._running.pop(process.pid, None) is not None:
+                done(process.wait())
+
+        self._loop.add_reader(pidfd, ended)
+
     async def close(self) -> None:
         """The controller ends: so do its programs."""
-        for process in list(self._running.values()):
+        running, self._running = list(self._running.values()), {}
+        for process in running:
             _kill(process)
 
 

@@ -16,7 +16,7 @@ from understudy.controller.eligibility import review, wait_until, watch_dependen
 from understudy.controller.gang import takes_turns
 from understudy.controller.het_jobs import restore as restore_component
 from understudy.controller.job import Allocation, JobEvent, advance
-from understudy.controller.limits import watch_deadline, watch_limits
+from understudy.controller.limits import watch_configuration, watch_deadline, watch_limits
 from understudy.controller.prioritise import arm as arm_priorities
 from understudy.controller.purge import schedule_purge
 from understudy.controller.reboot import recover_reboots
@@ -126,6 +126,8 @@ def _take_back(core: Core, job: Job) -> None:
         core.tables.running[job.job_id] = job
         core.tables.licenses.take(job.job_id, job.spec.licenses)
         watch_limits(core, job, core.tables.partitions.get(job.partition))
+        if job.flags & JobFlag.CONFIGURING and core.power is None:  # nobody knows any more what it waits for
+            watch_configuration(core, job)
         if job.used_reservation:
             watch_end(core, job)
         core.priorities.started(job, core.time.now())

@@ -65,6 +65,8 @@ def requeue_job(
             requeue_job(core, other, now, hold_reason=hold_reason, held_by=held_by, event=event)
     was_running = job.allocation is not None and not job.is_finished
     if was_running:
+        if core.mailer is not None:
+            core.mailer.requeued(job)
         if event is JobEvent.CANCELLED:
             job.flags |= JobFlag.REQUEUE  # so accounting calls the run that ends here
         end_job(core, job, event, now, reason="None", lost_nodes=lost_nodes)

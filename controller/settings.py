@@ -64,6 +64,13 @@ class Settings:
     enforced: Enforced = field(default_factory=Enforced)  # AccountingStorageEnforce
     gpu_defaults: dict[str, int] = field(default_factory=dict)  # DefCpuPerGPU and DefMemPerGPU as "cpu" and "mem"
     tracked_gres: tuple[str, ...] = ()  # those of AccountingStorageTRES, as `gres/gpu`, in the order of the file
+    prolog_slurmctld: str = ""
+    epilog_slurmctld: str = ""
+    has_prolog: bool = False  # programs of the nodes'
+    has_epilog: bool = False
+    gathers_usage: bool = False  # JobAcctGatherType
+    mail_program: str = ""
+    mail_domain: str = ""
     emulates_jobs: bool = True
     default_run_s: float = 1.0
     version: str = "22.05.8"

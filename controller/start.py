@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from understudy.controller.arrays import explain_limit, split
 from understudy.controller.arrays import job_environment as array_environment
 from understudy.controller.core import log
 from understudy.controller.eligibility import notify_dependents
 from understudy.controller.het_jobs import components, group_environment
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_ADMIN, JobEvent, advance
+from understudy.controller.job_programs import begin_prolog, node_environment
 from understudy.controller.limits import watch_limits
 from understudy.controller.partitions import limit_broken
 from understudy.controller.reservations import may_take, watch_end
@@ -48,7 +51,7 @@ class Planning:
         if first is None:
             return False
         job = self._begin(job, partition, allocation, now)
-        if not job.flags & JobFlag.CONFIGURING:
+        if not begin_prolog(core, job) and not job.flags & JobFlag.CONFIGURING:
             hand_over(core, job, first)
         if core.gang is not None and allocation.shared_in:
             core.gang.add(job, now)
@@ -68,7 +71,7 @@ class Planning:
         leader, _, held = plans[0]
         daemon = core.daemon_of_node[held.first_node]
         assert daemon is not None
-        if not leader.flags & JobFlag.CONFIGURING:
+        if not begin_prolog(core, leader) and not leader.flags & JobFlag.CONFIGURING:
             launch(core, leader, daemon)
         if core.gang is not None:
             for job, _, allocation in plans:
@@ -198,6 +201,10 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
         environment,
         job.time_limit_s if core.policy.exact_limits else None,
     )
+    if not core.settings.emulates_jobs:
+        share = job.allocation.share_on(job.allocation.first_node) if job.allocation is not None else None
+        told = node_environment(core, job, is_over=False)
+        message = msgspec.structs.replace(message, memory_mb=share.memory_mb if share is not None else 0, program_environment=told)
 
     def is_wanted() -> bool:
         return job.restarts == run and job.is_running
@@ -244,19 +251,35 @@ def own_environment(core: Core, job: Job) -> dict[str, object]:
         "SLURM_JOB_QOS": spec.qos,
         "SLURM_JOB_UID": job.user_id,
         "SLURM_JOB_USER": core.users.user_name(job.user_id),
-        "SLURM_MEM_PER_CPU": "" if job.memory_per_cpu_mb is None else job.memory_per_cpu_mb,
-        "SLURM_MEM_PER_NODE": "" if job.memory_per_node_mb is None else job.memory_per_node_mb,
+        "SLURM_MEM_PER_CPU": _memory(job, job.memory_per_cpu_mb, spec.mem_per_cpu_mb),
+        "SLURM_MEM_PER_NODE": _memory(job, job.memory_per_node_mb, spec.mem_per_node_mb),
         "SLURM_NNODES": count,
         "SLURM_NODELIST": job.node_list,
         "SLURM_NPROCS": job.num_tasks if spec.num_tasks else "",
         "SLURM_NTASKS": job.num_tasks if spec.num_tasks else "",
         "SLURM_NTASKS_PER_NODE": spec.ntasks_per_node or "",
         "SLURM_RESTART_COUNT": job.restarts or "",
-        "SLURM_TASKS_PER_NODE": allocation.per_node_text("tasks"),
+        "SLURM_TASKS_PER_NODE": _tasks_per_node(job, allocation),
     }
     if spec.gres or spec.tres_per_job or spec.tres_per_socket or spec.tres_per_task:
         variables |= gres_environment(job)
     return variables
+
+
+def _memory(job: Job, held: int | None, asked: int | None) -> int | str:
+    """What a job is told of its memory: what it asked for, and a batch script of a default, too; nothing where it has all of the node."""
+    return "" if not held or (job.interactive and asked is None) or job.spec.mem_per_tres else held
+
+
+def _tasks_per_node(job: Job, allocation: Allocation) -> str:
+    """As many tasks as were asked for, or else as fit on the CPUs."""
+    spec = job.spec
+    if spec.num_tasks is not None and spec.overcommit and allocation.node_count == 1:
+        return str(job.num_tasks)
+    if spec.num_tasks is None and not spec.ntasks_per_node and not spec.overcommit:
+        rows = [(max(cpus // (spec.cpus_per_task or 1), 1), count) for cpus, count in allocation.per_node()]
+        return ",".join(f"{tasks}(x{count})" if count > 1 else str(tasks) for tasks, count in rows)
+    return allocation.per_node_text("tasks")
 
 
 def gres_environment(job: Job) -> dict[str, object]:

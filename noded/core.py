@@ -10,7 +10,7 @@ may come twice, since whoever got no answer asks again; a second one is answered
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -82,6 +82,7 @@ class NodeJob:
     user_id: int
     phase: Phase = Phase.RUNNING
     epilogs: int = 0  # how many groups of nodes are still in their epilog
+    program_environment: list[str] = field(default_factory=list)  # for the epilog
 
     def advance(self, event: Event) -> None:
         """Move the run. An event that cannot happen in its phase is a bug."""
@@ -266,7 +267,8 @@ class NodeCore:
         key = message.job_id, message.restart
         job = self.jobs.get(key)
         if job is None or job.user_id == _NOBODY:
-            return self._terminate_unknown(key, job, nodes or (self.own.part(message.nodes)[0] if message.nodes else ""))
+            return self._terminate_unknown(key, job, nodes or (self.own.part(message.nodes)[0] if message.nodes else ""), message.program_environment)
+        job.program_environment = message.program_environment
         if self.faults and not self._audible(job.nodes):
             return None, []
         if job.phase is Phase.RUNNING:
@@ -277,14 +279,14 @@ class NodeCore:
             return OK, self._begin_epilog(job, job.nodes)
         return OK, []
 
-    def _terminate_unknown(self, key: Key, job: NodeJob | None, nodes: str) -> Step:
+    def _terminate_unknown(self, key: Key, job: NodeJob | None, nodes: str, program_environment: list[str]) -> Step:
         """Part of a job whose script runs elsewhere, or long over: all the same the controller waits for the nodes. They may come in parts."""
         nodes = nodes or self.own.expression
         if self.faults and not self._audible(nodes):
             return None, []
         if job is None:
             self._remember(key, launched=self._past.get(key, False))
-            job = self.jobs[key] = NodeJob(key, nodes, "", _NOBODY, Phase.EPILOG)
+            job = self.jobs[key] = NodeJob(key, nodes, "", _NOBODY, Phase.EPILOG, program_environment=program_environment)
         else:
             known = set(expand(job.nodes))
             nodes = compress([node for node in expand(nodes) if node not in known])
@@ -343,7 +345,9 @@ class NodeCore:
 
     # --- events -------------------------------------------------------------------------------------------------------------
 
-    def script_ended(self, key: Key, exit_code: int, signal: int, *, timed_out: bool = False) -> list[Effect]:
+    def script_ended(
+        self, key: Key, exit_code: int, signal: int, *, timed_out: bool = False, usage: dict[str, int] | None = None, fault: str = ""
+    ) -> list[Effect]:
         """The executor has seen the script's end."""
         job = self.jobs[key]
         if self.cleans_up_at_once and job.phase is Phase.RUNNING and not self.faults and key not in self.steps.by_job:
@@ -353,7 +357,8 @@ class NodeCore:
         job.advance(Event.SCRIPT_ENDED)
         effects: list[Effect] = []
         if job.phase is Phase.ENDED or self.reports_killed:
-            effects.append(Report(BatchComplete(key[0], key[1], exit_code, signal, timed_out, job.first_node), job.first_node))
+            message = BatchComplete(key[0], key[1], exit_code, signal, timed_out, job.first_node, usage=usage or {}, fault=fault)
+            effects.append(Report(message, job.first_node))
         if job.phase is Phase.EPILOG:
             effects += self._begin_epilog(job, job.nodes)
         return effects
@@ -368,10 +373,10 @@ class NodeCore:
                 effects += self._begin_epilog(job, held)
         return effects
 
-    def epilog_done(self, job: NodeJob, nodes: str) -> list[Effect]:
+    def epilog_done(self, job: NodeJob, nodes: str, failed: str = "") -> list[Effect]:
         """The executor has run the epilog on these nodes."""
         job.epilogs -= 1
-        effects: list[Effect] = [Report(EpilogComplete(job.key[0], job.key[1], nodes), "" if not self.faults else _first(nodes))]
+        effects: list[Effect] = [Report(EpilogComplete(job.key[0], job.key[1], nodes, failed), "" if not self.faults else _first(nodes))]
         if job.epilogs == 0:
             effects += self._forget(job)
         return effects

@@ -167,9 +167,9 @@ class FrontEnd:
         if peer == CONTROLLER:
             self.register()
 
-    def script_ended(self, key: Key, exit_code: int, signal: int, *, timed_out: bool) -> None:
+    def script_ended(self, key: Key, exit_code: int, signal: int, *, timed_out: bool, usage: dict[str, int] | None = None, fault: str = "") -> None:
         """The executor's word that a script has ended."""
-        self.do(self.core.script_ended(key, exit_code, signal, timed_out=timed_out))
+        self.do(self.core.script_ended(key, exit_code, signal, timed_out=timed_out, usage=usage, fault=fault))
 
     def _resume(self, entries: Sequence[Message], adopt: Callable[[LaunchBatch], None], adopt_step: Callable[[LaunchTasks, str], None]) -> None:
         """Take up what an earlier life of this daemon wrote in its journal."""
@@ -373,8 +373,8 @@ class FrontEnd:
     def send(self, peer: str, message: Message, on_reply: Callable[[Message], None], timeout_s: float) -> None:
         self._messenger.send(peer, message, on_reply, timeout_s)
 
-    def _epilog_done(self, job: NodeJob, nodes: str) -> None:
-        self.do(self.core.epilog_done(job, nodes))
+    def _epilog_done(self, job: NodeJob, nodes: str, failed: str = "") -> None:
+        self.do(self.core.epilog_done(job, nodes, failed))
 
 
 class _Forwarding:

@@ -21,11 +21,10 @@ from understudy.protocol.messages import Emulation, LaunchBatch
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
 
     from understudy.clock.timekeeper import Timekeeper
     from understudy.noded.core import Key, NodeJob
-    from understudy.noded.executor import OnEnded
+    from understudy.noded.executor import OnEnded, OnEpilogEnded
 
 # What a script that catches nothing survives, beside those that stop and continue it. SIGUSR1 and SIGUSR2 would end such a script, but nobody
 # sends them to one that does not expect them.
@@ -216,7 +215,7 @@ class EmulatedExecutor:
     def _killed(self, ended: Ended) -> None:
         self._on_ended(ended.key, ended.exit_code, ended.signal, timed_out=False)
 
-    def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: Callable[[NodeJob, str], None]) -> None:
+    def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: OnEpilogEnded) -> None:
         delay_s = max(delay_s, self._epilog_s)
         if delay_s > 0:
             self._time.call_at(self._time.now() + delay_s, done, job, nodes)

@@ -10,19 +10,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.noded.settings import LIMITS
+
 if TYPE_CHECKING:
     from understudy.protocol.messages import LaunchBatch
 
 
 _TMP = "/tmp"  # noqa: S108  what Slurm gives
+_LIMIT = "SLURM_RLIMIT_"
+_PROTOCOL = 9728  # of 22.05, and the number of its select/cons_tres: both are told in SLURM_WORKING_CLUSTER
+_SELECT_PLUGIN = 109
 
 
-def batch_environment(launch: LaunchBatch, *, node: str, cluster: str, conf: str, user: str, home: str, shell: str) -> dict[str, str]:
-    """All variables but SLURM_TASK_PID, which is known when the script has its process."""
+def batch_environment(launch: LaunchBatch, *, node: str, cluster: str, conf: str, user: str, controller: str = "") -> dict[str, str]:
+    """All variables but SLURM_TASK_PID, which is known when the script has its process, and those of a login. `controller`: HOST:PORT."""
     spec = launch.spec
     submitted = _parsed(spec.environment if spec is not None else [])
     told = _parsed(launch.environment)
-    cpus = told.get("SLURM_JOB_CPUS_PER_NODE", "1")
     result = submitted | _of_the_job(launch, user) | told
     result |= {
         "ENVIRONMENT": "BATCH",
@@ -30,7 +34,7 @@ def batch_environment(launch: LaunchBatch, *, node: str, cluster: str, conf: str
         "SLURMD_NODENAME": node,
         "SLURM_CLUSTER_NAME": told.get("SLURM_CLUSTER_NAME", cluster),
         "SLURM_CONF": conf,
-        "SLURM_CPUS_ON_NODE": cpus.partition("(")[0].partition(",")[0],
+        "SLURM_CPUS_ON_NODE": _cpus_on_node(told),
         "SLURM_GTIDS": "0",
         "SLURM_LOCALID": "0",
         "SLURM_NODEID": "0",
@@ -44,20 +48,38 @@ def batch_environment(launch: LaunchBatch, *, node: str, cluster: str, conf: str
     else:
         result.pop("SLURM_RESTART_COUNT", None)
     work_dir = spec.work_dir if spec is not None else ""
-    defaults = {
-        "HOME": home,
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "SHELL": shell,
-        "SLURM_PRIO_PROCESS": "0",
-        "SLURM_SUBMIT_DIR": work_dir,
-        "TMPDIR": _TMP,
-        "USER": user,
-    }
+    if controller:
+        result["SLURM_WORKING_CLUSTER"] = f"{result['SLURM_CLUSTER_NAME']}:{controller}:{_PROTOCOL}:{_SELECT_PLUGIN}"
+    defaults = {"SLURM_PRIO_PROCESS": "0", "SLURM_SUBMIT_DIR": work_dir, "TMPDIR": _TMP}
     for name, value in defaults.items():
         if value:
             result.setdefault(name, value)
-    result.pop("SLURM_UMASK", None)
+    for name in [name for name in result if name == "SLURM_UMASK" or name.startswith(_LIMIT)]:
+        del result[name]
     return result
+
+
+def limits_of(launch: LaunchBatch, propagated: frozenset[str]) -> dict[str, int]:
+    """The limits (names as those of setrlimit(2), without RLIMIT_) of the script's processes: those that its submitter asked to hand on, and those of
+    his own that slurm.conf has handed on (`propagated`).
+    """
+    found = {}
+    for name, value in _parsed(launch.spec.environment if launch.spec is not None else []).items():
+        limit, number = name.removeprefix(_LIMIT), value.removeprefix("U")
+        if limit in LIMITS and (value != number or limit in propagated) and number.removeprefix("-").isdecimal():
+            found[limit] = int(number)
+    if launch.memory_mb:
+        found["RSS"] = launch.memory_mb << 20  # as Slurm does; Linux does not heed it
+    return found
+
+
+def wants_login(launch: LaunchBatch) -> bool:
+    """Whether the variables of the user's login are to come under the submitted ones."""
+    return "SLURM_GET_USER_ENV" in _parsed(launch.spec.environment if launch.spec is not None else [])
+
+
+def _cpus_on_node(told: dict[str, str]) -> str:
+    return told.get("SLURM_JOB_CPUS_PER_NODE", "1").partition("(")[0].partition(",")[0]
 
 
 def umask_of(launch: LaunchBatch) -> int:
@@ -88,8 +110,6 @@ def _of_the_job(launch: LaunchBatch, user: str) -> dict[str, str]:
     }
     if spec is not None:
         found["SLURM_JOB_NAME"] = spec.name
-        if spec.distribution:
-            found["SLURM_DISTRIBUTION"] = spec.distribution
         if spec.ntasks_per_core:
             found["SLURM_NTASKS_PER_CORE"] = str(spec.ntasks_per_core)
         if spec.ntasks_per_socket:

@@ -16,9 +16,15 @@ if TYPE_CHECKING:
 
 
 class OnEnded(Protocol):
-    """Called at the end of each script that was started, once."""
+    """Called at the end of each script that was started, once. `usage` and `fault` as in `BatchComplete`."""
 
-    def __call__(self, key: Key, exit_code: int, signal: int, *, timed_out: bool) -> None: ...
+    def __call__(self, key: Key, exit_code: int, signal: int, *, timed_out: bool, usage: dict[str, int] | None = None, fault: str = "") -> None: ...
+
+
+class OnEpilogEnded(Protocol):
+    """Called when the epilog has ended on all of `nodes`; `failed`: those on which it failed."""
+
+    def __call__(self, job: NodeJob, nodes: str, failed: str = "") -> None: ...
 
 
 class OnStepEnded(Protocol):
@@ -64,8 +70,8 @@ class Executor(Protocol):
     def kill(self, key: Key) -> None:
         """End a job's script and all its processes: gently first, by force after KillWait."""
 
-    def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: Callable[[NodeJob, str], None]) -> None:
-        """Run the epilog on the nodes, taking at least `delay_s`, then call `done(job, nodes)`."""
+    def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: OnEpilogEnded) -> None:
+        """Run the epilog on the nodes, taking at least `delay_s`, then call `done`."""
 
     def forget(self, key: Key) -> None:
         """Nothing is left of the run: its files may go."""

@@ -15,13 +15,13 @@ from understudy.auth.credential import Verifier
 from understudy.auth.keys import read_key
 from understudy.clock.daemon import run_daemon
 from understudy.model.cluster import Cluster
-from understudy.model.conf_scan import scan
 from understudy.noded.core import NodeCore, OwnNodes
 from understudy.noded.daemon import FrontEnd
 from understudy.noded.emulated import EmulatedExecutor
 from understudy.noded.emulated_steps import EmulatedSteps
 from understudy.noded.files import FileReceiver
 from understudy.noded.journal import Journal
+from understudy.noded.settings import read_settings
 from understudy.protocol.tree import Routes
 
 if TYPE_CHECKING:
@@ -64,29 +64,33 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         stop=daemon.stop,
     )
     if is_real:
+        from understudy.noded.health import HealthCheck  # noqa: PLC0415  as below
         from understudy.noded.real import RealExecutor  # noqa: PLC0415  emulated daemons need no subprocesses
         from understudy.noded.real_steps import RealSteps  # noqa: PLC0415
 
         conf = daemon.run_dir / "slurm.conf"
-        settings = _settings(conf if conf.exists() else Path(cluster.conf))
+        settings = read_settings(conf if conf.exists() else Path(cluster.conf))
         real = RealExecutor(
             spool,
             front_end.script_ended,
             daemon.log,
             cluster=cluster.name,
             conf=str(conf),
-            kill_wait_s=float(settings.get("killwait", "30")),
-            epilog=settings.get("epilog", ""),
+            settings=settings,
+            controller=cluster.controller.removeprefix("tcp:"),
         )
         daemon.at_exit.append(real.close)
+        health = HealthCheck(settings, core, real.programs, str(conf), daemon.log)
+        daemon.at_exit.append(health.close)
+        health.start()
         steps = RealSteps(
             spool,
             front_end.step_ended,
             daemon.log,
             conf=str(conf),
-            kill_wait_s=float(settings.get("killwait", "30")),
-            task_prolog=settings.get("taskprolog", ""),
-            task_epilog=settings.get("taskepilog", ""),
+            kill_wait_s=settings.kill_wait_s,
+            task_prolog=settings.task_prolog,
+            task_epilog=settings.task_epilog,
         )
         daemon.at_exit.append(steps.close)
         front_end.step_runner = steps
@@ -131,15 +135,6 @@ def main() -> int:
 
 async def _start(daemon: Daemon) -> None:
     await start(daemon)
-
-
-def _settings(conf: Path) -> dict[str, str]:
-    """What slurm.conf says that concerns node daemons: the last value of each key, as Slurm takes it."""
-    try:
-        lines = scan(str(conf)).lines
-    except OSError:
-        return {}
-    return {key: value for line in lines for key, value in line.pairs if key in ("killwait", "epilog", "taskprolog", "taskepilog") and value}
 
 
 def _host_boot_time() -> float:

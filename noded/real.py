@@ -2,14 +2,15 @@
 
 Place: an executor of the node daemon (see executor.py). Each script has a small process of its own between the daemon and itself (`stepd.py`), whose
 end the event loop sees through a pidfd: no thread and no task a job. A script outlives a daemon that is killed; the next one adopts it by what is in
-the spool directory. Follows: sbatch(1), slurm.conf(5) KillWait, Epilog.
+the spool directory. The prolog runs before a script, the epilog when nothing of the job is left on a node, for each node. Follows: sbatch(1),
+slurm.conf(5) KillWait, Prolog, Epilog, TaskProlog, TaskEpilog.
 
 SPOOL/
     stepd.JOB.RESTART  pid and start time of the process in between
     jobNNNNN/          the user's own:
         slurm_script   the script
         pid            its pid
-        exit           "CODE SIGNAL", when it has ended
+        exit           how it has ended, see stepd.py
 
 What stands in the user's directory is not believed further than the user's own job goes: a pid counts only while its process is below the one in
 between, which the daemon itself has begun for the job.
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import marshal
 import os
 import pwd
 import select
@@ -34,21 +36,22 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.model.hostlist import expand
 from understudy.noded import family
-from understudy.noded.environment import batch_environment, umask_of
+from understudy.noded.environment import batch_environment, limits_of, umask_of, wants_login
 from understudy.noded.output_files import Names, output_path
+from understudy.noded.programs import Programs
+from understudy.noded.settings import KILL_JOB, NodeSettings
+from understudy.noded.usage import MemoryWatch, Watched
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import Callable
 
     from understudy.noded.core import Key, NodeJob
-    from understudy.noded.executor import OnEnded
+    from understudy.noded.executor import OnEnded, OnEpilogEnded
     from understudy.protocol.messages import LaunchBatch
 
-DEFAULT_KILL_WAIT_S: Final = 30.0
 LAUNCH_FAILED: Final = 53  # reported as a signal, as Slurm does
 FOLDER: Final = str(Path(__file__).parents[2])  # with it, a process without `site` finds the house; a module, unlike a program, is compiled once
-_STEPD: Final = f"import sys; sys.path.insert(0, {FOLDER!r}); from understudy.noded import stepd; sys.exit(stepd.main(*sys.argv[1:]))"
+_STEPD: Final = f"import sys; sys.path.insert(0, {FOLDER!r}); from understudy.noded import stepd; sys.exit(stepd.main())"
 _STOP_S: Final = 5.0
 
 
@@ -66,10 +69,13 @@ class _Script:
     killer: asyncio.TimerHandle | None = None
     said: bytes = b""
     is_killed: bool = False
+    memory: Watched | None = None
+    notices: int = 0
+    fault: str = ""
 
 
 class RealExecutor:
-    """Runs scripts. `spool` is the daemon's; `conf` the path that scripts find in SLURM_CONF."""
+    """Runs scripts. `spool` is the daemon's; `conf` the path that scripts find in SLURM_CONF; `controller` its HOST:PORT."""
 
     def __init__(
         self,
@@ -79,14 +85,16 @@ class RealExecutor:
         *,
         cluster: str,
         conf: str,
-        kill_wait_s: float = DEFAULT_KILL_WAIT_S,
-        epilog: str = "",
+        settings: NodeSettings,
+        controller: str = "",
     ) -> None:
         self._spool, self._on_ended, self._log = spool, on_ended, log
-        self._cluster, self._conf, self._kill_wait_s, self._epilog = cluster, conf, kill_wait_s, epilog
+        self._cluster, self._conf, self._settings, self._controller = cluster, conf, settings, controller
         self._loop = asyncio.get_running_loop()
         self._scripts: dict[Key, _Script] = {}
-        self._epilogs: dict[int, subprocess.Popen[bytes]] = {}
+        self._in_prolog: dict[Key, bool] = {}  # whether the job is to be ended
+        self.programs = Programs(log)
+        self._memory = MemoryWatch(settings.gather_s, enforces=bool(settings.over_memory))
         self._host = socket.gethostname().partition(".")[0]
         spool.mkdir(parents=True, exist_ok=True)
         spool.chmod(0o755)  # users run their scripts from there
@@ -94,6 +102,24 @@ class RealExecutor:
     # --- the executor's interface --------------------------------------------------------------------------------------------
 
     def start(self, launch: LaunchBatch) -> None:
+        if not self._settings.prolog:
+            self._start(launch)
+            return
+        key = launch.job_id, launch.restart
+        self._in_prolog[key] = False
+
+        def ended(code: int) -> None:
+            if self._in_prolog.pop(key):
+                self._on_ended(key, 0, signal.SIGTERM, timed_out=False)
+            elif code:
+                self._on_ended(key, 0, 0, timed_out=False, fault="prolog")
+            else:
+                self._start(launch)
+
+        variables = self._program_environment(launch.program_environment, expand(launch.nodes)[0], "prolog_slurmd")
+        self.programs.run(self._settings.prolog, variables, ended, limit_s=self._settings.program_limit_s)
+
+    def _start(self, launch: LaunchBatch) -> None:
         key = launch.job_id, launch.restart
         try:
             spool, user = self._prepare(launch)
@@ -109,6 +135,7 @@ class RealExecutor:
         os.set_blocking(process.stdout.fileno(), False)
         self._loop.add_reader(process.stdout.fileno(), self._hear, key, process.stdout.fileno())
         self._loop.add_reader(script.pidfd, self._stepd_ended, key)
+        self._watch_memory(key, script)
 
     def adopt(self, launch: LaunchBatch) -> None:
         """Look after a script that an earlier daemon started; its end is reported even if it was long ago."""
@@ -126,6 +153,7 @@ class RealExecutor:
                 script.pidfd = os.pidfd_open(pid)
         if script.pidfd >= 0:
             self._loop.add_reader(script.pidfd, self._stepd_ended, key)
+            self._watch_memory(key, script)
         else:
             self._loop.call_soon(self._stepd_ended, key)
 
@@ -144,10 +172,13 @@ class RealExecutor:
         script = self._scripts.get(key)
         if script is None:
             return
-        pid = script.script or self._read_pid(script.spool)
-        if pid in self._family(script):
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/fd/2", "a", encoding="utf-8") as output:
-                output.write(f"slurmstepd-{expand(script.launch.nodes)[0]}: error: {text}\n")
+        # The descriptor's place in the file is shared with the script, so it is for the process that has it to write.
+        script.notices += 1
+        path = script.spool / f"notice.{script.notices:04d}"
+        with contextlib.suppress(OSError):
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w", encoding="utf-8") as file:
+                file.write(text)
+            os.kill(script.stepd, signal.SIGHUP)
 
     def _family(self, script: _Script) -> list[int]:
         """The script and all that it has started. The process above them cannot have another's number: we would have seen its end."""
@@ -161,6 +192,9 @@ class RealExecutor:
                     os.kill(pid, number)
 
     def kill(self, key: Key) -> None:
+        if key in self._in_prolog:
+            self._in_prolog[key] = True
+            return
         script = self._scripts.get(key)
         if script is None or script.is_killed:
             return
@@ -173,35 +207,24 @@ class RealExecutor:
             self._kill_when_begun(key)
         # else: as soon as its pid is known, in `_begun`
 
-    def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: Callable[[NodeJob, str], None]) -> None:
-        if not self._epilog:
+    def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: OnEpilogEnded) -> None:
+        if not self._settings.epilog:
             self._loop.call_later(delay_s, done, job, nodes)
             return
-        try:
-            process = subprocess.Popen(
-                [self._epilog],
-                env=self._epilog_environment(job, nodes),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        except OSError as error:
-            self._log.error("epilog %s of job %d: %s", self._epilog, job.key[0], error.strerror)
-            self._loop.call_later(delay_s, done, job, nodes)
-            return
-        pidfd = os.pidfd_open(process.pid)
-        self._epilogs[pidfd] = process
+        waiting, failed = expand(nodes), list[str]()
+        count = len(waiting)
+        for node in waiting:
 
-        def ended() -> None:
-            self._loop.remove_reader(pidfd)
-            os.close(pidfd)
-            del self._epilogs[pidfd]
-            if process.wait() != 0:
-                self._log.error("epilog of job %d ended with %d", job.key[0], process.returncode)
-            self._loop.call_later(delay_s, done, job, nodes)
+            def ended(code: int, node: str = node) -> None:
+                nonlocal count
+                count -= 1
+                if code:
+                    failed.append(node)
+                if not count:
+                    self._loop.call_later(delay_s, done, job, nodes, ",".join(failed))
 
-        self._loop.add_reader(pidfd, ended)
+            variables = self._program_environment(job.program_environment, node, "epilog_slurmd")
+            self.programs.run(self._settings.epilog, variables, ended, limit_s=self._settings.program_limit_s)
 
     def forget(self, key: Key) -> None:
         self._stepd_file(key).unlink(missing_ok=True)
@@ -223,9 +246,8 @@ class RealExecutor:
             if script.process is not None:
                 script.process.wait()
         self._scripts.clear()
-        for process in self._epilogs.values():
-            process.kill()
-            process.wait()
+        self._memory.close()
+        self.programs.close()
 
     # --- starting ------------------------------------------------------------------------------------------------------------
 
@@ -267,22 +289,43 @@ class RealExecutor:
         std_out = output_path(spec.std_out if spec is not None else "", names, work_dir)
         std_err = output_path(spec.std_err, names, work_dir) if spec is not None and spec.std_err else std_out
         std_in = output_path(spec.std_in, names, work_dir) if spec is not None and spec.std_in else os.devnull
-        environment = batch_environment(
-            launch, node=node, cluster=self._cluster, conf=self._conf, user=user.pw_name, home=user.pw_dir, shell=user.pw_shell
-        )
-        append = "1" if spec is not None and spec.open_mode.startswith("a") else "0"
-        return subprocess.Popen(
-            [
-                *(sys.executable, "-I", "-S", "-c", _STEPD, str(spool), node, str(launch.job_id), user.pw_name, str(launch.user_id)),
-                *(str(launch.group_id), f"{umask_of(launch):o}", append, work_dir, std_in, std_out, std_err, str(spool / "slurm_script")),
-                *(spec.arguments if spec is not None else ()),
-            ],
-            env=environment,
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+        environment = batch_environment(launch, node=node, cluster=self._cluster, conf=self._conf, user=user.pw_name, controller=self._controller)
+        settings = self._settings
+        order = {
+            "spool": str(spool),
+            "node": node,
+            "job": launch.job_id,
+            "user": user.pw_name,
+            "uid": launch.user_id,
+            "gid": launch.group_id,
+            "shell": user.pw_shell,
+            "umask": umask_of(launch),
+            "append": spec is not None and spec.open_mode.startswith("a"),
+            "work_dir": work_dir,
+            "std_in": std_in,
+            "std_out": std_out,
+            "std_err": std_err,
+            "script": str(spool / "slurm_script"),
+            "arguments": list(spec.arguments) if spec is not None else [],
+            "environment": environment,
+            "limits": limits_of(launch, settings.propagated),
+            "wants_login": wants_login(launch),
+            "login_limit_s": settings.login_limit_s,
+            "task_prolog": settings.task_prolog,
+            "task_epilog": settings.task_epilog,
+        }
+        with os.fdopen(os.memfd_create("order"), "wb") as file:
+            marshal.dump(order, file)
+            file.flush()
+            file.seek(0)
+            return subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _STEPD, str(launch.job_id)],
+                env={"LC_ALL": "C.UTF-8", **({"TZ": os.environ["TZ"]} if "TZ" in os.environ else {})},
+                cwd="/",
+                stdin=file,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
 
     def _hear(self, key: Key, descriptor: int) -> None:
         """Something on the pipe from stepd: the script's pid, or what went wrong."""
@@ -338,12 +381,12 @@ class RealExecutor:
             os.kill(script.stepd, signal.SIGUSR2 if is_over_limit else signal.SIGUSR1)
         self.signal(key, signal.SIGCONT, batch_only=False)
         self.signal(key, signal.SIGTERM, batch_only=False)
-        script.killer = self._loop.call_later(self._kill_wait_s, self._end_by_force, key)
+        script.killer = self._loop.call_later(self._settings.kill_wait_s, self._end_by_force, key)
 
     def _end_by_force(self, key: Key) -> None:
         script = self._scripts.get(key)
         if script is not None:
-            script.killer = self._loop.call_later(self._kill_wait_s, self._end_by_force, key)
+            script.killer = self._loop.call_later(self._settings.kill_wait_s, self._end_by_force, key)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(script.stepd, signal.SIGCONT)
             self.signal(key, signal.SIGKILL, batch_only=False)
@@ -355,16 +398,27 @@ class RealExecutor:
         self._watch_no_more(script)
         if script.process is not None:
             script.process.wait()
+        usage: dict[str, int] = {}
         try:
-            code, number = map(int, (script.spool / "exit").read_text().split())
+            code, number, *used = map(int, (script.spool / "exit").read_text().split())
+            usage = self._usage(script, used)
         except (OSError, ValueError):  # stepd itself was killed, or the host went down
             code, number = 0, signal.SIGKILL
             launch = script.launch
             mark = f"SLURM_JOB_ID={launch.job_id}\0SLURM_CONF={self._conf}\0SLURMD_NODENAME={expand(launch.nodes)[0]}"
             family.end_strays(mark.encode(), script.stepd)
-        self._on_ended(key, code, int(number), timed_out=False)
+        self._on_ended(key, code, int(number), timed_out=False, usage=usage, fault=script.fault)
+
+    def _usage(self, script: _Script, used: list[int]) -> dict[str, int]:
+        found = dict(zip(("user_cpu_us", "system_cpu_us", "max_rss"), used, strict=False))
+        if script.memory is not None:
+            found["max_rss"] = max(found.get("max_rss", 0), script.memory.resident)
+            found["max_vmsize"] = script.memory.address_space
+        return {name: value for name, value in found.items() if value or name.endswith("_us")}
 
     def _watch_no_more(self, script: _Script) -> None:
+        if script.memory is not None:
+            self._memory.remove(script.memory)
         if script.killer is not None:
             script.killer.cancel()
         if script.process is not None and script.process.stdout is not None:
@@ -375,23 +429,40 @@ class RealExecutor:
             os.close(script.pidfd)
             script.pidfd = -1
 
-    def _epilog_environment(self, job: NodeJob, nodes: str) -> dict[str, str]:
-        user = ""
-        with contextlib.suppress(KeyError):
-            user = pwd.getpwuid(job.user_id).pw_name
+    def _program_environment(self, told: list[str], node: str, context: str) -> dict[str, str]:
         return {
-            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-            "SLURM_CLUSTER_NAME": self._cluster,
+            **dict(entry.partition("=")[::2] for entry in told),
+            "PATH": os.environ.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
             "SLURM_CONF": self._conf,
-            "SLURM_JOBID": str(job.key[0]),
-            "SLURM_JOB_ID": str(job.key[0]),
-            "SLURM_JOB_NODELIST": nodes,
-            "SLURM_JOB_UID": str(job.user_id),
-            "SLURM_JOB_USER": user,
-            "SLURM_SCRIPT_CONTEXT": "epilog_slurmd",
-            "SLURMD_NODENAME": job.first_node or nodes.partition(",")[0],
-            "SLURM_UID": str(job.user_id),
+            "SLURMD_NODENAME": node,
+            "SLURM_SCRIPT_CONTEXT": context,
         }
+
+    # --- memory --------------------------------------------------------------------------------------------------------------
+
+    def _watch_memory(self, key: Key, script: _Script) -> None:
+        limit = script.launch.memory_mb << 20
+        script.memory = Watched(script.stepd, limit, lambda used, largest: self._over_memory(key, script, used, largest))
+        self._memory.add(script.memory)
+
+    def _over_memory(self, key: Key, script: _Script, used: int, largest: int) -> None:
+        assert script.memory is not None
+        if self._settings.over_memory == KILL_JOB:
+            self._memory.remove(script.memory)
+            self.notify(key, f"StepId={key[0]}.batch exceeded memory limit ({used} > {script.memory.limit}), being killed")
+            self.notify(key, "Exceeded job memory limit")
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(script.stepd, signal.SIGUSR1)
+            self._send(script, signal.SIGKILL)
+            return
+        if not script.fault:
+            self.notify(
+                key,
+                f"Detected 1 oom_kill event in StepId={key[0]}.batch. Some of the step tasks have been OOM Killed.",
+            )
+        script.fault = "memory"
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(largest, signal.SIGKILL)
 
 
 def _stat(pid: int) -> list[str]:

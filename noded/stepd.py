@@ -4,36 +4,53 @@ Place: started by `real.py` as a program of its own, one for each running script
 not lost. It imports next to nothing, to start in few milliseconds and stay small.
 
 All processes of the script stay below it (`family.py`), and it ends when they have. In the job's spool directory it writes `pid` (the script's) and,
-at the end, `exit` ("CODE SIGNAL"). On its standard output, a pipe while the daemon lives, it says the same, what went wrong, and `left` when there
-are processes that it may not kill. SIGUSR1 has it write into the job's stderr that the job was cancelled, SIGUSR2 that it was for the time limit;
-SIGTERM has it end the script by force.
+at the end, `exit` ("CODE SIGNAL USER-CPU SYSTEM-CPU MEMORY", microseconds and bytes). On its standard output, a pipe while the daemon lives, it says
+the same, what went wrong, and `left` when there are processes that it may not kill. SIGUSR1 has it write into the job's stderr that the job was
+cancelled, SIGUSR2 that it was for the time limit, SIGHUP what stands in `notice.*` beside; SIGTERM has it end the script by force.
 """
 
 from __future__ import annotations
 
+import marshal
 import os
+import resource
+import select
 import signal
 import time
 
 from understudy.noded import family
+from understudy.noded.task_programs import run_epilog, run_prolog
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 SETUP_FAILED = 53  # the "signal" that Slurm reports for a script whose files cannot be opened
 
 
-def main(spool: str, node: str, job: str, user: str, uid: str, gid: str, umask: str, append: str, work_dir: str, *rest: str) -> int:
-    """See above. All that is to be known comes as arguments; the environment is the script's."""
-    std_in, std_out, std_err, script, *arguments = rest
+def main() -> int:
+    """See above. All that is to be known comes as a dictionary on descriptor 0 (`marshal`)."""
+    with open(0, "rb", closefd=False) as file:
+        order: dict[str, Any] = marshal.load(file)  # noqa: S302  from the daemon that started us
+    spool, node, job = order["spool"], order["node"], order["job"]
     family.adopt_orphans()
-    os.umask(int(umask, 8))
+    os.umask(order["umask"])
+    variables: dict[str, str] = order["environment"]
     try:
+        if order["wants_login"]:
+            variables = {**login_environment(order["user"], order["shell"], order["login_limit_s"]), **variables}
         if os.geteuid() == 0:
-            os.initgroups(user, int(gid))
-            os.setgid(int(gid))
-            os.setuid(int(uid))
-        directory = enter(work_dir)
-        files = open_files(std_in, std_out, std_err, append=append == "1")
+            os.initgroups(order["user"], order["gid"])
+            os.setgid(order["gid"])
+            set_limits(order["limits"])
+            os.setuid(order["uid"])
+        else:
+            set_limits(order["limits"])
+        directory = enter(order["work_dir"])
+        files = open_files(order["std_in"], order["std_out"], order["std_err"], append=order["append"])
     except OSError as error:
-        say(f"error {error.strerror}: {error.filename or user}")
+        say(f"error {error.strerror}: {error.filename or order['user']}")
         write(spool, "exit", f"0 {SETUP_FAILED}")
         return 0
 
@@ -48,15 +65,23 @@ def main(spool: str, node: str, job: str, user: str, uid: str, gid: str, umask: 
         why = " DUE TO TIME LIMIT" if number == signal.SIGUSR2 else ""
         complain(f"*** JOB {job} ON {node} CANCELLED AT {time.strftime('%Y-%m-%dT%H:%M:%S')}{why} ***")
 
+    def heed_notices(_number: int, _frame: object) -> None:
+        for name in sorted(each for each in os.listdir(spool) if each.startswith("notice.")):
+            with open(f"{spool}/{name}", encoding="utf-8") as notice:
+                complain(notice.read())
+            os.unlink(f"{spool}/{name}")
+
+    signal.signal(signal.SIGHUP, heed_notices)
     signal.signal(signal.SIGUSR1, cancelled)
     signal.signal(signal.SIGUSR2, cancelled)
     signal.signal(signal.SIGTERM, lambda _number, _frame: family.send(os.getpid(), signal.SIGKILL))
+    variables["PWD"] = os.getcwd()
     ready, release = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(release)
         os.read(ready, 1)  # the parent has written the pid down
-        become(script, arguments, files, complain)
+        become(order, variables, files, complain)
     os.close(ready)
     with Quietly():
         os.setpgid(child, child)
@@ -69,10 +94,61 @@ def main(spool: str, node: str, job: str, user: str, uid: str, gid: str, umask: 
         if pid == child:
             status = ended
             break
+    if order["task_epilog"]:
+        failed = run_epilog(order["task_epilog"], variables, files[2])
+        if failed:
+            complain(f"--task-epilog failed status={failed}")
     family.end(lambda: say("left"), lambda _pid, _status, _usage: None)
     code = os.waitstatus_to_exitcode(status)
-    write(spool, "exit", f"{max(code, 0)} {max(-code, 0)}")
+    own, used = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    # Until it becomes the script, our child is as large as we are: less than that says nothing about the script.
+    resident = used.ru_maxrss * 1024 if used.ru_maxrss > own.ru_maxrss else 0
+    write(spool, "exit", f"{max(code, 0)} {max(-code, 0)} {int(used.ru_utime * 1e6)} {int(used.ru_stime * 1e6)} {resident}")
     return 0
+
+
+def login_environment(user: str, shell: str, limit_s: float) -> dict[str, str]:
+    """What the user's login sets. Nothing if it fails, or takes too long."""
+    mark = "understudy-environment"
+    command = f"/bin/echo; /bin/echo {mark}; env -0"
+    words = ["/bin/su", "-", user, "-c", command] if os.geteuid() == 0 else [shell or "/bin/sh", "-l", "-c", command]
+    inward, outward = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, 0)
+            os.dup2(outward, 1)
+            os.dup2(null, 2)
+            os.execve(words[0], words, {"HOME": os.path.expanduser(f"~{user}"), "USER": user})  # noqa: S606
+        except OSError:
+            pass
+        finally:
+            os._exit(127)
+    os.close(outward)
+    text, until = b"", time.monotonic() + limit_s
+    while select.select([inward], [], [], max(until - time.monotonic(), 0))[0]:
+        data = os.read(inward, 65536)
+        if not data:
+            break
+        text += data
+    os.close(inward)
+    with Quietly():
+        os.killpg(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    _, found, rest = text.decode(errors="surrogateescape").partition(f"\n{mark}\n")
+    pairs = (entry.partition("=") for entry in rest.split("\0") if found and "=" in entry)
+    return {name: value for name, _, value in pairs if name not in ("_", "OLDPWD", "PWD")}
+
+
+def set_limits(limits: dict[str, int]) -> None:
+    """The soft limits, as far as the hard ones allow."""
+    for name, wanted in limits.items():
+        number = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(number)[1]
+        with Quietly():
+            resource.setrlimit(number, (wanted if hard < 0 or 0 <= wanted <= hard else hard, hard))
 
 
 def enter(work_dir: str) -> str:
@@ -93,24 +169,30 @@ def open_files(std_in: str, std_out: str, std_err: str, *, append: bool) -> tupl
     return inward, outward, outward if std_err == std_out else os.open(std_err, flags, 0o666)
 
 
-def become(script: str, arguments: list[str], files: tuple[int, int, int], complain: object) -> None:
+def become(order: dict[str, Any], variables: dict[str, str], files: tuple[int, int, int], complain: Callable[[str], None]) -> None:
     """Turn this process, the child, into the script. Does not return."""
     code = 1
+    script = order["script"]
     try:
         os.setpgid(0, 0)
-        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE, signal.SIGXFSZ):
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
-        os.environ["SLURM_TASK_PID"] = str(os.getpid())
-        os.environ["PWD"] = os.getcwd()
+        variables["SLURM_TASK_PID"] = str(os.getpid())
         for target, source in enumerate(files):
             os.dup2(source, target)
-        os.execve(script, [script, *arguments], os.environ)  # noqa: S606
+        if order["task_prolog"]:
+            code = run_prolog(order["task_prolog"], variables)
+            if code:
+                complain(f"TaskProlog failed status={code}")
+                return
+            code = 1
+        os.execve(script, [script, *order["arguments"]], variables)  # noqa: S606
     except OSError as error:
         code = error.errno or 1
         interpreter = bad_interpreter(script)
-        complain(f"execve(): {f'bad interpreter({interpreter})' if interpreter else script}: {error.strerror}")  # type: ignore[operator]
+        complain(f"execve(): {f'bad interpreter({interpreter})' if interpreter else script}: {error.strerror}")
     finally:
-        os._exit(code)
+        os._exit(code if code >= 0 else 1)
 
 
 def bad_interpreter(script: str) -> str:

@@ -492,6 +492,8 @@ class BatchComplete(Message, frozen=True, tag=42):
     timed_out: bool = False
     node: str = ""
     epilog_nodes: str = ""  # nodes that are free of the job already: an emulated job leaves nothing to clean up
+    usage: dict[str, int] = {}  # user_cpu_us, system_cpu_us, max_rss, max_vmsize: of the script and what it started
+    fault: str = ""  # "prolog": it failed, and the script was not run; "memory": the job used more than it had
 
 
 class EpilogComplete(Message, frozen=True, tag=43):
@@ -500,6 +502,7 @@ class EpilogComplete(Message, frozen=True, tag=43):
     job_id: int
     restart: int
     nodes: str
+    failed: str = ""  # those of them on which the epilog failed
 
 
 class StepComplete(Message, frozen=True, tag=44):
@@ -532,6 +535,8 @@ class LaunchBatch(Message, frozen=True, tag=60):
     spec: JobSpec | None = None  # with the real executor
     environment: list[str] = []
     exact_limit_s: int | None = None  # textbook policies: the emulated job's end counts from start_time, and it is ended at this limit
+    memory_mb: int = 0  # what the job has on its first node; 0: nobody said
+    program_environment: list[str] = []  # for the prolog
 
 
 class TerminateJob(Message, frozen=True, tag=61):
@@ -543,6 +548,7 @@ class TerminateJob(Message, frozen=True, tag=61):
     job_id: int
     restart: int
     nodes: str = ""
+    program_environment: list[str] = []  # for the epilog, where there is one
 
 
 class SignalJob(Message, frozen=True, tag=62):

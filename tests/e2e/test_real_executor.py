@@ -14,8 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from understudy.noded.core import NodeJob
+from understudy.noded.core import NodeCore, NodeJob, OwnNodes
+from understudy.noded.health import HealthCheck
+from understudy.noded.programs import Programs
 from understudy.noded.real import RealExecutor
+from understudy.noded.settings import KILL_JOB, KILL_LARGEST, NodeSettings
 from understudy.protocol.messages import JobSpec, LaunchBatch
 
 ME = (os.getuid(), os.getgid())
@@ -30,17 +33,28 @@ class Site:
         self.spool = tmp_path / "spool"
         self.ends: asyncio.Queue[tuple] = asyncio.Queue()
         self.executor = RealExecutor(
-            self.spool, self._ended, logging.getLogger("test"), cluster="c", conf="/c/slurm.conf", **({"kill_wait_s": 0.3} | options)
+            self.spool,
+            self._ended,
+            logging.getLogger("test"),
+            cluster="c",
+            conf="/c/slurm.conf",
+            settings=NodeSettings(**({"kill_wait_s": 0.3} | options)),
         )
+        self.usage: dict[str, int] = {}
+        self.fault = ""
 
-    def _ended(self, key, exit_code, number, *, timed_out):
+    def _ended(self, key, exit_code, number, *, timed_out, usage=None, fault=""):
+        self.usage, self.fault = usage or {}, fault
         self.ends.put_nowait((*key, exit_code, number))
 
-    def launch(self, script, job_id=1, *, restart=0, environment=(), user=ME, start_time=None, **spec):
+    def launch(
+        self, script, job_id=1, *, restart=0, environment=(), user=ME, start_time=None, submitted=None, memory_mb=0, program_environment=(), **spec
+    ):
         text = "#!/bin/bash\n" + textwrap.dedent(script) if not script.startswith("#!") else script
-        fields = {"name": "test", "work_dir": str(self.work), "environment": [f"PATH={os.environ['PATH']}"]} | spec
+        fields = {"name": "test", "work_dir": str(self.work), "environment": submitted or [f"PATH={os.environ['PATH']}"]} | spec
         when = int(time.time()) if start_time is None else start_time
-        return LaunchBatch(job_id, restart, "n1", when, b"", *user, None, text, JobSpec(**fields), list(environment))
+        own = {"memory_mb": memory_mb, "program_environment": list(program_environment)}
+        return LaunchBatch(job_id, restart, "n1", when, b"", *user, None, text, JobSpec(**fields), list(environment), **own)
 
     async def end(self):
         return await asyncio.wait_for(self.ends.get(), 20)
@@ -204,17 +218,92 @@ async def test_the_spool_is_cleared_when_nothing_is_left_of_the_job(site):
     assert not (site.spool / "job00001").exists()
 
 
-async def test_the_epilog_runs_before_the_nodes_are_free(tmp_path):
-    epilog = tmp_path / "epilog"
-    epilog.write_text(f'#!/bin/sh\nsleep 0.1\necho "$SLURM_JOB_ID $SLURM_JOB_NODELIST" > {tmp_path}/seen\n')
-    epilog.chmod(0o755)
-    site = Site(tmp_path, epilog=str(epilog))
+def program(path, text):
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+async def test_the_epilog_runs_on_each_node_and_says_where_it_failed(tmp_path):
+    text = f'echo "$SLURM_JOB_ID $SLURMD_NODENAME $SLURM_SCRIPT_CONTEXT" > {tmp_path}/seen.$SLURMD_NODENAME; [ $SLURMD_NODENAME != n2 ]'
+    site = Site(tmp_path, epilog=(program(tmp_path / "epilog", text),))
     done = []
-    job = NodeJob((5, 0), "n[1-2]", "n1", os.getuid())
-    site.executor.run_epilog(job, "n[1-2]", 0.0, lambda job, nodes: done.append((job, nodes)))
-    await site.until(lambda: done == [(job, "n[1-2]")])
-    assert (tmp_path / "seen").read_text() == "5 n[1-2]\n"
+    job = NodeJob((5, 0), "n[1-2]", "n1", os.getuid(), program_environment=["SLURM_JOB_ID=5"])
+    site.executor.run_epilog(job, "n[1-2]", 0.0, lambda _job, nodes, failed="": done.append((nodes, failed)))
+    await site.until(lambda: done == [("n[1-2]", "n2")])
+    assert (tmp_path / "seen.n1").read_text() == "5 n1 epilog_slurmd\n"
     site.executor.close()
+
+
+@pytest.mark.parametrize(("code", "expected", "fault"), [(0, (1, 0, 7, 0), ""), (1, (1, 0, 0, 0), "prolog")])
+async def test_the_prolog_runs_before_the_script_which_it_can_prevent(tmp_path, code, expected, fault):
+    site = Site(tmp_path, prolog=(program(tmp_path / "prolog", f"echo $SLURM_SCRIPT_CONTEXT $A > {tmp_path}/work/seen; exit {code}"),))
+    assert await site.run("cat seen; exit 7", program_environment=("A=x",)) == expected
+    assert site.fault == fault
+    assert (site.work / "seen").read_text() == "prolog_slurmd x\n"
+    assert code or site.output() == "prolog_slurmd x\n"
+    site.executor.close()
+
+
+async def test_task_prolog_and_epilog_run_as_the_task_does(tmp_path):
+    prolog = program(tmp_path / "prolog", 'echo "export TP=a b"; echo "print hello"; echo "unset GONE"; echo nonsense; echo no >&2; exit $FAIL')
+    epilog = program(tmp_path / "epilog", "echo nothing; echo $SLURM_SCRIPT_CONTEXT $GONE >&2; exit 3")
+    site = Site(tmp_path, task_prolog=prolog, task_epilog=epilog)
+    path = f"PATH={os.environ['PATH']}"
+    assert await site.run('echo "$TP|$GONE"; exit 5', submitted=[path, "GONE=x", "FAIL=0"]) == (1, 0, 5, 0)
+    last = ["epilog_task x", "slurmstepd-n1: error: --task-epilog failed status=768"]
+    assert site.output().splitlines() == ["hello", "a b|", *last]
+    assert await site.run("echo never", submitted=[path, "GONE=x", "FAIL=2"]) == (1, 0, 2, 0)
+    assert site.output().splitlines() == ["hello", "slurmstepd-n1: error: TaskProlog failed status=2", *last]
+    site.executor.close()
+
+
+@pytest.mark.parametrize(("states", "expected"), [((), {"n1", "n2"}), (("idle",), {"n2"}), (("alloc", "mixed"), {"n1"})])
+async def test_the_health_check_runs_for_each_node_in_the_states_that_are_named(tmp_path, states, expected):
+    text = f"touch {tmp_path}/checked.$SLURMD_NODENAME"
+    settings = NodeSettings(health_program=program(tmp_path / "health", text), health_interval_s=60, health_states=frozenset(states))
+    core, programs = NodeCore(OwnNodes("n[1-2]", is_all=True)), Programs(logging.getLogger("test"))
+    core.jobs[1, 0] = NodeJob((1, 0), "n1", "n1", os.getuid())
+    health = HealthCheck(settings, core, programs, "/c/slurm.conf", logging.getLogger("test"))
+    health.start()
+    for _ in range(500):
+        if {path.name.partition(".")[2] for path in tmp_path.glob("checked.*")} == expected:
+            break
+        await asyncio.sleep(0.01)
+    else:
+        raise AssertionError(list(tmp_path.iterdir()))
+    health.close()
+    programs.close()
+
+
+async def test_what_a_script_uses_is_measured(tmp_path):
+    site = Site(tmp_path, gather_s=1)
+    code = "import time; b = bytearray(80 << 20); t = time.process_time()\nwhile time.process_time() - t < 0.3: pass\ntime.sleep(1.2)"
+    await site.run(f"{sys.executable} -c '{code}'")
+    assert 0.3e6 <= site.usage["user_cpu_us"] + site.usage["system_cpu_us"] < 3e6
+    assert 80 << 20 < site.usage["max_rss"] < 160 << 20
+    assert site.usage["max_vmsize"] > site.usage["max_rss"]
+    site.executor.close()
+
+
+@pytest.mark.parametrize(("rule", "expected", "fault"), [(KILL_JOB, (1, 0, 0, 9), ""), (KILL_LARGEST, (1, 0, 4, 0), "memory")])
+async def test_who_uses_more_memory_than_he_has_is_killed(tmp_path, rule, expected, fault):
+    site = Site(tmp_path, over_memory=rule)
+    assert await site.run(f"{sys.executable} -c 'import time; b = bytearray(90 << 20); time.sleep(20)' || exit 4", memory_mb=50) == expected
+    assert site.fault == fault
+    words = {KILL_JOB: " > 52428800), being killed\n", KILL_LARGEST: "Detected 1 oom_kill event in StepId=1.batch."}
+    assert words[rule] in site.output()
+    site.executor.close()
+
+
+async def test_limits_of_the_submitter_become_those_of_the_script(site):
+    await site.run("ulimit -n; ulimit -c", submitted=[f"PATH={os.environ['PATH']}", "SLURM_RLIMIT_NOFILE=77", "SLURM_RLIMIT_CORE=0"])
+    assert site.output() == "77\n0\n"
+
+
+async def test_a_login_fills_in_what_was_not_submitted(site):
+    await site.run('echo "$HOME|$USER|$A"', submitted=["SLURM_GET_USER_ENV=1", "A=1", "USER=me"])
+    assert site.output() == f"{Path.home()}|me|1\n"
 
 
 async def test_closing_ends_all_scripts(tmp_path):
@@ -309,11 +398,9 @@ def test_only_processes_of_the_job_are_ever_signalled(tmp_path, text):
         async def second_life():
             site = Site(tmp_path)
             site.executor.adopt(site.launch(""))
-            site.executor.signal((1, 0), signal.SIGKILL, batch_only=False)
-            site.executor.kill((1, 0))
+            site.executor.signal((1, 0), signal.SIGKILL, batch_only=True)
             await asyncio.sleep(0.2)
             assert site.ends.empty()
-            site.executor.signal((1, 0), signal.SIGKILL, batch_only=True)
             (site.work / "go").touch()
             assert await site.end() == (1, 0, 0, 0)
 

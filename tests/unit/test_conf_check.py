@@ -19,13 +19,13 @@ def test_a_sound_file_has_a_summary_and_exit_code_0(tmp_path: Path) -> None:
 
 def test_errors_come_first_with_file_and_line_and_give_exit_code_1(tmp_path: Path) -> None:
     path = tmp_path / "slurm.conf"
-    path.write_text(HEAD + "FastSchedule=1\nKillWait=x\nEpilog=/bin/a\nNodeName=m Gres=gpu:1\nNodeName=m2 Gres=gpu:1\nGresTypes=gpu\n")
+    path.write_text(HEAD + "FastSchedule=1\nKillWait=x\nSrunEpilog=/bin/a\nNodeName=m Gres=gpu:1\nNodeName=m2 Gres=gpu:1\nGresTypes=gpu\n")
     text, code = conf_check.run(path)
     assert code == 1
     assert text.splitlines() == [
         f'error: {path} line 6: KillWait value "x" is not a valid number',
         f"warning: {path} line 5: FastSchedule was a key before and is not one today",
-        "accepted, but without effect here: Epilog, FastSchedule",
+        "accepted, but without effect here: FastSchedule, SrunEpilog",
         f"{path}: cluster test, 6 nodes, 10 CPUs, 1 partition; 1 error, 1 warning",
     ]
 

@@ -1,0 +1,112 @@
+"""What slurm.conf says that concerns node daemons whose jobs really run.
+
+Place: read once by the node daemon's main; a `cgroup.conf` beside it says whether memory is constrained. Follows: slurm.conf(5), cgroup.conf(5).
+"""
+
+from __future__ import annotations
+
+import glob
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from understudy.model.conf_scan import scan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIMITS: Final = ("AS", "CORE", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "NPROC", "RSS", "STACK")
+KILL_JOB: Final = "kill job"  # JobAcctGatherParams=OverMemoryKill: the whole job is killed
+KILL_LARGEST: Final = "kill largest"  # ConstrainRAMSpace: as the kernel does, the largest process
+_DEFAULT_GATHER_S: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """Programs are paths, "" for none; times in seconds."""
+
+    kill_wait_s: float = 30.0
+    prolog: tuple[str, ...] = ()
+    epilog: tuple[str, ...] = ()
+    program_limit_s: float = 0.0  # for prolog and epilog; 0: none
+    task_prolog: str = ""
+    task_epilog: str = ""
+    propagated: frozenset[str] = frozenset(LIMITS)  # limits of processes that go from the submitter to the job
+    gather_s: int = 0  # how often the use of memory is looked at; 0: never
+    over_memory: str = ""  # what becomes of jobs that use more than they asked for
+    health_program: str = ""
+    health_interval_s: int = 0
+    health_states: frozenset[str] = frozenset()  # of which nodes: any, or with `idle` those without and with others those with jobs
+    login_limit_s: float = 120.0  # how long a user's login may take (GetEnvTimeout)
+
+
+def read_settings(conf: Path) -> NodeSettings:
+    """The settings; of a key that is given twice the last value, as Slurm takes it. A file that cannot be read says nothing."""
+    values = _values(conf)
+    if not values:
+        return NodeSettings()
+    is_gathered = not values.get("jobacctgathertype", "jobacct_gather/none").endswith("/none")
+    over_memory = ""
+    if "overmemorykill" in values.get("jobacctgatherparams", "").lower():
+        over_memory = KILL_JOB
+    elif "cgroup" in values.get("taskplugin", "") and _values(conf.parent / "cgroup.conf").get("constrainramspace", "").lower() in (
+        "yes",
+        "true",
+        "1",
+    ):
+        over_memory = KILL_LARGEST
+    limit_s = _number(values.get("prologepilogtimeout", ""), 0)
+    return NodeSettings(
+        kill_wait_s=float(_number(values.get("killwait", ""), 30)),
+        prolog=_programs(values.get("prolog", "")),
+        epilog=_programs(values.get("epilog", "")),
+        program_limit_s=0.0 if limit_s == 0xFFFE else float(limit_s),
+        task_prolog=values.get("taskprolog", ""),
+        task_epilog=values.get("taskepilog", ""),
+        propagated=_propagated(values.get("propagateresourcelimits", "ALL"), values.get("propagateresourcelimitsexcept", "")),
+        gather_s=_frequency(values.get("jobacctgatherfrequency", "")) if is_gathered else 0,
+        over_memory=over_memory,
+        health_program=values.get("healthcheckprogram", ""),
+        health_interval_s=_number(values.get("healthcheckinterval", ""), 0),
+        health_states=frozenset(values.get("healthchecknodestate", "any").lower().split(",")) - {"any", "cycle"},
+        login_limit_s=float(_number(values.get("getenvtimeout", ""), 2)) or 2.0,
+    )
+
+
+def _values(conf: Path) -> dict[str, str]:
+    try:
+        lines = scan(str(conf)).lines
+    except OSError:
+        return {}
+    return {key: value for line in lines for key, value in line.pairs if line.key not in ("nodename", "partitionname")}
+
+
+def _number(text: str, default: int) -> int:
+    return int(text) if text.isdecimal() else default
+
+
+def _frequency(text: str) -> int:
+    """`30`, or `task=30,energy=5`."""
+    for word in text.split(","):
+        kind, equals, seconds = word.rpartition("=")
+        if seconds.isdecimal() and (not equals or kind.strip().lower() == "task"):
+            return int(seconds)
+    return _DEFAULT_GATHER_S
+
+
+def _programs(pattern: str) -> tuple[str, ...]:
+    """Prolog and Epilog may be patterns: all that match, in order."""
+    if not pattern or not glob.has_magic(pattern):
+        return (pattern,) if pattern else ()
+    return tuple(sorted(glob.glob(pattern)))
+
+
+def _propagated(all_of: str, all_but: str) -> frozenset[str]:
+    """PropagateResourceLimits and PropagateResourceLimitsExcept."""
+    everything = frozenset(LIMITS)
+    if all_but:
+        return everything - _limits(all_but)
+    return everything if "ALL" in _limits(all_of) else everything & _limits(all_of)
+
+
+def _limits(text: str) -> frozenset[str]:
+    return frozenset(text.upper().replace("RLIMIT_", "").split(","))

@@ -1,0 +1,64 @@
+"""TaskProlog and TaskEpilog: programs of the site that run as the user, around a batch script.
+
+Place: used by the process between the node daemon and a script (`stepd.py`), which starts often; so it imports nothing of the house and next to
+nothing of the library. Follows: slurm.conf(5) TaskProlog, TaskEpilog.
+"""
+
+from __future__ import annotations
+
+import os
+
+NOT_RUN = 127
+
+
+def run_prolog(program: str, variables: dict[str, str]) -> int:
+    """Run it in a child of this process, on whose standard output it may print; what it prints sets and unsets variables. Its exit code."""
+    inward, outward = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(outward, 1)
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 0)
+        os.dup2(null, 2)
+        _execute(program, {**variables, "SLURM_SCRIPT_CONTEXT": "prolog_task"})
+    os.close(outward)
+    text = b""
+    while data := os.read(inward, 65536):
+        text += data
+    os.close(inward)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    for line in text.decode(errors="surrogateescape").split("\n"):
+        word, _, rest = line.partition(" ")
+        if word == "export" and "=" in rest:
+            name, _, value = rest.partition("=")
+            variables[name.strip()] = value
+        elif word == "unset":
+            variables.pop(rest.strip(), None)
+        elif word == "print":
+            os.write(1, rest.encode(errors="surrogateescape") + b"\n")
+    return code
+
+
+def run_epilog(program: str, variables: dict[str, str], error_output: int) -> int:
+    """Run it in a child of this process, and wait for it. The status as wait(2) has it."""
+    pid = os.fork()
+    if pid == 0:
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 0)
+        os.dup2(null, 1)
+        os.dup2(error_output, 2)
+        _execute(program, {**variables, "SLURM_SCRIPT_CONTEXT": "epilog_task"})
+    while True:
+        found, status = os.wait()
+        if found == pid:
+            return status
+
+
+def _execute(program: str, variables: dict[str, str]) -> None:
+    """exec, or else end as a shell would. Does not return."""
+    try:
+        os.execve(program, [program], variables)  # noqa: S606
+    except OSError:
+        pass
+    finally:
+        os._exit(NOT_RUN)
