@@ -161,8 +161,15 @@ def sinfo(arguments: list[str], context: Context) -> int:
     if context.tells(OPTIONS, line, "sinfo [OPTIONS]", USAGE):
         return 0
     environment = last_values(OPTIONS.from_environment(context.environ))
-    if "long_format" in line:
+    if not line.keys().isdisjoint({"long_format", "list_reasons", "node_oriented", "summarize"}):
         environment.pop("format", None)
+    formats = [(option.dest, value) for option, value in given if option.dest in {"format", "long_format"}]
+    if formats and "long" in line:
+        context.fatal("Options -o(--format) and -l(--long) are mutually exclusive. Please remove one and retry.")
+        return 1
+    if len({kind for kind, _ in formats}) > 1:  # the last one counts, and is read as one of -O
+        del line["format"]
+        line["long_format"] = formats[-1][1]
     options = {**environment, **line}
     if context.refuses_clusters(options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"):
         return 1

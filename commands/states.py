@@ -262,6 +262,8 @@ def node_matches(state: int, flags: int, wanted: str, *, bare: bool = False) -> 
         return False  # states that no node of this controller has
     if base is None:
         return bool(flags & bit)
-    if base == IDLE and not bare and (flags & (NODE_DRAIN | NODE_FAILING | NODE_COMPLETING) or (flags & RESERVED and not flags & MAINT)):
+    if base == IDLE and not bare and flags & (NODE_FAILING | NODE_COMPLETING):
         return False
-    return state == base
+    if base == ALLOCATED and not bare:
+        return state in {ALLOCATED, MIXED}
+    return state == base and not (base == MIXED and not bare and flags & NODE_DRAIN)

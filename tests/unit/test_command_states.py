@@ -106,10 +106,13 @@ def test_what_is_no_node_state_is_refused(text: str) -> None:
         states.node_state_named(text)
 
 
-def test_idle_is_what_is_free_for_jobs_or_under_maintenance_unless_flags_are_asked_for_beside_it() -> None:
+def test_idle_nodes_may_be_drained_or_reserved_and_allocated_ones_mixed() -> None:
     reserved, maint, drain = int(NodeFlag.RESERVED), int(NodeFlag.MAINT), int(NodeFlag.DRAIN)
     assert states.node_matches(states.IDLE, 0, "idle")
     assert states.node_matches(states.IDLE, reserved | maint, "idle")
-    assert not states.node_matches(states.IDLE, reserved, "idle")
-    assert not states.node_matches(states.IDLE, drain, "idle")
-    assert states.node_matches(states.IDLE, drain, "idle", bare=True)
+    assert states.node_matches(states.IDLE, reserved, "idle")
+    assert states.node_matches(states.IDLE, drain, "idle")
+    assert not states.node_matches(states.IDLE, int(NodeFlag.FAIL), "idle")
+    assert states.node_matches(states.MIXED, drain, "alloc")
+    assert states.node_matches(states.MIXED, 0, "mix")
+    assert not states.node_matches(states.MIXED, drain, "mix")

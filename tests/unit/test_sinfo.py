@@ -116,7 +116,7 @@ def test_complete_states_name_all_flags() -> None:
 @pytest.mark.parametrize(
     ("arguments", "nodes"),
     [
-        (["-t", "idle"], "n[7,9-10]"),
+        (["-t", "idle"], "n[4,7-10]"),
         (["-t", "drained"], "n4"),
         (["-t", "draining"], "n3"),
         (["-t", "drain"], "n[3-4]"),
@@ -266,3 +266,21 @@ def test_a_cut_partition_keeps_the_star_of_the_default_one_and_a_negative_width_
     client = FakeClient(partitions=[record("partitions", name="debug", is_default=True, state="UP", node_indices=[])])
     assert run_command(sinfo, "-h", "-o", "%4P|", client=client).lines == ["deb*|"]
     assert run_command(sinfo, "-h", "-O", "partition:-4,nodes:1", client=client).lines == ["0"]
+
+
+def test_a_format_and_the_long_listing_go_not_together() -> None:
+    said = "sinfo: fatal: Options -o(--format) and -l(--long) are mutually exclusive. Please remove one and retry.\n"
+    for option in (["-o", "%P"], ["-O", "partition"]):
+        outcome = run_command(sinfo, "-l", *option, client=states_cluster())
+        assert (outcome.code, outcome.out, outcome.err) == (1, "", said)
+
+
+def test_of_two_formats_the_last_one_counts_and_is_read_by_names() -> None:
+    assert run_command(sinfo, "-h", "-o", "%P", "-O", "nodes:3,cpus", client=states_cluster()).out.startswith("10 ")
+    assert "Invalid job format specification: %P" in run_command(sinfo, "-O", "nodes", "-o", "%P", client=states_cluster()).err
+
+
+@pytest.mark.parametrize("option", ["-R", "-N", "-s"])
+def test_other_listings_have_formats_of_their_own(option: str) -> None:
+    plain = run_command(sinfo, option, client=states_cluster()).out
+    assert run_command(sinfo, option, client=states_cluster(), environ={"SINFO_FORMAT": "%P"}).out == plain
