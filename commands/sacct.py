@@ -46,7 +46,7 @@ OPTIONS = OptionTable(
         Option("allclusters", "L", NONE, "jobs of all clusters"),
         Option("local", "", NONE, "accepted; only this cluster is shown", env="SACCT_LOCAL"),
         Option("cluster", "", REQUIRED, "", dest="clusters"),
-        Option("clusters", "M", REQUIRED, "LIST: only jobs of these clusters", env="SLURM_CLUSTERS"),
+        Option("clusters", "M", REQUIRED, "LIST: only jobs of these clusters"),
         Option("noheader", "n", NONE, "print no header"),
         Option("noconvert", "", NONE, "leave sizes in the unit in which they are kept"),
         Option("node", "", REQUIRED, "", dest="nodelist"),
@@ -64,7 +64,7 @@ OPTIONS = OptionTable(
         Option("uid", "u", REQUIRED, "LIST: only jobs of these users", dest="users"),
         Option("user", "", REQUIRED, "", dest="users"),
         Option("units", "", REQUIRED, "K|M|G|T|P: the unit of sizes"),
-        Option("usage", "", NONE, "print a short help"),
+        Option("usage", "U", NONE, "print a short help"),
         Option("use-local-uid", "", NONE, "user ids as this host knows them"),
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),
@@ -274,9 +274,18 @@ def _completion_value(name: str, record: "dict[str, str]") -> str:
 
 
 def _show(options: "dict[str, str | None]", context: Context) -> int:
+    if "batch_script" in options and "env_vars" in options:
+        context.fatal("Options --batch-script and --env-vars are mutually exclusive")
+        return 1
+    if (options.get("whole_hetjob") or "yes") not in {"yes", "no"}:
+        context.error(f'Invalid --whole-hetjob value "{options["whole_hetjob"]}". Valid values: [yes|no].')
+        return 1
     fields = _read_fields(options, context)
     table = Table(context)
     wanted = _read_wanted(options, context, table)
+    if "verbose" in options:
+        context.complain(f"sacct: Jobs Eligible in the time window from {_moment(wanted.start)} to {_moment(wanted.end or table.now)}")
+        context.complain("sacct: accounting_storage/slurmdbd: init: Accounting storage SLURMDBD plugin loaded")
     conditions: dict[str, list[Any]] = {}
     clusters = options.get("clusters")
     if "allclusters" not in options and clusters != "all":
@@ -289,7 +298,7 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
         conditions["accounts"] = sorted(wanted.accounts)
     if wanted.start:
         conditions["after"] = [int(wanted.start)]
-    if wanted.end is not None:
+    if wanted.end is not None and wanted.states is None:  # else a job counts that was to begin later
         conditions["before"] = [int(wanted.end)]
     jobs = chosen(table.rows("jobs", _JOB_COLUMNS, conditions), wanted)
     if "batch_script" in options or "env_vars" in options:
@@ -328,7 +337,7 @@ def _read_fields(options: "dict[str, str | None]", context: Context) -> "list[sa
         context.fatal("Invalid unit type")
         raise _BadRequestError
     sacct_fields.set_units(unit, convert=bool(unit) or "noconvert" not in options)
-    text = sacct_fields.BRIEF if "brief" in options else sacct_fields.LONG if "long" in options else options.get("format") or sacct_fields.DEFAULT
+    text = sacct_fields.BRIEF if "brief" in options else sacct_fields.LONG if "long" in options else options.get("format", sacct_fields.DEFAULT) or ""
     try:
         return sacct_fields.fields_of(text)
     except sacct_fields.UnknownFieldError as error:
@@ -393,6 +402,12 @@ def _read_window(wanted: Wanted, options: "dict[str, str | None]", context: Cont
 
         context.error(f"Start time ({timestamp(wanted.start)}) requested is after end time ({timestamp(wanted.end)}).")
         raise _BadRequestError
+
+
+def _moment(when: float) -> str:
+    import time
+
+    return time.ctime(when) if when else "Epoch 0"
 
 
 def _midnight(now: float) -> int:

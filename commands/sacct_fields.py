@@ -45,6 +45,8 @@ class Field:
 
 
 def _marked(text: str, size: int) -> str:
+    if not size:
+        return ""
     return text if len(text) <= size else text[: size - 1] + "+"
 
 
@@ -52,8 +54,8 @@ def _cut(text: str, size: int) -> str:
     return text[:size]
 
 
-def _whole(text: str, _size: int) -> str:
-    return text
+def _whole(text: str, size: int) -> str:
+    return text if size else ""
 
 
 def _blank(_row: "Row") -> str:
@@ -73,9 +75,8 @@ def _when(name: str) -> "Make":
 
 
 def _start(row: "Row") -> str:
-    if row["start_time"] is None and row["end_time"] is not None:
-        return "None"
-    return timestamp(row["start_time"], "Unknown")
+    never_ran = row["start_time"] is None and row["end_time"] is not None
+    return timestamp(row["end_time" if never_ran else "start_time"], "Unknown")
 
 
 def _amount(row: "Row", which: str, name: str) -> int:
@@ -381,7 +382,7 @@ def fields_of(text: str) -> "list[Field]":
     found: list[Field] = []
     for part in text.split(","):
         if not part:
-            continue
+            break  # so does Slurm
         name, percent, width = part.partition("%")
         lowered = name.lower()
         if lowered == "all":
@@ -391,7 +392,7 @@ def fields_of(text: str) -> "list[Field]":
         if field is None:
             raise UnknownFieldError(name)
         digits = width.rstrip("s")
-        found.append(field.with_width(int(digits)) if percent and digits.lstrip("-").isdigit() and int(digits) else field)
+        found.append(field.with_width(int(digits)) if percent and digits.lstrip("-").isdigit() else field)
     return found
 
 

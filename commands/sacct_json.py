@@ -22,6 +22,13 @@ _SCHEDULERS = {"SchedSubmit": "STARTED_ON_SUBMIT", "SchedMain": "STARTED_ON_SCHE
 # Whatever a job's exit code is: so 22.05.8 prints it.
 _EXIT = {"status": "SUCCESS", "return_code": 0}
 
+_NOTHING_FOUND = {
+    "description": "Nothing found",
+    "error_number": 9003,
+    "error": "Nothing found with query",
+    "source": "slurmdb_jobs_get",
+}
+
 
 def document(rows: "Iterable[Row]", numbers: "Numbers") -> "Row":
     """The document. Steps follow their jobs, as in the list of rows. `numbers`: those of the resources, by name."""
@@ -36,7 +43,8 @@ def document(rows: "Iterable[Row]", numbers: "Numbers") -> "Row":
     major, minor, micro = VERSION.split(".")
     version = {"major": int(major), "micro": int(micro), "minor": int(minor)}
     plugin = {"type": "openapi/dbv0.0.38", "name": "Slurm OpenAPI DB v0.0.38"}
-    return {"meta": {"plugin": plugin, "Slurm": {"version": version, "release": VERSION}}, "errors": [], "jobs": jobs}
+    errors = [] if jobs else [_NOTHING_FOUND]
+    return {"meta": {"plugin": plugin, "Slurm": {"version": version, "release": VERSION}}, "errors": errors, "jobs": jobs}
 
 
 def json_text(whole: "Row") -> str:

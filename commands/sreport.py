@@ -27,7 +27,7 @@ OPTIONS = OptionTable(
         Option("parsable2", "P", NONE, "fields with a | between them"),
         Option("quiet", "Q", NONE, "print errors alone"),
         Option("time", "t", REQUIRED, "FORMAT: Seconds, Minutes, Hours, Percent, SecPer, MinPer or HourPer"),
-        Option("tres", "T", REQUIRED, "LIST: of which resources"),
+        Option("tres", "T", REQUIRED, "LIST: of which resources", env="SREPORT_TRES"),
         Option("usage", "", NONE, ""),
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),
@@ -86,7 +86,16 @@ _COLUMNS = {  # name in format=: header, width; a width of 0: that of amounts
     "name": ("Name", 9),
     "start": ("Start", 19),
     "end": ("End", 19),
+    "associations": ("Associations", 15),
+    "flags": ("Flags", 20),
+    "nodes": ("Nodes", 15),
+    "reservationid": ("Id", 8),
+    "totaltime": ("TotalTime", 9),
+    "trestime": ("TRES Time", 9),
 }
+_OTHER_NAMES = {"accounts": "account", "reserved": "planned"}  # of fields
+_OF_RESERVATIONS = {"trescount": "TRES count"}
+_RESERVATION_FIELDS = "cluster,name,start,end,tresname,allocated,idle"
 _RULE = "-" * 80
 _FLAGS = {"acctasparent", "all_clusters", "flatview", "group", "printjobcount", "tree"}
 
@@ -284,6 +293,9 @@ def _set_option(session: _Session, word: str, words: "list[str]") -> None:
         context.print(f"slurm {VERSION}")
     elif word in {"parsable", "parsable2", "verbose", "quiet"}:
         session.options[word] = None
+    elif word == "nonparsable":
+        session.options.pop("parsable", None)
+        session.options.pop("parsable2", None)
     elif word == "time" and len(words) > 1:
         _set_unit(Report(context, session.options), words[1])
         session.options["time"] = words[1]
@@ -319,6 +331,10 @@ def _read_conditions(report: Report, options: "dict[str, str | None]", words: "l
     start, end = (report.given.get(name, []) for name in ("start", "end"))
     report.start = (_time(report, start[0], now) if start else None) or _midnight(midnight - 43200)
     report.end = (_time(report, end[0], now) if end else None) or midnight
+    if report.end > now:  # what is not over has not been added up
+        report.end = int(now) // 3600 * 3600
+    if report.end <= report.start:
+        report.end = report.start + 3600
     if "all_clusters" not in options and "all_clusters" not in report.given:
         report.clusters = report.given.get("clusters") or (options.get("clusters") or report.context.client.cluster_name).split(",")
 
@@ -347,7 +363,7 @@ def _format(report: Report, default: str) -> "list[str]":
     found = []
     for part in asked:
         name = part.partition("%")[0].lower()
-        field = next((each for each in _COLUMNS if each.startswith(name)), None)
+        field = next((_OTHER_NAMES.get(each, each) for each in (*_COLUMNS, *_OTHER_NAMES) if each.startswith(name)), None)
         if field is None:
             report.context.complain(f" Unknown field '{name}'")
             report.code = 1
@@ -491,6 +507,10 @@ def _by_wckey(report: Report, *, is_user_first: bool) -> None:
 
 def _sizes(report: Report, *, by: str) -> None:
     """Job sizes: what jobs of so many CPUs used."""
+    if len(report.tres) > 1:
+        report.context.complain(" Job report only supports a single --tres type.\n Generate a separate report for each TRES type.")
+        report.code = 1
+        return
     tres = report.tres[0]
     columns = [
         "cluster",
@@ -540,7 +560,7 @@ def _sizes(report: Report, *, by: str) -> None:
 
 
 def _reservations(report: Report) -> None:
-    columns = ["cluster", "id", "name", "start_time", "end_time", "tres"]
+    columns = ["cluster", "id", "name", "start_time", "end_time", "tres", "nodes", "flags", "associations"]
     where: dict[str, list[Any]] = {"clusters": report.clusters, "after": [report.start], "before": [report.end]}
     jobs = report.table.rows("jobs", ["cluster", "reservation_id", "start_time", "end_time", "tres_allocated"], where)
     rows = []
@@ -559,10 +579,19 @@ def _reservations(report: Report) -> None:
             total = amount * seconds
             row = {"cluster": each["cluster"], "name": each["name"], "start": timestamp(each["start_time"]), "end": timestamp(each["end_time"])}
             row |= {"tresname": tres, "allocated": report.amount(used, total), "idle": report.amount(max(total - used, 0), total)}
+            row |= {
+                "nodes": each["nodes"],
+                "reservationid": each["id"],
+                "flags": each["flags"],
+                "associations": ",".join(map(str, each["associations"])),
+            }
+            row |= {"totaltime": report.amount(seconds, seconds), "trescount": amount, "trestime": report.amount(total, total)}
             rows.append(row)
     width = 29 if report.has_percent and report.unit_s else 20
-    heads = [("Cluster", 9, "cluster"), ("Name", 9, "name"), ("Start", 19, "start"), ("End", 19, "end"), ("TRES Name", 14, "tresname")]
-    heads += [("Allocated", width, "allocated"), ("Idle", width, "idle")]
+    heads = []
+    for name in _format(report, _RESERVATION_FIELDS):
+        head, size = _COLUMNS[name]
+        heads.append((_OF_RESERVATIONS.get(name, head), report.widths.get(name) or size or width, name))
     report.print(f"Reservation Utilization {report.period}", [f"Usage reported in {'TRES ' if report.unit_s else ''}{report.unit}"], heads, rows)
 
 

@@ -50,6 +50,9 @@ def cpu_text(microseconds: float) -> str:
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
+_SPECIAL_STEPS: "tuple[str, ...]" = ("extern", "batch", "interactive")
+
+
 def _plain(amount: float) -> str:
     return f"{amount:.2f}".rstrip("0").rstrip(".") if amount else "0"
 
@@ -92,13 +95,10 @@ def _fields() -> "dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]]":
     for name, column, text, width in (("VMSize", VSIZE, size_text, 10), ("RSS", RSS, size_text, 10), ("Pages", PAGES, _plain, 8),
                                       ("DiskRead", READ, size_text, 12), ("DiskWrite", WRITTEN, size_text, 12)):  # fmt: skip
         found[f"max{name}".lower()] = (f"Max{name}", width, _of(column, "max", text))
-        found[f"max{name}node".lower()] = (f"Max{name}Node", {"VMSize": 14, "RSS": 10, "Pages": 12}.get(name, 15), _of(column, "maxnode", text))
-        found[f"max{name}task".lower()] = (f"Max{name}Task", {"VMSize": 14, "RSS": 10, "Pages": 14}.get(name, 15), _of(column, "maxtask", text))
-        found[f"ave{name}".lower()] = (
-            f"Ave{name}",
-            {"Pages": 10}.get(name, {"DiskRead": 14, "DiskWrite": 14}.get(name, 10)),
-            _of(column, "ave", text),
-        )
+        of_place = {"VMSize": 14, "RSS": 10, "DiskRead": 15, "DiskWrite": 16}
+        found[f"max{name}node".lower()] = (f"Max{name}Node", of_place.get(name, 12), _of(column, "maxnode", text))
+        found[f"max{name}task".lower()] = (f"Max{name}Task", of_place.get(name, 14), _of(column, "maxtask", text))
+        found[f"ave{name}".lower()] = (f"Ave{name}", 12 if name.startswith("Disk") else 10, _of(column, "ave", text))
     found["mincpu"] = ("MinCPU", 10, _of(CPU, "min", cpu_text))
     found["mincpunode"] = ("MinCPUNode", 10, _of(CPU, "minnode", cpu_text))
     found["mincputask"] = ("MinCPUTask", 10, _of(CPU, "mintask", cpu_text))
@@ -107,6 +107,7 @@ def _fields() -> "dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]]":
     found["nodelist"] = ("Nodelist", 20, lambda step: step["nodes"])
     found["pids"] = ("Pids", 20, lambda step: ",".join(str(task[PID]) for task in step["tasks"]))
     found["avecpufreq"] = ("AveCPUFreq", 10, lambda _step: "0")
+    found["reqcpufreq"] = ("ReqCPUFreq", 10, lambda _step: "0")
     found["reqcpufreqmin"] = ("ReqCPUFreqMin", 13, lambda _step: "0")
     found["reqcpufreqmax"] = ("ReqCPUFreqMax", 13, lambda _step: "0")
     found["reqcpufreqgov"] = ("ReqCPUFreqGov", 13, lambda _step: "0")
@@ -119,7 +120,11 @@ def _fields() -> "dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]]":
             def value(step: "dict[str, Any]", kind: str = kind.lower(), short: str = short.lower()) -> str:
                 return _tres(step, kind, short)
 
-            found[f"tresusage{kind}{which}".lower()] = found[f"tresusage{kind}{short}".lower()] = (f"TRESUsage{kind}{which}", 20, value)
+            found[f"tresusage{kind}{which}".lower()] = found[f"tresusage{kind}{short}".lower()] = (
+                f"TRESUsage{kind}{which}",
+                len(f"TRESUsage{kind}{which}"),
+                value,
+            )
     return found
 
 
@@ -131,7 +136,7 @@ def sstat(arguments: list[str], context: Context) -> int:
         return 0
     fields = _fields()
     if "helpformat" in options:
-        headers = list(dict.fromkeys(header for header, _, _ in fields.values()))
+        headers = sorted(dict.fromkeys(header for header, _, _ in fields.values()), key=_place_in_help)
         for at in range(0, len(headers), 4):
             context.print(" ".join(f"{header:<19}" for header in headers[at : at + 4]))
         return 0
@@ -149,19 +154,27 @@ def sstat(arguments: list[str], context: Context) -> int:
             return 1
         header, width, value = fields[name.lower() if name.lower() in fields else matches[0]]
         cells.append((header, int(size) if size.lstrip("-").isdigit() else width, value))
-    steps = []
     for word in wanted:
-        found = _steps(word, options, context)
-        if found is None:
+        job, _, number = word.partition(".")
+        if not job.isdigit() or (number and not number.isdigit() and number not in _SPECIAL_STEPS):
+            context.fatal(f"Bad {'step' if job.isdigit() else 'job/step'} specified: {word}")
             return 1
-        steps += found
+    parsable = "parsable" in options or "parsable2" in options
+    steps = [step for word in wanted for step in _steps(word, options, context)]
     if "noheader" not in options:
-        context.print(_line([header for header, _, _ in cells], cells, options))
-        if "parsable" not in options and "parsable2" not in options:
+        context.print(_line([header if parsable else header[: abs(width)] for header, width, _ in cells], cells, options))
+        if not parsable:
             context.print(" ".join("-" * abs(width) for _, width, _ in cells) + " ")
     for step in steps:
         context.print(_line([value(step) for _, _, value in cells], cells, options))
     return 0
+
+
+def _place_in_help(header: str) -> "tuple[int, str]":
+    """By name; then what was asked of frequencies in the table's order, then use."""
+    if header.startswith("ReqCPUFreq"):
+        return 1, ""
+    return (2, header) if header.startswith("TRESUsage") else (0, header.lower())
 
 
 def _line(texts: list[str], cells: "list[tuple[str, int, Any]]", options: "dict[str, str | None]") -> str:
@@ -178,26 +191,31 @@ def _line(texts: list[str], cells: "list[tuple[str, int, Any]]", options: "dict[
     return line
 
 
-def _steps(word: str, options: "dict[str, str | None]", context: Context) -> "list[dict[str, Any]] | None":
-    job, _, number = word.partition(".")
-    if not job.isdigit():
-        context.error(f"Invalid job id specified: {word}")
-        return None
-    numbered: list[int] = []
-    try:
-        if number.isdigit():
-            numbered = [int(number)]
-        elif not number or number == "batch":
-            rows = context.client.query("steps", ["step"], {"job_id": [int(job)]}).rows
-            numbered = sorted(int(row[0]) for row in rows if row[0].isdigit())
-            if "allsteps" not in options:
-                numbered = numbered[:1]
-        if not numbered and number != "batch":
-            raise RefusedError(2017, "Invalid job id specified")
-        return [_statistics(int(job), step, context) for step in numbered]
-    except RefusedError as error:
-        context.error(f"couldn't get steps for job {job}" if not number else f"problem getting step_layout for StepId={word}: {error.text}")
-        return None
+def _steps(word: str, options: "dict[str, str | None]", context: Context) -> "list[dict[str, Any]]":
+    """The steps that a word means: one, or a job's first, or all of it, its script before the others."""
+    job, _, name = word.partition(".")
+    if name.isdigit():
+        try:
+            return [_statistics(int(job), int(name), context)]
+        except RefusedError:
+            context.error(f"StepId={word} not found running.")
+            return []
+    rows = context.client.query("steps", ["step", "nodes"], {"job_id": [int(job)]}).rows
+    by_name = {str(step): nodes for step, nodes in rows}
+    numbered = sorted(int(step) for step in by_name if step.isdigit())
+    if name:
+        chosen = [name] if name in by_name else []
+        if not chosen:
+            context.error(f"StepId={word} not found running.")
+    else:
+        chosen = [step for step in _SPECIAL_STEPS if step in by_name and "allsteps" in options]
+        if not numbered and not chosen:
+            known = context.client.query("jobs", ["job_id"], {"job_id": [int(job)]}).rows
+            context.error(f"No steps running for job {job}" if known else f"couldn't get steps for job {job}")
+    found = [{"id": f"{job}.{step}", "nodes": by_name[step], "count": 1, "tasks": []} for step in chosen]
+    if not name:
+        found += [_statistics(int(job), step, context) for step in (numbered if "allsteps" in options else numbered[:1])]
+    return found
 
 
 def _statistics(job_id: int, step_id: int, context: Context) -> "dict[str, Any]":

@@ -81,7 +81,7 @@ def test_the_default_format_has_steps_behind_their_jobs(house):
 def test_parsable_output_has_full_names_and_texts(house):
     assert show(house, "-p -X -j 4 -o jobid,timelimitr,state,start,nodelist,alloccpus") == [
         "JobID|TimelimitRaw|State|Start|NodeList|AllocCPUS|",
-        "4|Partition_Limit|CANCELLED by 0|None|None assigned|1|",
+        "4|Partition_Limit|CANCELLED by 0|2023-11-14T22:13:24|None assigned|1|",
     ]
     assert show(house, "-n -P --delimiter=, -X -j 1 -o alloctres,reqmem") == ["billing=3,cpu=3,mem=1000M,node=2,1000M"]
 
@@ -258,9 +258,32 @@ def test_yaml_has_the_tag_of_each_value(house):
 
 
 def test_an_empty_list_takes_two_lines_in_json(house):
-    lines = show(house, "--json -j 31")
+    lines = show(house, "--json -j 1")
     assert lines[lines.index('  "errors": [') + 1] == "  ],"
 
 
 def test_json_of_no_jobs_has_the_frame_alone(house):
     assert json.loads("\n".join(show(house, "--json -j 999")))["jobs"] == []
+
+
+def test_a_query_that_finds_nothing_says_so_in_json(house):
+    errors = json.loads("\n".join(show(house, "--json -j 31")))["errors"]
+    assert errors == [{"description": "Nothing found", "error_number": 9003, "error": "Nothing found with query", "source": "slurmdb_jobs_get"}]
+
+
+def test_a_list_of_fields_ends_at_an_empty_name_and_a_width_of_0_leaves_a_gap(house):
+    assert show(house, "-n -X -j 4 -o jobid,,state") == ["4            "]
+    assert show(house, "-X -j 4 -o jobid%-3,state%0") == ["Job  ", "---  ", "4    "]
+
+
+def test_a_job_that_was_to_begin_later_is_found_by_its_state(house):
+    now = int(NOW)
+    record = job(77, state=CANCELLED, eligible_time=now + 3600, end_time=now + 5)
+    house.tell(AccountingRecords("conform", [record]))
+    house.now = NOW + 60
+    assert show(house, f"-n -X -P -s CA -S uts{now} -E now -o jobid") == ["4", "77"]
+
+
+def test_a_script_and_an_environment_are_not_shown_together(house):
+    said = house.run("sacct", sacct, "-B --env-vars -j 1")
+    assert (said.code, said.err) == (1, "sacct: fatal: Options --batch-script and --env-vars are mutually exclusive\n")

@@ -1,0 +1,42 @@
+"""sstat: which steps it means, what it says of those that are not there, and its columns."""
+
+import pytest
+from fake_controller import FakeClient, record, run_command
+
+from understudy.commands.client import RefusedError
+from understudy.commands.sstat import sstat
+
+
+@pytest.fixture
+def client():
+    made = FakeClient(
+        jobs=[record("jobs", job_id=7), record("jobs", job_id=8)],
+        steps=[record("steps", job_id=7, step=step, nodes="n1") for step in ("batch", "0", "1")],
+    )
+    made.answers["GetStep"] = [7, 0, 0, "n1", [[0], [1]], [1], b"", [], 32, []]
+    return made
+
+
+def said(client, line):
+    return run_command(sstat, *line.split(), client=client)
+
+
+def test_a_job_means_its_first_step_and_all_steps_include_its_script(client):
+    assert said(client, "-n -P -j 7 -o jobid,nodelist,ntasks").out == "7.0|n1|2\n"
+    assert said(client, "-n -P -a -j 7 -o jobid").out == "7.batch\n7.0\n7.1\n"
+    assert said(client, "-n -P -j 7.batch -o jobid,ntasks").out == "7.batch|1\n"
+
+
+def test_what_does_not_run_is_named_and_no_failure(client):
+    client.answers["GetStep"] = RefusedError(2017, "Invalid job id specified")
+    missing = said(client, "-n -j 7.99")
+    assert (missing.code, missing.err) == (0, "sstat: error: StepId=7.99 not found running.\n")
+    assert said(client, "-n -j 8").err == "sstat: error: No steps running for job 8\n"
+    assert said(client, "-n -j 9").err == "sstat: error: couldn't get steps for job 9\n"
+    wrong = said(client, "-j abc")
+    assert (wrong.code, wrong.err) == (1, "sstat: fatal: Bad job/step specified: abc\n")
+
+
+def test_columns_are_as_wide_as_their_names_and_names_are_cut_without_a_mark(client):
+    head = said(client, "-j 7 -o tresusageinmaxn,ntasks%-5").out.splitlines()[0]
+    assert head == "TRESUsageInMaxNode NTask "
