@@ -124,6 +124,10 @@ def allocate(job: Job, immediate: int, context: Context, *, quiet: bool) -> Allo
     job_id, is_running = answer[:2]
     if is_running:
         return of_answer(answer)
+    if note := answer[8]:
+        from understudy.model.errors import ERROR_TEXT
+
+        say(ERROR_TEXT[note])
     if context.program == "salloc":
         say(f"Pending job allocation {job_id}")
     say(f"job {job_id} queued and waiting for resources")
@@ -132,6 +136,9 @@ def allocate(job: Job, immediate: int, context: Context, *, quiet: bool) -> Allo
         later = _await(client, job_id, until)
     except KeyboardInterrupt:
         _cancel(client, job_id)
+        say(f"Job allocation {job_id} has been revoked{'.' if context.program == 'salloc' else ''}")
+        if context.program == "srun":
+            say(f"Force Terminated JobId={job_id}")
         raise
     if later is None:
         _cancel(client, job_id)

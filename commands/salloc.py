@@ -72,7 +72,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
     if not ignore_specialised(job, context):
         return 1
     fit_nodes(job, context, quiet=quiet)
-    complete(job, "", arguments, context, "interactive")
+    complete(job, "", arguments, context, "no-shell" if "no_shell" in own else "interactive")
     interrupted: list[int] = []
 
     def interrupt(number: int, _frame: object) -> None:
@@ -93,7 +93,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
             context.error(f"Job submit/allocate failed: {last}")
         return 1
     except KeyboardInterrupt:
-        context.error("Interrupted by signal. Allocation request rescinded.")
+        context.complain("salloc: Job aborted due to signal")
         return 1
     finally:
         _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
@@ -106,7 +106,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
     context.stderr.flush()
     if "no_shell" in own:
         return 0
-    kill_signal = _kill_signal(own.get("kill_command")) if "kill_command" in own else 0
+    kill_signal = _kill_signal(own.get("kill_command")) if "kill_command" in own else 0 if operands else int(_signal.SIGHUP)
     return _run(operands or [context.environ.get("SHELL", "/bin/sh")], allocation, context, job, kill_signal=kill_signal, quiet=quiet)
 
 
@@ -162,9 +162,7 @@ def _run(command: list[str], allocation: Allocation, context: Context, job: Job,
         quietly(os.tcsetpgrp, terminal, os.getpgrp())
     code = os.waitstatus_to_exitcode(status)
     if is_revoked:
-        return max(code, 0)
-    if code < 0 and not quiet:
-        context.complain(f"salloc: Command terminated by signal {-code}")
+        return code if code >= 0 else 1
     return _give_back(job_id, max(code, 0), max(-code, 0), context, quiet=quiet)
 
 
@@ -172,7 +170,7 @@ def _give_back(job_id: int, code: int, signal: int, context: Context, *, quiet: 
     if not quiet:
         context.complain(f"salloc: Relinquishing job allocation {job_id}")
     release(context.client, job_id, code, signal)
-    return code if not signal else 128 + signal
+    return code
 
 
 def _wait(pid: int, wake: int, job_id: int, context: Context, *, kill_signal: int) -> tuple[int, bool]:
@@ -210,8 +208,9 @@ def _wait(pid: int, wake: int, job_id: int, context: Context, *, kill_signal: in
                 if is_revoked:
                     context.complain(f"salloc: Job allocation {job_id} has been revoked.")
                     context.stderr.flush()
-                    quietly(os.killpg, pid, kill_signal or _signal.SIGHUP)
-                    quietly(os.killpg, pid, _signal.SIGCONT)
+                    if kill_signal:
+                        quietly(os.killpg, pid, kill_signal)
+                        quietly(os.killpg, pid, _signal.SIGCONT)
 
 
 def _terminal() -> int:

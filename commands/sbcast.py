@@ -70,7 +70,7 @@ def broadcast(source: str, target: str, job_id: int, context: Context, *, force:
         except RefusedError as error:
             context.error(f"Could not get job info: {error.text}" if program == "sbcast" else f"Unable to get job {job_id}: {error.text}")
             return 1
-        nodes, credential, daemons = answer[2], answer[6], answer[7]
+        credential, daemons = answer[6], answer[7]
         if target.endswith("/"):
             target += os.path.basename(source)
         path = target if target.startswith("/") else os.path.join(os.getcwd(), target)
@@ -81,11 +81,13 @@ def broadcast(source: str, target: str, job_id: int, context: Context, *, force:
             message = pack("SendFile", credential, job_id, path, number, data, not following, status.st_mode & 0o7777, "", force, times)
             bad = send_down(context.client, message, daemons, 32, codes=True)
             if bad:
+                from understudy.model.hostlist import expand
+
                 for code_and_text in bad:
                     _, _, text = code_and_text.partition(" ")
                     where, _, what = text.partition(": ")
-                    context.error(f"REQUEST_FILE_BCAST({where}): {what}")
-                del nodes
+                    for node in expand(where):
+                        context.error(f"REQUEST_FILE_BCAST({node}): {what}")
                 return int(bad[0].partition(" ")[0]) & 0xFF or 1
             if not following:
                 return 0

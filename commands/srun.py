@@ -77,6 +77,11 @@ class Settings:
         self.kill_on_bad_exit = None if bad_exit is None else bad_exit != "0"
         self.job_id = number("jobid", own["jobid"].partition(".")[0]) if own.get("jobid") else 0
         self.relative = number("relative", own["relative"], 0) if "relative" in own else None
+        if self.command and self.command[0].startswith("."):
+            self.command[0] = f"{os.getcwd()}/{self.command[0]}"
+        spec = self.job.spec
+        if spec.get("distribution", "").startswith("arbitrary") and environ.get("SLURM_HOSTFILE"):
+            spec["required_nodes"] = _hosts(environ["SLURM_HOSTFILE"], spec.get("num_tasks"))
 
 
 def _srun(arguments: list[str], context: Context) -> int:
@@ -91,8 +96,9 @@ def _srun(arguments: list[str], context: Context) -> int:
     if own.get("mpi", "none") not in {"none", "pmi2", "openmpi", ""}:
         context.error(f"Couldn't find the specified plugin name for mpi/{own['mpi']} looking at all files")
         context.error(f"cannot find mpi plugin for mpi/{own['mpi']}")
-        context.error(f"cannot create mpi context for mpi/{own['mpi']}")
-        context.error(f"invalid MPI type '{own['mpi']}', --mpi=list for acceptable types")
+        context.error(f"MPI: Cannot create context for mpi/{own['mpi']}")
+        context.error("MPI: Unable to load any plugin")
+        context.error(f"Invalid MPI type '{own['mpi']}', --mpi=list for acceptable types")
         return 1
     if not settings.command:
         context.fatal("No command given to execute.")
@@ -154,7 +160,6 @@ def _outside(settings: Settings, name: str, programs: "list[Any]", context: Cont
         context.error(f"Unable to allocate resources: {last}")
         return 1
     except KeyboardInterrupt:
-        context.complain("srun: Job allocation has been revoked")
         return 1
     code, signal = 1, 0
     try:
@@ -180,10 +185,26 @@ def _inside(settings: Settings, name: str, programs: "list[Any]", context: Conte
     return code
 
 
+def _hosts(path: str, most: int | None) -> str:
+    """The entries of a host file: one for each task, in order."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            names = [name for line in file for name in line.partition("#")[0].replace(",", " ").split()]
+    except OSError:
+        return ""
+    return ",".join(names[:most])
+
+
 def _fit_nodes(settings: Settings, context: Context) -> None:
     """No node may be without a task."""
     spec = settings.job.spec
-    tasks, nodes = spec.get("num_tasks"), spec.get("min_nodes")
+    tasks, nodes, per_node = spec.get("num_tasks"), spec.get("min_nodes"), spec.get("ntasks_per_node")
+    if tasks is not None and nodes is not None and per_node and tasks > per_node and tasks != nodes * per_node:
+        context.complain(
+            f"srun: Warning: can't honor --ntasks-per-node set to {per_node} which doesn't match the requested tasks {tasks} with the number of"
+            f" requested nodes {nodes}. Ignoring --ntasks-per-node."
+        )
+        del spec["ntasks_per_node"]
     if tasks is not None and nodes is not None and nodes > tasks:
         if not settings.quiet:
             context.complain(f"srun: Warning: can't run {tasks} processes on {nodes} nodes, setting nnodes to {tasks}")
@@ -216,6 +237,7 @@ def _read_programs(settings: Settings, context: Context) -> "list[Any]":
         except ValueError:
             words = []
         numbers = [each for each in range(tasks) if each not in taken] if ranks == "*" else _ranks(ranks)
+        first = 0 if ranks == "*" else None
         bad = ""
         if numbers is None:
             bad = f"Invalid task range specification ({ranks})"
@@ -227,7 +249,8 @@ def _read_programs(settings: Settings, context: Context) -> "list[Any]":
             raise StepError
         assert numbers is not None
         taken.update(numbers)
-        for offset, each in enumerate(numbers):
+        for position, each in enumerate(numbers):
+            offset = position if first is None else each
             if each < tasks:
                 found.append(([each], [word.replace("%t", str(each)).replace("%o", str(offset)) for word in words]))
     for each in range(tasks):
@@ -257,7 +280,7 @@ class Step:
         self.size = 0
         self.highest = 0
         self.ended_by = 0
-        self.is_aborted = self.is_forced = self.is_terminated = False
+        self.is_aborted = self.is_forced = self.is_terminated = self.is_silent = False
         self.first_exit_at = self.interrupted_at = 0.0
         self.interrupts = 0
         self.gathered: list[bytes] = []
@@ -293,7 +316,7 @@ class Step:
         self.catch_signals()
         prolog = self.settings.own.get("prolog", "none")
         task_environment = self.environment(environment, names, host)
-        if prolog.lower() != "none" and (status := _run_here(prolog, task_environment)):
+        if prolog.lower() != "none" and (status := self.run_here(prolog, task_environment)):
             self.error(f"srun prolog failed rc = {status}. Aborting step.")
         self.open_streams(task_environment)
         if "bcast" in self.settings.own:
@@ -302,9 +325,25 @@ class Step:
         self.follow()
         self.restore_terminal()
         epilog = self.settings.own.get("epilog", "none")
-        if epilog.lower() != "none":
-            _run_here(epilog, task_environment)
+        if epilog.lower() != "none" and (status := self.run_here(epilog, task_environment)):
+            self.error(f"srun epilog failed status={status}")
         return self.highest, self.ended_by
+
+    def run_here(self, program: str, environment: dict[str, str]) -> int:
+        """A prolog or epilog of srun's own; its exit code."""
+        if not os.access(program, os.X_OK):
+            self.say(f"Access denied for {program}: {os.strerror(13 if os.path.exists(program) else 2)}")
+            return 0
+        wake = _signal.set_wakeup_fd(-1)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.execve(program, [program], environment)  # noqa: S606
+            finally:
+                os._exit(127)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        _signal.set_wakeup_fd(wake)
+        return status
 
     def copy_program(self, names: list[str]) -> None:
         """--bcast: the program goes to the nodes first, and is run from there."""
@@ -339,6 +378,8 @@ class Step:
         for field in ("min_nodes", "max_nodes", "num_tasks", "cpus_per_task", "ntasks_per_node", "overcommit", "mem_per_node_mb", "mem_per_cpu_mb"):
             if spec.get(field) is not None and not (self.owns_job and field.startswith(("mem", "min", "max"))):
                 wanted[field] = spec[field]
+        if not self.owns_job and "num_tasks" in wanted and "min_nodes" in wanted:
+            wanted.pop("ntasks_per_node", None)  # Slurm lays tasks out by the job's CPUs then
         if self.owns_job:
             wanted["min_nodes"] = wanted["max_nodes"] = self.allocation.node_count
         if self.owns_job and "num_tasks" not in wanted:
@@ -358,9 +399,13 @@ class Step:
             try:
                 created = client.call("CreateStep", self.allocation.job_id, pack_named("StepSpec", wanted))
             except RefusedError as error:
-                if error.code != _BUSY or (until is not None and time.monotonic() >= until):
+                left = None if until is None else until - time.monotonic()
+                if error.code != _BUSY or (left is not None and left <= 0):
                     self.error(f"Unable to create step for job {self.allocation.job_id}: {error.text}")
                     raise StepError from None
+                if left is not None and settings.immediate == 1:
+                    time.sleep(left)
+                    continue
                 if not has_waited and not settings.quiet:
                     self.say(f"Job {self.allocation.job_id} step creation temporarily disabled, retrying (Requested nodes are busy)")
                 has_waited = True
@@ -376,12 +421,14 @@ class Step:
         least = wanted.get("min_nodes")
         if least is None or self.owns_job:
             return
+        is_asked = "nodes" in self.settings.on_line
         if self.settings.relative is not None and self.settings.relative + least > held:
-            self.error(f"--relative and --nodes option incompatible with count of allocated nodes ({self.settings.relative}+{least}>{held})")
-            if "nodes" not in self.settings.on_line:
-                return
-        elif least > held and "nodes" in self.settings.on_line:
+            what = "--nodes" if is_asked else "SLURM_JOB_NUM_NODES"
+            self.error(f"--relative and {what} option incompatible with count of allocated nodes ({self.settings.relative}+{least}>{held})")
+            raise StepError
+        if least > held and is_asked:
             self.error(f"Only allocated {held} nodes asked for {least}")
+            raise StepError
 
     def environment(self, told: list[str], names: list[str], host: str) -> dict[str, str]:
         """The tasks' environment, but for what belongs to a node or a task."""
@@ -428,6 +475,8 @@ class Step:
         if "label" in settings.own:
             chosen["SLURM_LABELIO"] = "1"
         if not self.owns_job:
+            if cpus := chosen.get("SLURM_JOB_CPUS_PER_NODE"):
+                chosen.setdefault("SLURM_JOB_CPUS_PER_NODE_PACK_GROUP_0", cpus)
             chosen["SLURM_DISTRIBUTION"] = spec.get("distribution") or ("cyclic" if self.size <= len(names) else "block")
         elif spec.get("distribution"):
             chosen["SLURM_DISTRIBUTION"] = spec["distribution"]
@@ -472,7 +521,7 @@ class Step:
                 try:
                     self.io.sinks[kind] = Sink(os.open(path, flags, 0o666), width)
                 except OSError as error:
-                    self.context.fatal(f"Unable to open {'output' if kind == STDOUT else 'error'} file {path}: {error.strerror}")
+                    self.error(f"Could not open {'stdout' if kind == STDOUT else 'stderr'} file: {error.strerror}")
                     raise StepError from None
         self.open_input(names)
 
@@ -498,7 +547,7 @@ class Step:
             try:
                 self.stdin = os.open(_expanded(pattern, names), os.O_RDONLY)
             except OSError as error:
-                self.context.fatal(f"Unable to open input file {pattern}: {error.strerror}")
+                self.error(f"Could not open stdin file: {error.strerror}")
                 raise StepError from None
 
     def pty_size(self) -> "tuple[int, int] | None":
@@ -603,13 +652,11 @@ class Step:
         self.interrupts += 1
         if self.interrupts == 1:
             self.say(f"sending Ctrl-C to StepId={self.job_id}.{self.step_id}")
-            self.send_signal(_signal.SIGINT)
-            self.abort()
-            self.terminate(_signal.SIGTERM, after_s=0)
-        else:
-            self.say("forcing job termination")
-            self.abort()
-            self.terminate(_signal.SIGKILL)
+            self.is_silent = True
+            self.end_rest(_signal.SIGINT)
+        self.say("forcing job termination")
+        self.abort()
+        self.terminate(_signal.SIGKILL)
 
     def status(self) -> None:
         running = [each for each in range(self.size) if each not in self.exits]
@@ -628,9 +675,8 @@ class Step:
 
     give_up_at = 0.0
 
-    def terminate(self, signal: int, after_s: int = 0) -> None:
+    def terminate(self, signal: int) -> None:
         """Have the controller end the step."""
-        del after_s
         try:
             self.context.client.another().call(
                 "CancelJobs", [f"{self.job_id}.{self.step_id}"], None if signal == _signal.SIGKILL else int(signal), {}
@@ -671,7 +717,7 @@ class Step:
         value = 128 - code if code < 0 else code
         if value > self.highest:
             self.highest, self.ended_by = value, max(-code, 0)
-        if status:
+        if status and not self.is_silent:
             by_node: dict[str, list[int]] = {}
             for each in numbers:
                 by_node.setdefault(self.node_of.get(each, "?"), []).append(each)
@@ -851,18 +897,6 @@ def _tasks_text(numbers: list[int]) -> str:
 def _signal_text(signal: int, *, core: bool) -> str:
     text = f"Real-time signal {signal - 34}" if 34 <= signal <= 64 else _SIGNAL_TEXTS.get(signal, f"Unknown signal {signal}")
     return text + (" (core dumped)" if core else "")
-
-
-def _run_here(program: str, environment: dict[str, str]) -> int:
-    """A prolog or epilog of srun's own; its exit code."""
-    _signal.set_wakeup_fd(-1)
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.execve("/bin/sh", ["sh", "-c", program], environment)  # noqa: S606
-        finally:
-            os._exit(127)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def main() -> int:

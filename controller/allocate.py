@@ -34,6 +34,14 @@ ALREADY_DONE: Final = 2021
 JOB_PENDING: Final = 2024
 DEPENDENCY: Final = 2038
 NODE_NOT_AVAILABLE: Final = 2068
+# Reasons that those who wait hear of at once, by their beginnings, and the errors whose texts say it.
+_NOTES: Final = {
+    "PartitionNodeLimit": 2015,
+    "PartitionTimeLimit": 2015,
+    "PartitionDown": 2101,
+    "ReqNodeNotAvail": NODE_NOT_AVAILABLE,
+    "JobHeld": 2042,
+}
 LAUNCH_FAILURE: Final = "JobLaunchFailure"
 
 
@@ -93,7 +101,8 @@ def _give_up(core: Core, job: Job, now: float) -> None:
 def describe(core: Core, job: Job) -> Allocated:
     """What srun and salloc are told of the job."""
     if not job.is_running or job.allocation is None:
-        return Allocated(job.job_id, is_running=False, state=int(job.state))
+        note = next((number for reason, number in _NOTES.items() if job.is_pending and job.reason.startswith(reason)), 0)
+        return Allocated(job.job_id, is_running=False, state=int(job.state), note=note)
     credential = b""
     if core.step_signer is not None:
         now = int(core.time.now())

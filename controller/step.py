@@ -261,8 +261,9 @@ def deal(tasks: int, capacity: Sequence[int], distribution: str) -> list[list[in
     number = 0
     while number < tasks:
         rooms = [at for at in range(nodes) if len(dealt[at]) < capacity[at]] or list(range(nodes))
+        is_full = len(dealt[rooms[0]]) >= capacity[rooms[0]]
         for at in rooms:
-            for _ in range(chunk):
+            for _ in range(chunk if is_full else min(chunk, capacity[at] - len(dealt[at]))):
                 if number < tasks:
                     dealt[at].append(number)
                     number += 1

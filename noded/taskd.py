@@ -125,9 +125,28 @@ class Step:
                 task = Task(number, node, local)
                 self.tasks.append(task)
                 self.by_number[number] = task
-        for task in self.tasks:
-            self.start(task)
+        if self.can_open():
+            for task in self.tasks:
+                self.start(task)
         self.tell(STARTED, first["tasks"][0] if first["tasks"] else 0, " ".join(f"{task.number}:{task.pid}" for task in self.tasks).encode())
+
+    def can_open(self) -> bool:
+        """Open all files of tasks; without one of them no task is started, and none is to blame."""
+        order = self.order
+        try:
+            for task in self.tasks:
+                if order["std_in"]:
+                    os.close(self.open(expand(order["std_in"], order, task), os.O_RDONLY))
+                for pattern in {order["std_out"], order["std_err"]} - {""}:
+                    self.output(pattern, task)
+        except OSError:
+            for task in self.tasks:
+                self.tell(MESSAGE, task.node["id"], f"srun: error: task {task.number} launch failed: Slurmd could not connect IO\n".encode())
+                task.status = 0
+                self.ended.append(task)
+            self.tell_at = time.monotonic()
+            return False
+        return True
 
     def start(self, task: Task) -> None:
         order = self.order
@@ -175,8 +194,7 @@ class Step:
 
     def output_of(self, task: Task, pattern: str, kind: int, pipes: list[tuple[int, int]]) -> int:
         if pattern:
-            path = expand(pattern, self.order, task)
-            return self.open(path, os.O_WRONLY | os.O_CREAT | (os.O_APPEND if self.order["append"] else os.O_TRUNC))
+            return self.output(pattern, task)
         if not self.order["io_address"]:
             return self.open(os.devnull, os.O_WRONLY)
         ours, theirs = os.pipe()
@@ -185,14 +203,13 @@ class Step:
         self.poll.register(ours, select.POLLIN)
         return theirs
 
+    def output(self, pattern: str, task: Task) -> int:
+        return self.open(expand(pattern, self.order, task), os.O_WRONLY | os.O_CREAT | (os.O_APPEND if self.order["append"] else os.O_TRUNC))
+
     def open(self, path: str, flags: int) -> int:
         found = self.files.get(path) if flags & os.O_WRONLY else None
         if found is None:
-            try:
-                found = os.open(path, flags | os.O_CLOEXEC, 0o666)
-            except OSError as error:
-                self.complain(self.order["nodes"][0], f"Could not open stdout file {path}: {error.strerror}")
-                found = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+            found = os.open(path, flags | os.O_CLOEXEC, 0o666)
             if flags & os.O_WRONLY:
                 self.files[path] = found
         return found
@@ -347,7 +364,10 @@ class Step:
 
     def epilog(self, task: Task) -> None:
         program = self.order["task_epilog"] or ""
-        if program:
+        if program and not os.access(program, os.X_OK):
+            self.complain(task.node, f"Could not run user task_epilog [{program}]: access denied")
+            self.complain(task.node, "TaskEpilog failed status=-1")
+        elif program:
             pid = os.fork()
             if pid == 0:
                 run_program(program, environment_of(self, task))
@@ -606,11 +626,11 @@ def become(step: Step, task: Task, files: tuple[int, int, int], pmi_fd: int, *, 
 
 
 def execute(command: list[str], variables: dict[str, str]) -> None:
-    """exec, by way of PATH; the error is the one that tells most."""
+    """exec, by way of PATH, else from the working directory; the error is the one that tells most."""
     name = command[0]
     if "/" in name:
         os.execve(name, command, variables)  # noqa: S606
-    refused: OSError = FileNotFoundError(2, os.strerror(2))
+    refused: OSError | None = None
     for folder in variables.get("PATH", "").split(":"):
         path = f"{folder or '.'}/{name}"
         if not os.access(path, os.X_OK):
@@ -619,11 +639,23 @@ def execute(command: list[str], variables: dict[str, str]) -> None:
             os.execve(path, command, variables)  # noqa: S606
         except OSError as error:
             refused = error
-    raise refused
+    if refused is not None:
+        raise refused
+    os.execve(name, command, variables)  # noqa: S606
 
 
 def prolog(step: Step, task: Task, variables: dict[str, str]) -> None:
     """--task-prolog: what it prints sets and unsets variables, or goes to the task's output."""
+    where = f"slurmstepd-{task.node['name']}: error:"
+    if not os.access(step.order["task_prolog"], os.X_OK):
+        why = os.strerror(2 if not os.path.exists(step.order["task_prolog"]) else 13)
+        for line in (
+            f"run_command: user task_prolog can not be executed ({step.order['task_prolog']}) {why}",
+            "user task_prolog did not exit normally. reason: Run command failed - configuration error",
+            "--task-prolog failed status=1",
+        ):
+            quietly(os.write, 2, f"{where} {line}\n".encode())
+        os._exit(1)
     inward, outward = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -636,7 +668,7 @@ def prolog(step: Step, task: Task, variables: dict[str, str]) -> None:
     os.close(inward)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if status:
-        quietly(os.write, 2, f"slurmstepd-{task.node['name']}: error: --task-prolog failed status={status}\n".encode())
+        quietly(os.write, 2, f"{where} --task-prolog failed status={status}\n".encode())
         os._exit(status if status > 0 else 1)
     for line in text.decode(errors="surrogateescape").split("\n"):
         word, _, rest = line.partition(" ")

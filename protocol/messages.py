@@ -377,6 +377,7 @@ class Allocated(Message, frozen=True, tag=31):
     end_time: int | None = None
     credential: bytes = b""  # lets its owner send files to the nodes (sbcast)
     daemons: list[tuple[str, str, str]] = []  # name, address and nodes of those that stand for its nodes
+    note: int = 0  # the error number that says why it cannot start for now, where that is worth a word
 
 
 class AwaitJob(Message, frozen=True, tag=32):

@@ -43,7 +43,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "AwaitEmpty": (26, (), ()),
     "BreakAtStart": (27, ("job_id",), ()),
     "AllocateJob": (30, ("spec", "immediate", "user_id", "group_id"), (False, -1, -1)),
-    "Allocated": (31, ("job_id", "is_running", "nodes", "environment", "state", "end_time", "credential", "daemons"), ("", [], 0, None, b"", [])),
+    "Allocated": (31, ("job_id", "is_running", "nodes", "environment", "state", "end_time", "credential", "daemons", "note"), ("", [], 0, None, b"", [], 0)),
     "AwaitJob": (32, ("job_id", "until_end"), (False,)),
     "GetAllocation": (33, ("job_id",), ()),
     "CompleteJob": (34, ("job_id", "exit_code", "exit_signal"), (0,)),

@@ -20,8 +20,8 @@ SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/affinity
-KillWait=1
+TaskPlugin=task/none
+KillWait={kill_wait_s}
 MinJobAge=300
 SlurmdTimeout={slurmd_timeout_s}
 ReturnToService=2
@@ -35,9 +35,9 @@ PartitionName=debug Nodes=n[1-4] Default=YES MaxTime=INFINITE State=UP
 class RealCluster:
     """The cluster and a folder of its user's own. `run` types a command there."""
 
-    def __init__(self, folder: Path, *, more: str = "", noded: int = 1, slurmd_timeout_s: int = 300) -> None:
+    def __init__(self, folder: Path, *, more: str = "", noded: int = 1, slurmd_timeout_s: int = 300, kill_wait_s: int = 1) -> None:
         self.folder, self.noded = folder, noded
-        (folder / "slurm.conf").write_text(CONF.format(more=more, slurmd_timeout_s=slurmd_timeout_s))
+        (folder / "slurm.conf").write_text(CONF.format(more=more, slurmd_timeout_s=slurmd_timeout_s, kill_wait_s=kill_wait_s))
         self.home = folder / "home"
         self.home.mkdir()
         self.run_dir = folder / "run"

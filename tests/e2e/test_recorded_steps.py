@@ -1,0 +1,63 @@
+"""What srun, salloc, sbcast and sattach print, return and write, beside what Slurm 22.05.8 was seen to (`recorded_steps.yaml`)."""
+
+import getpass
+import re
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from real_cluster import RealCluster
+
+from understudy.commands.client import Client
+from understudy.commands.launch import location_of
+from understudy.model.cluster import Cluster
+
+CONVERSATIONS = yaml.safe_load((Path(__file__).with_name("recorded_steps.yaml")).read_text())
+FIRST_JOB = 1000
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    cluster = RealCluster(tmp_path_factory.mktemp("c"), more=f"FirstJobId={FIRST_JOB}", kill_wait_s=2)
+    cluster.up()
+    cluster.environment |= {"USER": getpass.getuser(), "TERM": "dumb", "SHELL": "/bin/bash"}
+    yield cluster
+    cluster.down()
+
+
+def last_job(cluster) -> int:
+    client = Client(lambda: location_of(Cluster.load(cluster.run_dir), cluster.run_dir))
+    jobs = [job for (job,) in client.query("jobs", ["job_id"]).rows]
+    client.close()
+    return max([FIRST_JOB - 1, *jobs])
+
+
+@pytest.mark.parametrize("recorded", CONVERSATIONS, ids=[each["run"].replace("\n", " ")[:60] for each in CONVERSATIONS])
+def test_a_command_answers_as_slurm_does(cluster, tmp_path, recorded):
+    before = last_job(cluster)
+    recorded = yaml.safe_load(yaml.dump(recorded).replace("<host>", socket.gethostname().partition(".")[0]).replace("<user>", getpass.getuser()))
+    result = subprocess.run(
+        ["/bin/bash", "-c", recorded["run"]], cwd=tmp_path, env=cluster.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
+
+    def common(text: str) -> str:
+        """With names in place of what differs from run to run."""
+        text = text.replace(str(tmp_path), "DIR")
+        text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", "TIME", text)
+        return re.sub(r"(?<!\d)\d{4,}(?!\d)", lambda found: f"J{int(found[0]) - before}" if 0 < int(found[0]) - before < 20 else found[0], text)
+
+    def lines(text: str) -> list[str]:
+        found = common(text).strip("\n").split("\n")
+        return sorted(found) if "sort!" in recorded["run"] else found
+
+    assert lines(result.stdout) == recorded.get("out", "").split("\n")
+    assert sorted(line for line in common(result.stderr).split("\n") if line) == recorded.get("err", [])
+    assert result.returncode == recorded.get("code", 0)
+    for name, content in recorded.get("files", {}).items():
+        (path,) = [path for path in tmp_path.rglob("*") if common(str(path.relative_to(tmp_path))) == name]
+        assert sorted(common(path.read_text()).split("\n")) == sorted(content.split("\n"))
+    shutil.rmtree(tmp_path, ignore_errors=True)
