@@ -132,7 +132,6 @@ def scontrol(arguments: list[str], context: Context) -> int:
     user = next((value for option, value in given if option.dest == "uid"), None)
     if user is not None and not _become(user):
         context.error(f'--uid="{user}" invalid')
-        return 1
     session = Session(context)
     session.one_line, session.details, session.quiet = "oneliner" in names, "details" in names, "quiet" in names
     session.all, session.future, session.verbose = "all" in names and "hide" not in names, "future" in names, "verbose" in names

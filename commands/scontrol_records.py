@@ -114,6 +114,8 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
         f"Command={or_null(job['command'])}",
         f"WorkDir={job['work_dir']}",
     ]
+    if job["cron_spec"]:
+        lines.append(f'CronJob=Yes CrontabSpec="{job["cron_spec"]}"')
     for name, column in (("AdminComment", "admin_comment"), ("SystemComment", "system_comment"), ("Comment", "comment")):
         if job[column]:
             lines.append(f"{name}={job[column]} ")

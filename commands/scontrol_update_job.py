@@ -61,8 +61,7 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
                 return 1
             continue
         check = _CHECKS.get(known)
-        plain = _unquoted(value)
-        checked = plain if check is None else check(plain, context)
+        checked = value if check is None else check(value, context)
         if checked is not None:
             changes[_SAME_KEY.get(known, known) + sign] = checked
     if not changes or not (jobs or name):
@@ -78,11 +77,6 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
     except RefusedError as error:
         return say_unreachable(session, jobs, error)
     return say_results(session, results)
-
-
-def _unquoted(value: str) -> str:
-    """Without the marks that a value has which was typed in the interactive mode."""
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
 
 
 def _named(name: str, user: str, context: "Context") -> "list[str]":

@@ -8,10 +8,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-DEFAULT = "%.15i %9r %.10Y %.10S %.10A %.10F %.10J %.10P %.10Q %.20T"
-WITH_USER = "%.15i %9r %.8u %.10Y %.10S %.10A %.10F %.10J %.10P %.10Q %.20T"
+# What is printed where nothing is said: the parts whose weight is not 0.
+_BEFORE = ("%.15i %9r", "%.8u", "%.10Y %.10S")
+_PARTS = (("age", "%.10A"), ("association", "%.10B"), ("fair_share", "%.10F"), ("job_size", "%.10J"), ("partition", "%.10P"), ("qos", "%.10Q"))
 LONG = "%.15i %9r %.8u %.10Y %.10S %.10A %.10B %.10F %.10J %.10P %.10Q %.11N %.20T"
-NORMAL = "%.15i %9r %10y %10a %10f %10j %10p %10q %20t"
 NORMAL_LONG = "%.15i %9r %.8u %10y %10a %10b %10f %10j %10p %10q %20t"
 _MOST = 0xFFFFFFFF
 _USAGE = """\
@@ -122,7 +122,7 @@ _COLUMNS = [
 
 def sprio(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
-    given, words = OPTIONS.parse(arguments)
+    given, words = OPTIONS.parse(arguments[:-1] if arguments[-1:] in (["-j"], ["--jobs"]) else arguments)  # a list of none means all
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
     if words:
         context.stdout.write(_USAGE)
@@ -171,12 +171,24 @@ def is_unsupported(context: Context) -> bool:
 
 def _read_format(options: "dict[str, str | None]", context: Context) -> "list[Cell]":
     is_long = "long" in options
-    plain, longer = (NORMAL, NORMAL_LONG) if "norm" in options else (WITH_USER if "user" in options else DEFAULT, LONG)
-    default = longer if is_long else plain
-    if "sibling" in options:
-        default = default.replace("%9r", "%9r %.8c")
-    cells = FIELDS.parse_short(options.get("format") or default, lambda letter: context.error(f"Invalid job format specification: {letter}"))
+    text = options.get("format")
+    if text is None:
+        normal = "norm" in options
+        text = (NORMAL_LONG if normal else LONG) if is_long else _default(context, normal=normal, with_user="user" in options)
+        if "sibling" in options:
+            text = text.replace("%9r", "%9r %.8c")
+    cells = FIELDS.parse_short(text, lambda letter: context.error(f"Invalid job format specification: {letter}"))
     return [cell for cell in cells if cell.field is not None or not cell.suffix.startswith("%")]  # unknown letters print nothing
+
+
+def _default(context: Context, *, normal: bool, with_user: bool) -> str:
+    """The format that the weights ask for."""
+    weights = dict(context.client.query("priority_weights", ["name", "weight"]).rows)
+    job, user, priority = _BEFORE
+    parts = [letter for name, letter in _PARTS if weights.pop(name, 0.0)] + (["%.20T"] if any(weights.values()) else [])
+    if normal:
+        return " ".join([job, "%10y", *(letter.lower().replace(".", "") for letter in parts)])
+    return " ".join([job, *([user] if with_user else []), priority, *parts])
 
 
 def _print_options(options: "dict[str, str | None]", context: Context) -> None:

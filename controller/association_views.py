@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.enforcement.use import Use
+from understudy.model.associations import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +32,7 @@ def user_rows(core: Core, _now: float) -> list[dict[str, Any]]:
             "default_account": state.default_account(user.name) or "",
             "default_wckey": user.default_wckey,
             "admin_level": user.admin_level,
-            "is_new": user.creation_time > core.start_time,
+            "is_new": user.name != ROOT and user.creation_time >= int(core.start_time),
         }
         for user in state.users.values()
     ]

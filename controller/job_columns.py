@@ -322,6 +322,11 @@ def _switches(job: Job, longest_s: int = _LONGEST_SWITCH_WAIT_S) -> tuple[int | 
     return int(count), longest_s if wanted is None else min(wanted, longest_s)
 
 
+def _cron_spec(core: Core, job: Job, _now: float) -> str:
+    entry = core.crontabs.entries.get(job.job_id)
+    return "" if entry is None else entry.when
+
+
 JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "job_id": lambda _c, j, _n: j.job_id,
     "array_job_id": lambda _c, j, _n: 0 if j.array is None else j.array.job_id,
@@ -420,6 +425,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "distribution": lambda _c, j, _n: j.spec.distribution,
     "no_kill": lambda _c, j, _n: j.spec.no_kill,
     "command": command,
+    "cron_spec": _cron_spec,
     "work_dir": lambda _c, j, _n: j.spec.work_dir,
     "std_in": std_in,
     "std_out": std_out,

@@ -31,6 +31,7 @@ def priority_rows(core: Core, now: float) -> list[dict[str, Any]]:
 
 
 def _rows_of(core: Core, job: Job) -> Iterable[dict[str, Any]]:
+    weights = core.priorities.weights()
     for name in job.partitions:
         factors = None if job.admin_priority is not None else core.priorities.factors(job, name)
         priority = job.partition_priorities.get(name, job.priority) if job.partition_priorities else job.priority
@@ -42,11 +43,12 @@ def _rows_of(core: Core, job: Job) -> Iterable[dict[str, Any]]:
             "priority": priority,
             "is_set": factors is None,
             "nice": job.nice if factors is not None else 0,
-            **_parts(factors),
+            **_parts(factors, weights),
         }
 
 
-def _parts(factors: Factors | None) -> dict[str, Any]:
+def _parts(factors: Factors | None, weights: dict[str, float]) -> dict[str, Any]:
+    """What the factors are and contribute; those without a weight are not worked out."""
     if factors is None:
         return {
             "site": 0,
@@ -57,7 +59,7 @@ def _parts(factors: Factors | None) -> dict[str, Any]:
     return {
         "site": factors.site,
         **{f"weighted_{name}": getattr(factors, f"weighted_{name}") for name in _NAMES},
-        **{f"normal_{name}": getattr(factors, name) for name in _NAMES},
+        **{f"normal_{name}": getattr(factors, name) if weights.get(name) else 0.0 for name in _NAMES},
         "weighted_tres": [[name, amount] for name, amount in factors.tres.items()],
         "normal_tres": [[name, amount] for name, amount in factors.normal_tres.items()],
     }
@@ -120,7 +122,11 @@ def _used_minutes(core: Core, now: float) -> dict[int, dict[str, int]]:
 
 
 def _run_minutes(core: Core, now: float) -> dict[int, dict[str, int]]:
-    """What running jobs may still use until their limits, in minutes, by association and those above it."""
+    """What running jobs may still use until their limits, in minutes, by association; as of the last period where it is counted."""
+    limits = core.job_limits
+    if limits is not None and limits.enforced and core.settings.enforced.limits:
+        limits.advance(now)
+        return {each: {name: int(amount) // 60 for name, amount in use.run_s.items()} for each, use in limits.of_association.items()}
     state = core.associations
     found: dict[int, dict[str, int]] = {}
     for job in core.tables.running.values():

@@ -187,10 +187,10 @@ def _priority_weights(core: Core, query: Query, _viewer: Viewer) -> Generator[Ro
     return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.start_time)
 
 
-def _shares(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
+def _shares(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     now = core.time.now()
     yield None
-    return Rows(_filtered(share_rows(core, now), query, lambda column: lambda row: row[column]), now, core.last_job_update)
+    return Rows(_filtered(viewer.shares(share_rows(core, now)), query, lambda column: lambda row: row[column]), now, core.last_job_update)
 
 
 def _triggers(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
@@ -198,13 +198,16 @@ def _triggers(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | Non
     return Rows(_filtered(trigger_rows(core), query, lambda column: lambda row: row[column]), core.time.now())
 
 
-def _cached(rows_of: Callable[[Core, float], list[dict[str, Any]]]) -> Callable[[Core, Query, Viewer], Generator[Rows | None, None, Rows]]:
+def _cached(
+    rows_of: Callable[[Core, float], list[dict[str, Any]]], seen_by: Callable[[Viewer, list[dict[str, Any]]], list[dict[str, Any]]] | None = None
+) -> Callable[[Core, Query, Viewer], Generator[Rows | None, None, Rows]]:
     """What the controller keeps of accounting."""
 
-    def rows(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
+    def rows(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | None, None, Rows]:
         now = core.time.now()
         yield None
-        return Rows(_filtered(rows_of(core, now), query, lambda column: lambda row: row[column]), now)
+        found = rows_of(core, now)
+        return Rows(_filtered(found if seen_by is None else seen_by(viewer, found), query, lambda column: lambda row: row[column]), now)
 
     return rows
 
@@ -245,7 +248,7 @@ _QUERIES: Final[dict[str, Callable[[Core, Query, Viewer], Generator[Rows | None,
     "priority_weights": _priority_weights,
     "shares": _shares,
     "triggers": _triggers,
-    "cached_users": _cached(user_rows),
-    "cached_associations": _cached(association_rows),
+    "cached_users": _cached(user_rows, Viewer.users),
+    "cached_associations": _cached(association_rows, Viewer.associations),
     "cached_qos": _cached(qos_rows),
 }

@@ -7,9 +7,9 @@ Place: the controller's core, asked by understudy.controller.views. Follows: slu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from understudy.controller.rights import may_control
+from understudy.controller.rights import is_coordinator, may_control
 from understudy.model.errors import SlurmError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ACCESS_DENIED: Final = 2002
 # The word of PrivateData that closes a table to users.
-_CLOSED_BY: Final = {"nodes": "nodes", "partitions": "partitions", "shares": "usage"}
+_CLOSED_BY: Final = {"nodes": "nodes", "partitions": "partitions"}
 
 
 class Viewer:
@@ -31,6 +31,7 @@ class Viewer:
         self._core = core
         self._user_id = -1 if sender is None else sender.user_id
         self._sees_all = sender is None or sender.is_daemon or core.is_operator(sender.user_id)
+        self._name = "" if sender is None or self._sees_all else core.users.user_name(sender.user_id)
 
     def require(self, table: str) -> None:
         """Refuse a table that is closed to the viewer.
@@ -56,6 +57,30 @@ class Viewer:
         if self._sees_all or partition.allow_groups is None:
             return True
         return not self._core.users.groups_of(self._user_id).isdisjoint(partition.allow_groups)
+
+    def users(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Of accounting's users oneself, where they are private."""
+        if self._sees_all or "users" not in self._core.settings.private_data:
+            return rows
+        return [row for row in rows if row["user_name"] == self._name]
+
+    def associations(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """One's own associations and those of accounts that one coordinates, where use is private."""
+        if self._sees_all or "usage" not in self._core.settings.private_data:
+            return rows
+        return [row for row in rows if row["user_name"] == self._name or is_coordinator(self._core, self._user_id, row["account"])]
+
+    def shares(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The same of fair share's rows, indented as far as what is above them is seen."""
+        if self._sees_all or "usage" not in self._core.settings.private_data:
+            return rows
+        depths: dict[int, int] = {}
+        found = []
+        for row in rows:
+            if row["user"] == self._name or is_coordinator(self._core, self._user_id, row["account"]):
+                depths[row["association_id"]] = depth = depths.get(row["parent_id"], -1) + 1
+                found.append({**row, "depth": depth})
+        return found
 
     def reservations(self, reservations: list[Reservation]) -> list[Reservation]:
         """Those that the viewer may use."""

@@ -172,6 +172,7 @@ JOBS: Final[dict[str, Column]] = {
     "spread_job": _flag("--spread-job"),
     # files and texts
     "command": _text("script and its arguments; '' for --wrap"),
+    "cron_spec": _text("the times of an entry of a crontab, as written; '' for any other job"),
     "work_dir": _text("--chdir, or where it was submitted"),
     "std_in": _text("with patterns replaced"),
     "std_out": _text("with patterns replaced"),

@@ -112,6 +112,7 @@ def install(h, *whens, text="0 * * * * x\n", sender=USER, user_id=-1):
 def test_an_entry_is_a_job_that_waits_for_its_time_and_comes_again(h):
     (job,) = install(h, "0 * * * *")
     assert (job.state, job.reason, job.user_id) == (JobState.PENDING, "BeginTime", 1000)
+    assert h.query("jobs", "cron_spec") == [["0 * * * *"]]
     begin = job.begin_time
     assert begin is not None
     assert begin % 3600 == 0

@@ -480,4 +480,4 @@ def test_a_node_count_that_is_none_is_said_and_that_is_all(client: FakeClient) -
 def test_what_is_quoted_in_the_interactive_mode_is_one_word(client: FakeClient) -> None:
     client.answers["UpdateJobs"] = [[]]
     run_command(scontrol, client=client, stdin='update jobid=7 comment="a b"\nexit x\nversion\n')
-    assert client.asked == [("UpdateJobs", {"job_ids": ["7"], "changes": {"comment": "a b"}})]
+    assert client.asked == [("UpdateJobs", {"job_ids": ["7"], "changes": {"comment": '"a b"'}})]

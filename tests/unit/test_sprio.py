@@ -68,6 +68,26 @@ def test_weights():
     ]
 
 
+@pytest.mark.parametrize(
+    ("weights", "options", "letters"),
+    [
+        ({"age": 9, "cpu": 1}, [], "JOBID PARTITION PRIORITY SITE AGE TRES"),
+        ({"age": 9, "cpu": 0}, ["-u", "1"], "JOBID PARTITION USER PRIORITY SITE AGE"),
+        ({"association": 1, "qos": 3}, ["-n"], "JOBID PARTITION PRIORITY ASSOC QOS"),
+        ({}, ["-l"], "JOBID PARTITION USER PRIORITY SITE AGE ASSOC FAIRSHARE JOBSIZE PARTITION QOS NICE TRES"),
+        ({}, ["-o", ""], ""),
+    ],
+)
+def test_parts_without_a_weight_are_not_shown_unless_all_are(weights, options, letters):
+    client = priorities(waiting(7333, 2431, user_id=1))
+    client.tables["priority_weights"] = [record("priority_weights", name=name, weight=float(weight)) for name, weight in weights.items()]
+    assert run_command(sprio, *options, client=client).lines[0].split() == letters.split()
+
+
+def test_an_empty_list_of_jobs_means_all():
+    assert run_command(sprio, "-h", "-o", "%i", "-j", client=priorities(waiting(1, 10))).lines == ["1"]
+
+
 def test_jobs_are_chosen_and_sorted():
     client = priorities(waiting(1, 10), waiting(2, 30, user_id=1), waiting(3, 20, partition="long"))
     assert run_command(sprio, "-h", "-o", "%i", "-S", "-y", client=client).lines == ["2", "3", "1"]

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, Harness
+from tests.enforcement_harness import House
 
 from understudy.controller.views import PART, run_query
+from understudy.controller.visibility import Viewer
 from understudy.model.associations import AccountingUser, Association, AssociationState
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import Query, UpdateReservation
@@ -94,3 +96,26 @@ def test_many_rows_come_in_parts_where_that_was_asked_for() -> None:
         assert not last.more
         assert bool(sent) == in_parts
         assert sum(len(part.rows) for part in [*sent, last]) == len(many)
+
+
+def test_where_use_is_private_shares_are_those_of_oneself_and_of_accounts_that_one_coordinates() -> None:
+    h = House()
+    viewed = [
+        {"association_id": each.id, "parent_id": each.parent_id, "account": each.account, "user": each.user, "user_name": each.user, "depth": 9}
+        for each in h.core.associations.associations.values()
+    ]
+
+    def depths(sender: Any) -> dict[int, int]:
+        return {row["association_id"]: row["depth"] for row in Viewer(h.core, sender).shares(viewed)}
+
+    assert set(depths(USER).values()) == {9}
+    h.core.settings = replace(h.core.settings, private_data=frozenset({"usage", "users"}))
+    assert depths(USER) == {4: 0}
+    assert depths(OTHER) == {5: 0, 7: 0}
+    h.core.associations.apply(2, users=[AccountingUser("ann", coordinates=("upper",)), AccountingUser("bob", "Operator")])
+    assert depths(USER) == {2: 0, 3: 1, 4: 2, 5: 2}
+    assert [row["association_id"] for row in Viewer(h.core, USER).associations(viewed)] == [2, 3, 4, 5]
+    assert len(depths(OTHER)) == len(depths(ROOT)) == 7
+    names = [{"user_name": name} for name in ("ann", "bob")]
+    assert Viewer(h.core, USER).users(names) == names[:1]
+    assert Viewer(h.core, OTHER).users(names) == names
