@@ -237,8 +237,8 @@ def _history(store: Store, query: AccountingQuery) -> list[Row]:
     for name, values in query.where.items():
         if not values:
             continue
-        if name == "jobs" and "array_job_id" in table.c:  # a job's own number, or its array's
-            tests.append(or_(table.c.job_id.in_(values), table.c.array_job_id.in_(values)))
+        if name == "jobs" and "array_job_id" in table.c:  # a job's own number, its array's, or that of its components
+            tests.append(or_(table.c.job_id.in_(values), table.c.array_job_id.in_(values), table.c.het_job_id.in_(values)))
         elif name == "after":
             ended = table.c.end_time if "end_time" in table.c else table.c.time if "time" in table.c else table.c.start_time
             tests.append(or_(ended.is_(None), ended >= values[0]))

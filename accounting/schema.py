@@ -136,7 +136,7 @@ jobs = Table(
     *(Column(name, _name()) for name in ("user", "account", "partition", "qos", "wckey")),
     *_numbers("user_id group_id association_id state eligible_time start_time end_time suspended_s"),
     *_numbers("exit_code exit_signal derived_exit_code derived_exit_signal node_count time_limit_min priority killed_by"),
-    *_numbers("array_job_id array_task_id reservation_id wckey_id qos_id"),
+    *_numbers("array_job_id array_task_id reservation_id wckey_id qos_id het_job_id het_offset"),
     *_texts("group name reason nodes constraints work_dir submit_line comment admin_comment system_comment reservation flags array_tasks container"),
     *_mappings("tres_requested tres_allocated"),
     Index("jobs_by_end", "cluster", "end_time"),

@@ -7,7 +7,7 @@ from understudy.commands import sacct_fields
 from understudy.commands.accounting_client import AccountingClient, NoAccountingError, Table
 from understudy.commands.client import VERSION, Client, Context, RefusedError, run
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable, last_values
-from understudy.commands.sacct_choice import Wanted, chosen, is_named
+from understudy.commands.sacct_choice import JobName, Wanted, chosen, is_named
 from understudy.commands.states import REQUEUE, job_state_from
 
 TYPE_CHECKING = False
@@ -121,6 +121,8 @@ _JOB_COLUMNS = [
     "container",
     "tres_requested",
     "tres_allocated",
+    "het_job_id",
+    "het_offset",
     "reservation_id",
     "wckey_id",
     "qos_id",
@@ -291,7 +293,7 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
     if "allclusters" not in options and clusters != "all":
         conditions["clusters"] = clusters.split(",") if clusters else [context.client.cluster_name]
     if wanted.jobs is not None:
-        conditions["jobs"] = sorted({job for job, _, _ in wanted.jobs})
+        conditions["jobs"] = sorted({each.job for each in wanted.jobs})
     if wanted.users is not None:
         conditions["user_ids"] = sorted(wanted.users)
     if wanted.accounts is not None:
@@ -351,6 +353,8 @@ def _read_fields(options: "dict[str, str | None]", context: Context) -> "list[sa
 def _read_wanted(options: "dict[str, str | None]", context: Context, table: Table) -> Wanted:
     wanted = Wanted()
     wanted.duplicates = "duplicates" in options
+    if "whole_hetjob" in options:
+        wanted.whole = options["whole_hetjob"] != "no"
     for name in ("accounts", "partitions", "names", "reasons", "wckeys"):
         text = options.get({"partitions": "partition", "names": "name", "reasons": "reason"}.get(name, name))
         if text is not None:
@@ -474,7 +478,7 @@ def _limits(options: "dict[str, str | None]", context: Context) -> "tuple[int, i
     return least, minutes[1] if minutes[1] is not None else least
 
 
-def _job(word: str, context: Context) -> "tuple[int, int | None, str]":
+def _job(word: str, context: Context) -> JobName:
     """`17`, `17.batch`, `17_3`, `17_3.0`, `17+1`."""
     job, _, step = word.partition(".")
     job, _, offset = job.partition("+")
@@ -484,7 +488,7 @@ def _job(word: str, context: Context) -> "tuple[int, int | None, str]":
     if wrong:
         context.fatal(f"Bad {wrong} specified: {word if wrong == 'job/step' else number}")
         raise _BadRequestError
-    return int(number) + (int(offset) if offset.isdigit() else 0), int(task) if task else None, step
+    return JobName(int(number), int(task) if task else None, step, int(offset) if offset.isdigit() else None)
 
 
 def _users(options: "dict[str, str | None]", context: Context) -> "set[int] | None":
@@ -555,7 +559,7 @@ def _with_steps(jobs: "list[Row]", wanted: Wanted, conditions: "dict[str, list[A
         steps.setdefault((step["cluster"], step["job_id"], step["submit_time"], step["restarts"]), []).append(step)
     found = []
     for job in jobs:
-        only = {step for number, task, step in wanted.jobs or () if is_named(job, number, task)}
+        only = {each.step for each in wanted.jobs or () if is_named(job, each, wanted.whole)}
         if "" in only or not only:
             found.append(job)
             only = set()

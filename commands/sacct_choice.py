@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     Range = tuple[int, int]
 
 
+class JobName:
+    """What -j names: a job, perhaps a task of its array, a component, and a step ("" for all)."""
+
+    __slots__ = ("job", "offset", "step", "task")
+
+    def __init__(self, job: int, task: "int | None", step: str, offset: "int | None") -> None:
+        self.job, self.task, self.step, self.offset = job, task, step, offset
+
+
 class Wanted:
     """What was asked for; None: anything."""
 
@@ -33,7 +42,7 @@ class Wanted:
             "node_names",
             "nodes",
         ),
-        *("partitions", "qos", "reasons", "start", "states", "users", "wckeys"),
+        *("partitions", "qos", "reasons", "start", "states", "users", "wckeys", "whole"),
     )
 
     def __init__(self) -> None:
@@ -45,7 +54,7 @@ class Wanted:
         self.end: float | None = None  # None: no end
         self.flags: set[str] | None = None
         self.groups: set[int] | None = None
-        self.jobs: list[tuple[int, int | None, str]] | None = None  # job, task, step ("" for all)
+        self.jobs: list[JobName] | None = None
         self.limits: Range | None = None  # minutes
         self.names: set[str] | None = None
         self.node_names: set[str] | None = None
@@ -57,6 +66,7 @@ class Wanted:
         self.states: set[int] | None = None
         self.users: set[int] | None = None
         self.wckeys: set[str] | None = None
+        self.whole: bool | None = None  # a component means all, or the leader only itself; None: each as it is named
 
 
 def chosen(rows: "list[Row]", wanted: Wanted) -> "list[Row]":
@@ -91,7 +101,7 @@ def _is_within(value: int, limits: "Range | None") -> bool:
 
 
 def _is_meant(row: "Row", wanted: Wanted) -> bool:
-    if wanted.jobs is not None and not any(is_named(row, job, task) for job, task, _ in wanted.jobs):
+    if wanted.jobs is not None and not any(is_named(row, each, wanted.whole) for each in wanted.jobs):
         return False
     return (
         _is_in(row["user_id"], wanted.users)
@@ -124,11 +134,13 @@ def _ran_on(expression: str, names: "set[str]") -> bool:
     return bool(expression) and not names.isdisjoint(expand(expression))
 
 
-def is_named(row: "Row", job: int, task: "int | None") -> bool:
-    """Whether `17` or `17_3` means this job: by its own number, or as a part of its array."""
-    if task is not None:
-        return bool(row["array_job_id"] == job and row["array_task_id"] == task)
-    return bool(row["job_id"] == job or row["array_job_id"] == job)
+def is_named(row: "Row", name: JobName, whole: "bool | None") -> bool:
+    """Whether `17`, `17_3` or `17+1` means this job: by its own number, as a part of its array, or as a component."""
+    if name.task is not None:
+        return bool(row["array_job_id"] == name.job and row["array_task_id"] == name.task)
+    if row["het_job_id"] == name.job:
+        return bool(whole or (name.offset is None and whole is None) or row["het_offset"] == (name.offset or 0))
+    return name.offset is None and bool(row["job_id"] == name.job or row["array_job_id"] == name.job)
 
 
 def was_there(row: "Row", wanted: Wanted) -> bool:

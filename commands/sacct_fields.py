@@ -170,7 +170,9 @@ def _derived(row: "Row") -> str:
 
 
 def job_id(row: "Row") -> str:
-    """`17`, `17_3`, `17_[1-4%2]`."""
+    """`17`, `17_3`, `17_[1-4%2]`, `17+1`."""
+    if row["het_job_id"]:
+        return f"{row['het_job_id']}+{row['het_offset']}"
     array = row["array_job_id"]
     if array and row["array_tasks"]:
         return f"{array}_[{row['array_tasks']}]"

@@ -115,7 +115,7 @@ def _job(row: "Row", numbers: "Numbers") -> "Row":
         "exit_code": dict(_EXIT),
         "flags": ["CLEAR_SCHEDULING", *[_SCHEDULERS[flag] for flag in (row["flags"] or "").split(",") if flag in _SCHEDULERS]],
         "group": row["group"],
-        "het": {"job_id": 0, "job_offset": None},
+        "het": {"job_id": row["het_job_id"] or 0, "job_offset": row["het_offset"] if row["het_job_id"] else None},
         "job_id": row["job_id"],
         "name": row["name"],
         "mcs": {"label": ""},

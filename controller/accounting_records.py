@@ -102,6 +102,8 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
     array = job.array
     reservation = job.used_reservation or spec.reservation
     reserved = core.tables.reservations.by_name.get(reservation)
+    # of a job that is ended from outside accounting is told before its script has gone
+    was_ended = job.state is JobState.CANCELLED and job.killed_by is not None
     return JobRecord(
         job_id=job.job_id,
         submit_time=job.submit_time,
@@ -124,9 +126,10 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
         start_time=job.start_time if ran else None,
         end_time=job.end_time if job.is_finished else None,
         suspended_s=job.suspended_s,
-        exit_code=job.exit_code,
-        exit_signal=job.exit_signal,
+        exit_code=0 if was_ended else job.exit_code,
+        exit_signal=0 if was_ended else job.exit_signal,
         derived_exit_code=job.derived_exit_code,
+        derived_exit_signal=0 if job.derived_exit_code else max((step.exit_signal for step in job.steps.values() if not step.is_running), default=0),
         nodes=job.node_list,
         node_count=held.node_count if held is not None else 0,
         tres_requested=amounts(tres_requested(core, job, now)),
@@ -142,6 +145,8 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
         reservation_id=reserved.reservation_id if reserved is not None else 0,
         flags=f"Sched{job.last_scheduler},StartRecieved" if ran and job.last_scheduler else "StartRecieved",  # as Slurm spells it
         killed_by=job.killed_by if job.state is JobState.CANCELLED and not job.flags & JobFlag.REQUEUE else None,
+        het_job_id=job.het.job_id if job.het is not None else 0,
+        het_offset=job.het_offset,
         array_job_id=array.job_id if array is not None else 0,
         array_task_id=job.array_task_id,
         array_tasks=_tasks(job, array.limit) if array is not None and job.array_task_id is None else "",

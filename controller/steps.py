@@ -236,7 +236,7 @@ def cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> No
         raise SlurmError(INVALID_JOB)
     if not step.is_running:
         raise SlurmError(INVALID_JOB if job.is_finished else ALREADY_DONE)
-    if signal is None or signal == SIGKILL:
+    if (signal is None or signal == SIGKILL) and job.is_running:
         step.killed_by = sender.user_id
     signal_step(core, job, step, SIGKILL if signal is None else signal, ends=signal is None or signal == SIGKILL)
 

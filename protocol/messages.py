@@ -835,6 +835,8 @@ class JobRecord(Message, frozen=True, tag=106):
     reservation_id: int = 0
     wckey_id: int = 0
     qos_id: int = 0
+    het_job_id: int = 0  # of the heterogeneous job of which it is a component
+    het_offset: int = 0
 
 
 class StepRecord(Message, frozen=True, tag=107):

@@ -287,3 +287,13 @@ def test_a_job_that_was_to_begin_later_is_found_by_its_state(house):
 def test_a_script_and_an_environment_are_not_shown_together(house):
     said = house.run("sacct", sacct, "-B --env-vars -j 1")
     assert (said.code, said.err) == (1, "sacct: fatal: Options --batch-script and --env-vars are mutually exclusive\n")
+
+
+def test_components_of_a_heterogeneous_job_have_its_number_and_their_place(house):
+    house.tell(AccountingRecords("conform", [ran(50, 1, 5, het_job_id=50), ran(51, 1, 5, het_job_id=50, het_offset=1)]))
+    assert show(house, "-n -X -P -j 50 -o jobid,jobidraw") == ["50+0|50", "50+1|51"]
+    assert show(house, "-n -X -P -j 50+1 -o jobid") == ["50+1"]
+    assert show(house, "-n -X -P -j 50+1 --whole-hetjob -o jobid") == ["50+0", "50+1"]
+    assert show(house, "-n -X -P -j 50 --whole-hetjob=no -o jobid") == ["50+0"]
+    said = house.run("sacct", sacct, "--whole-hetjob=bad -j 50")
+    assert (said.code, said.err) == (1, 'sacct: error: Invalid --whole-hetjob value "bad". Valid values: [yes|no].\n')
