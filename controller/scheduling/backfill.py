@@ -68,6 +68,7 @@ class BackfillPass:
         self.charge = Charge.of_backfill(parameters)
         self._ready: dict[int, dict[int, tuple[Record, int]]] = {}  # components that could start now, with the nodes they may use, by leader
         self.started = self.promised = 0
+        self.promised_nodes = 0  # a bitmap
         self.plans_ahead = True  # False: promises that can decide nothing now are made when somebody asks for them
         self.is_complete = True  # none has been left out of the last pass
         self._free_on: dict[int, int] = {}  # free CPUs on the nodes that were looked at last
@@ -77,7 +78,7 @@ class BackfillPass:
         """Whether free CPUs and promises tell for sure that a job cannot start now."""
         tables = self.tables
         if self.window_s < _DAY_S or self.reserves.are_few:
-            return False  # whether there is a promise decides when the next pass comes, and here it is not plain
+            return False  # which nodes are promised decides when the next pass comes, and here that is not plain
         if self.plans_ahead or tables.limits.enforced or tables.preemption is not None or tables.reservations or self.charge.cost_us:
             return False
         return getattr(self.selector, "needs_free_cpus", False)
@@ -101,7 +102,7 @@ class BackfillPass:
 
     def run(self, records: list[Record], now: float) -> Iterator[float | None]:
         """Start and promise, record by record."""
-        self.started = self.promised = 0
+        self.started = self.promised = self.promised_nodes = 0
         self.is_complete = True
         self._ready.clear()
         last_useful = len(records) - 1
@@ -125,6 +126,7 @@ class BackfillPass:
                     last_useful -= 1
                 if last_useful < place:
                     self.is_complete = False
+                    self.promised_nodes = -1  # any
                     break
             if self.stops_at_limits and self._is_limited:
                 stopped.add(last)
@@ -297,6 +299,7 @@ class BackfillPass:
                     self._explain(job, reason)
             else:
                 slots.promise(when, end, nodes)
+                self.promised_nodes |= nodes
             if not shows:
                 return when
             if job.expected_start is None or when != job.expected_start or nodes != job.expected_nodes:
@@ -479,7 +482,8 @@ class Backfill(Builtin):
                     now = self.backfill.charge.now
             has_changed = bool(self.backfill.charge.cost_us) and self.tables.version != version
             promised = self.backfill.promised > 0 or not self.backfill.is_complete
-            self.backfill_trigger.ran(now, changed=self.backfill.started > 0 or has_changed, promised=promised)
+            marked = bool(self.tables.nodes.idle_nodes & self.tables.nodes.up_nodes & self.backfill.promised_nodes)
+            self.backfill_trigger.ran(now, changed=self.backfill.started > 0 or has_changed, promised=promised, marked=marked)
             if self.backfill.started:
                 self.queue.drop_departed()
             self._was_idle = not self.tables.pending

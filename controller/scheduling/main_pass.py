@@ -116,7 +116,7 @@ class MainPass:
         rejected: set[tuple[int, str]] = set()  # arrays of which a task did not start in that partition
         for record in records:
             job, partition = record.job, record.partition
-            if not job.is_pending or job.het is not None:  # components start together, which backfill alone can see to
+            if not job.is_pending:
                 continue
             name = partition.name
             reservation = record.reservation
@@ -134,6 +134,10 @@ class MainPass:
                 continue
             if not partition.can_schedule:
                 self._explain(job, CLOSED.get(partition.state, "PartitionDown"))
+                continue
+            if job.het is not None:  # components start together, which backfill alone can see to: the others wait for that
+                failed.add(name)
+                self._lost |= partition.nodes
                 continue
             tested += 1
             if tested > depth + 1 or charge.is_used_up:

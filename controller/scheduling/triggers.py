@@ -9,7 +9,7 @@ loop compares whole seconds. Nearly all that happens only asks, and dependencies
 recordings of Slurm 22.05 start jobs at the loop's looks, also those that wait for resources that have just come back. But where a job was ended
 from outside (cancelled, timed out, preempted, its node failed), the node's own word that it is clean runs the main scheduler at once, unless
 `defer` is set, and leaves the loop as it was. The backfill scheduler sleeps `bf_interval` after each pass, and then looks every second whether
-something has changed. To mark the nodes of its promises is a change, too: a pass that makes any is followed by the next at the interval.
+something has changed. To make promises is a change, too: a pass that does so is followed by the next at the interval.
 
 A pass over an unchanged cluster decides what the last one decided, so such passes are left out, and so are those with nothing pending; the
 counters go on as if they had taken place.
@@ -194,7 +194,8 @@ class BackfillTrigger:
         self.read(parameters)
         self._due: float | None = None
         self._changed: float | None = None
-        self._keeps_pace = False  # passes follow each other at the interval though nothing changes
+        self._marked = False  # the last pass marked idle nodes as promised
+        self._more = 0.0  # passes that follow it at the interval though nothing changes
 
     def read(self, parameters: PolicyParameters) -> None:
         """Take over the parameters; a pass for which the thread already sleeps comes when it would have come."""
@@ -211,8 +212,11 @@ class BackfillTrigger:
         """When to run next; infinite if never."""
         if self._due is None or self._changed is None or self.interval_s <= 0:
             return inf
-        late = max(self._changed - self._due, 0)
-        return self._due + (ceil(late / self.interval_s) * self.interval_s if self._keeps_pace else ceil(late))
+        late = self._changed - self._due
+        if late <= 0:
+            return self._due
+        in_pace = min(ceil(late / self.interval_s), self._more) * self.interval_s
+        return self._due + in_pace + ceil(max(late - in_pace, 0))
 
     def catch_up(self, now: float) -> None:
         """Nothing was pending, so nobody ran it: count as if the pass had taken place."""
@@ -224,11 +228,12 @@ class BackfillTrigger:
         """The pass could not take place: a nap of a second, then another look."""
         self._due = now + 1
 
-    def ran(self, now: float, *, changed: bool, promised: bool) -> None:
-        """A pass is over; `changed`: it started jobs; `promised`: it told jobs when they would start, and will again.
+    def ran(self, now: float, *, changed: bool, promised: bool, marked: bool = False) -> None:
+        """A pass is over; `changed`: it started jobs; `promised`: it told jobs when they would start, and will again; `marked`: on idle nodes, too.
 
-        A pass that would decide the same is left out; but the next one then keeps to the interval.
+        A pass that would decide the same is left out; but the next one then keeps to the interval. To take the marks away is a change as well.
         """
-        self._keeps_pace = promised
+        self._more = inf if promised else float(self._marked)
+        self._marked = marked
         self._due = now + self.interval_s
         self._changed = now if changed else None

@@ -124,3 +124,14 @@ def test_backfill_starts_components_when_there_are_nodes_for_all() -> None:
     simulation.run()
     starts = [simulation.starts[job.job_id] for job in parts]
     assert starts[0] == starts[1] >= simulation.ends[filler.job_id]
+
+
+def test_the_main_scheduler_lets_nobody_of_the_partition_pass_a_job_with_components() -> None:
+    simulation = World(table(3), Backfill, SelectConsTres())
+    parts = [simulation.submit(at=1, run_s=50, limit_s=60, min_nodes=1) for _ in range(2)]
+    form(parts)
+    small = simulation.submit(at=2, run_s=50, limit_s=60, min_nodes=1)
+    simulation.run(until=20)
+    assert (simulation.starts, small.reason) == ({}, "Priority")
+    simulation.run()
+    assert simulation.starts[small.job_id] >= simulation.starts[parts[0].job_id]

@@ -194,3 +194,16 @@ def test_backfill_keeps_to_its_interval_after_promises():
     trigger.ran(1030.57, changed=False, promised=True)
     trigger.note(1063.4)
     assert trigger.next_run() == pytest.approx(1090.57)
+
+
+def test_backfill_keeps_to_its_interval_once_more_when_it_has_taken_marks_from_idle_nodes():
+    trigger = BackfillTrigger({})
+    trigger.note(START)
+    trigger.ran(1030.57, changed=False, promised=True, marked=True)
+    trigger.note(1040.0)
+    trigger.ran(trigger.next_run(), changed=False, promised=False)
+    trigger.note(1095.4)
+    assert trigger.next_run() == pytest.approx(1120.57), "there was one at 1090"
+    trigger.ran(1120.57, changed=False, promised=False)
+    trigger.note(1155.4)
+    assert trigger.next_run() == pytest.approx(1155.57), "and from 1150 on it looks every second"
