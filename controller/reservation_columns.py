@@ -50,7 +50,7 @@ RESERVATION_COLUMNS: Final[dict[str, Callable[[Core, Reservation, float], Any]]]
     "name": lambda _c, r, _n: r.name,
     "start_time": lambda _c, r, n: r.start(n),
     "end_time": lambda _c, r, n: r.end(n),
-    "is_active": lambda _c, r, n: r.is_active(n),
+    "is_active": lambda _c, r, n: r.start(n) <= int(n) <= r.end(n),  # shown so to the end of its last second
     "nodes": lambda c, r, _n: c.names.to_expression(r.nodes) if r.nodes else "",
     "node_count": lambda _c, r, _n: r.nodes.bit_count(),
     "core_count": lambda c, r, _n: core_count(c, r),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from understudy.controller.eligibility import review
-from understudy.controller.scheduling.main_pass import run_length
+from understudy.controller.scheduling.main_pass import is_too_little, run_length
 from understudy.controller.scheduling.reserved import BUSY, DELETED, MAINTENANCE, WAITS, Reservation, blocked_cores
 from understudy.controller.scheduling.triggers import FIRST_LOOK_S, LOOK_S
 from understudy.model import nodeset
@@ -40,6 +40,8 @@ from understudy.model.reservations import (
 from understudy.model.states import JobFlag
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from understudy.controller.core import Core
     from understudy.controller.job import Allocation, Job
     from understudy.controller.partitions import Partition
@@ -80,7 +82,7 @@ def first_reason(core: Core, job: Job, now: float) -> str:
         return ""
     own = next(iter(table.of(job)), None)
     look = table.look(job, own, partition, partition.nodes & core.tables.nodes.up_nodes, now, int(now), run_length(job, partition))
-    if not look.reason and look.overlaps and (look.nodes & ~job.excluded_nodes).bit_count() < job.min_nodes:
+    if not look.reason and look.overlaps and is_too_little(core.selector, job, partition, look.nodes, core.tables):
         return MAINTENANCE if look.is_maintenance else BUSY
     return look.reason
 
@@ -147,6 +149,7 @@ def watch_end(core: Core, job: Job) -> None:
         watch_reservation(core, job, when)
     reservation = core.tables.reservations.by_name.get(job.used_reservation)
     if reservation is not None and reservation.flags & REPLACE:  # its nodes are in use from now on
+        _replace_nodes(core, core.time.now(), [reservation])
         arm(core)
 
 
@@ -259,7 +262,7 @@ def _due(core: Core) -> None:
     core.reservation_timer = None
     now = core.time.now()
     if last_look(core, now, LOOKS_A_BEGIN) > now - LOOK_S / 2:
-        _replace_nodes(core, now)
+        _replace_nodes(core, now, core.tables.reservations)
     catch_up(core, now)
     arm(core)
 
@@ -285,11 +288,11 @@ def _spare(core: Core, reservation: Reservation, now: float) -> int:
     return free_nodes(core, reservation, partition, now, rather=True) & core.tables.nodes.idle_nodes & ~reservation.nodes
 
 
-def _replace_nodes(core: Core, now: float) -> None:
-    """Put idle nodes in place of those that are worn out, as far as there are some: first for those that take no jobs."""
+def _replace_nodes(core: Core, now: float, reservations: Iterable[Reservation]) -> None:
+    """Put idle nodes in place of those that are worn out, as far as there are some: first for those that take no jobs, then for the last in use."""
     from understudy.controller.update_reservations import pick  # noqa: PLC0415 - which builds on this module
 
-    for each in core.tables.reservations:
+    for each in reservations:
         bad = _worn_out(core, each, now)
         spare = _spare(core, each, now) if bad else 0
         if not spare:
@@ -297,8 +300,10 @@ def _replace_nodes(core: Core, now: float) -> None:
         count = min(bad.bit_count(), spare.bit_count())
         down = bad & ~core.tables.nodes.up_nodes
         going = nodeset.lowest(down, min(count, down.bit_count()))
+        in_use = bad & ~down
+        staying = bad.bit_count() - count
         if going.bit_count() < count:
-            going |= nodeset.lowest(bad & ~down, count - going.bit_count())
+            going |= in_use & ~nodeset.lowest(in_use, staying)
         each.nodes = (each.nodes & ~going) | pick(core, spare, count)
         core.journal.reservation(each.name)
         core.last_reservation_update = core.last_node_update = now

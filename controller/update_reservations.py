@@ -8,7 +8,10 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from understudy.controller.reservations import arm, catch_up, jobs_in, remove, skip, watch_end
+from understudy.controller.scheduling.best_fit import Demand, Picks
 from understudy.controller.scheduling.features import feature_sets
 from understudy.controller.scheduling.licenses import read_licenses
 from understudy.controller.scheduling.reserved import Reservation
@@ -346,40 +349,38 @@ def free_nodes(core: Core, new: Reservation, partition: Partition, now: float, *
 
 
 def _some_nodes(core: Core, new: Reservation, partition: Partition, count: int, now: float, taken: int) -> int:
-    """So many nodes that no other reservation has, rather those on which no job will run."""
-    nodes = free_nodes(core, new, partition, now, rather=True) & ~taken
-    if nodes.bit_count() < count:
-        nodes = free_nodes(core, new, partition, now) & ~taken
-    idle = nodes & ~_busy_nodes(core, new, now)
-    if idle.bit_count() >= count:
-        return pick(core, idle, count)
-    if not new.flags & IGNORE_JOBS or nodes.bit_count() < count:
+    """So many nodes, rather those that no other reservation has and on which no job will run; fewer if there are no more, and no job is in the way."""
+    busy = _busy_nodes(core, new, now)
+    rather = free_nodes(core, new, partition, now, rather=True) & ~taken
+    if (rather & ~busy).bit_count() >= count:
+        return pick(core, rather & ~busy, count)
+    nodes = free_nodes(core, new, partition, now) & ~taken
+    idle = nodes & ~busy
+    chosen = 0 if rather & busy else rather
+    chosen |= pick(core, idle & ~chosen, count - chosen.bit_count())
+    if chosen.bit_count() == count:
+        return chosen
+    if not chosen or (nodes & busy and not new.flags & IGNORE_JOBS):
         raise SlurmError(NODES_BUSY)
-    chosen = idle
     for job in sorted(core.tables.running.values(), key=lambda job: (job.end_time is None, job.end_time or 0, job.job_id)):
         assert job.allocation is not None
         more = job.allocation.nodes & nodes & ~chosen
-        missing = count - chosen.bit_count()
-        chosen |= more if more.bit_count() <= missing else nodeset.lowest(more, missing)
-        if chosen.bit_count() == count:
-            break
+        chosen |= nodeset.lowest(more, min(more.bit_count(), count - chosen.bit_count()))
     return chosen
 
 
 def pick(core: Core, nodes: int, count: int) -> int:
-    """So many of the nodes: lowest weight first, and together where there is a run that fits best."""
-    chosen = 0
-    for weight in sorted({kind.weight for kind in core.tables.nodes.kinds}):
-        part = 0
-        for kind in core.tables.nodes.kinds:
-            if kind.weight == weight:
-                part |= kind.nodes & nodes
-        missing = count - chosen.bit_count()
-        if part.bit_count() <= missing:
-            chosen |= part
-        elif missing:
-            chosen |= nodeset.best_fit_run(part, missing)
-    return chosen
+    """So many of the nodes, or all if they are fewer: the first, whatever their weights; where there are switches, on few of them."""
+    if nodes.bit_count() <= count:
+        return nodes
+    tree = core.tables.nodes.tree_for(0)
+    if tree is None:
+        return nodeset.lowest(nodes, count)
+    picks = Picks(Demand(cpus=count, wanted_nodes=count, min_nodes=count, max_nodes=count, reserve=0))
+    index = nodeset.positions_array(nodes)
+    tree.pick(picks, index, np.ones(len(index), dtype=np.int64), None)
+    chosen = 0 if picks.is_empty else nodeset.from_positions(index[picks.finish()].tolist())
+    return chosen | nodeset.lowest(nodes & ~chosen, count - chosen.bit_count())  # nodes on no switch
 
 
 # --- cores ---------------------------------------------------------------------------------------------------------------------

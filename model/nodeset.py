@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "best_fit_run",
     "first",
     "from_array",
     "from_flags",
@@ -103,10 +102,3 @@ def select(bits: int, flags: NDArray[np.bool_]) -> int:
     return bits & from_flags(flags)
 
 
-def best_fit_run(bits: int, count: int) -> int:
-    """`count` consecutive bits from the start of the shortest run that has as many (the lowest of equals), 0 if no run is long enough."""
-    chosen, shortest = -1, 0
-    for start, length in runs(bits):
-        if length >= count and (chosen < 0 or length < shortest):
-            chosen, shortest = start, length
-    return 0 if chosen < 0 or count <= 0 else span(chosen, count)

@@ -5,6 +5,7 @@ Place: scheduling, pure; used by sched/builtin and sched/backfill.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.enforcement.reasons import is_limit
@@ -12,6 +13,7 @@ from understudy.controller.job import BAD_CONSTRAINTS
 from understudy.controller.scheduling.charge import Charge
 from understudy.controller.scheduling.licenses import REASON as LICENSES
 from understudy.controller.scheduling.parameters import number
+from understudy.controller.scheduling.request import wants_whole_nodes
 from understudy.controller.scheduling.reserved import BUSY, MAINTENANCE, WAITS, blocked_cores
 from understudy.model import nodeset
 from understudy.model.hostlist import compress
@@ -53,6 +55,18 @@ class Reserves:
         """Whether nodes are kept for the job."""
         waited = now - (job.eligible_time if job.eligible_time is not None else now)
         return waited >= self.min_age_s and job.priority >= self.min_priority
+
+
+def is_too_little(selector: Selector, job: Job, partition: Partition, nodes: int, tables: Tables) -> bool:
+    """Whether the job could not run on these nodes, all that reservations leave to it, even if nobody else did.
+
+    A job that wants its nodes alone waits for those of them that are in use, and for no reservation, however much it needs.
+    """
+    nodes &= ~job.excluded_nodes
+    wants_whole = wants_whole_nodes(job, partition) or getattr(selector, "whole_nodes", False)
+    if wants_whole and nodes & ~tables.nodes.idle_nodes:
+        return False
+    return nodes.bit_count() < job.min_nodes or not selector.could_ever_run(job, replace(partition, nodes=nodes), tables)
 
 
 def mind_switches(job: Job, now: int, longest_s: int) -> int | None:
@@ -153,7 +167,7 @@ class MainPass:
                 continue
             usable = partition.nodes & table.up_nodes & ~table.completing_nodes & ~self._lost
             self._is_limited = False
-            if reservations:
+            if reservations and self._are_enough_left(job, partition):
                 allowed = self._allowed(record, now)
                 if not allowed:
                     if job.required_nodes.bit_count() >= job.min_nodes and reservation is None:
@@ -223,7 +237,7 @@ class MainPass:
         up_nodes = partition.nodes & self.tables.nodes.up_nodes
         look = self.tables.reservations.look(job, own, partition, up_nodes, now, int(now), run_length(job, partition))
         reason = look.reason
-        if not reason and look.overlaps and (look.nodes & ~job.excluded_nodes).bit_count() < job.min_nodes:
+        if not reason and look.overlaps and is_too_little(self.selector, job, partition, look.nodes, self.tables):
             reason = MAINTENANCE if look.is_maintenance else BUSY
         job.blocked_cores = None if reason else blocked_cores(look, own, self.tables.nodes)
         if not reason:
@@ -231,6 +245,10 @@ class MainPass:
         if own is None or job.spec.reservation:
             self._explain(job, WAITS, "" if reason == WAITS else reason)
         return 0
+
+    def _are_enough_left(self, job: Job, partition: Partition) -> bool:
+        """Whether the partition still has as many nodes as the job needs that are up and for which no higher job waits."""
+        return (partition.nodes & self.tables.nodes.up_nodes & ~self._lost).bit_count() >= job.min_nodes
 
     def _has_licenses(self, record: Record, now: float) -> bool:
         """Whether its licences are free; a job that waits for them waits alone."""
@@ -279,6 +297,9 @@ class MainPass:
     def _explain_nodes(self, job: Job, partition: Partition) -> None:
         """Too few nodes are free: because others have them, or because they are out of service. Who chose among the nodes is told which are."""
         up = self.tables.nodes.up_nodes
+        if not self._are_enough_left(job, partition) and (partition.nodes & up).bit_count() >= job.min_nodes:
+            self._explain(job, "Resources", NODES_DOWN)
+            return
         wanted = job.required_nodes or partition.nodes & ~job.excluded_nodes
         out = wanted & ~up
         if not (job.required_nodes & out or (partition.nodes & up & ~job.excluded_nodes).bit_count() < job.min_nodes):

@@ -152,7 +152,7 @@ class Request:
             memory_per_node_mb=per_node,
             memory_per_cpu_mb=per_cpu,
             tmp_disk_mb=spec.tmp_disk_mb or 0,
-            exclusive=job.exclusive or partition.oversubscribe.upper() == "EXCLUSIVE",
+            exclusive=wants_whole_nodes(job, partition),
             contiguous=spec.contiguous,
             least_loaded=partition.least_loaded_nodes,
             required=job.required_nodes,
@@ -171,6 +171,11 @@ class Request:
             ),
             blocked_cores=job.blocked_cores or None,
         )
+
+
+def wants_whole_nodes(job: Job, partition: Partition) -> bool:
+    """Whether the job shares its nodes with nobody."""
+    return job.exclusive or partition.oversubscribe.upper() == "EXCLUSIVE"
 
 
 def sharing_rows(partition: Partition, *, agrees: bool) -> int:

@@ -160,7 +160,7 @@ class ReservationTable:
             if whole_partition or (each.flags & MAINT and not partition.nodes & ~each.nodes):
                 return Look(0, reason=MAINTENANCE, when=each.end(now))
             if job.required_nodes & each.nodes and (each.cores is None or job.exclusive):
-                return Look(0, reason=BUSY, when=each.end(now))
+                return Look(0, reason=BUSY, when=each.end(now) + 1)
             if not each.nodes & nodes:
                 continue
             overlaps = True

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 class SelectLinear(ChoosingSelector):
     """`parameters`: CR_MEMORY makes memory a thing that is used up; on whole nodes that matters only to what is shown."""
 
+    whole_nodes = True
     counts_gpus = False
 
     most_in_group = 1

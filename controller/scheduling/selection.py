@@ -31,9 +31,11 @@ class ChoosingSelector(ABC):
     """A `Selector` on top of `choose` and `hold`.
 
     `needs_free_cpus`: a job can start only where as many CPUs are free as it needs, and on no node that is full.
+    `whole_nodes`: no two jobs share a node.
     """
 
     needs_free_cpus = True
+    whole_nodes = False
 
     counts_gpus = True  # also for each task, each socket and the whole job; False: --gres alone
 

@@ -63,11 +63,3 @@ def test_vectors_of_booleans_hold_the_same_nodes(chosen: set[int], size: int) ->
     assert np.flatnonzero(flags).tolist() == sorted(i for i in chosen if i < size)
     assert nodeset.from_flags(flags) == bits & nodeset.mask(size)
     assert nodeset.select(bits, flags) == bits & nodeset.mask(size)
-
-
-@given(positions, st.integers(1, 50))
-def test_best_fit_run_is_the_shortest_that_is_long_enough(chosen: set[int], count: int) -> None:
-    bits = nodeset.from_positions(chosen)
-    enough = [(length, start) for start, length in nodeset.runs(bits) if length >= count]
-    expected = nodeset.span(min(enough)[1], count) if enough else 0
-    assert nodeset.best_fit_run(bits, count) == expected
