@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from understudy.controller.eligibility import review
-from understudy.controller.scheduling.main_pass import is_too_little, run_length
-from understudy.controller.scheduling.reserved import BUSY, DELETED, MAINTENANCE, WAITS, Reservation, blocked_cores
+from understudy.controller.scheduling.main_pass import kept_back, run_length
+from understudy.controller.scheduling.reserved import DELETED, MAINTENANCE, WAITS, Reservation, blocked_cores
 from understudy.controller.scheduling.triggers import FIRST_LOOK_S, LOOK_S
 from understudy.model import nodeset
 from understudy.model.errors import SlurmError
@@ -25,6 +25,7 @@ from understudy.model.reservations import (
     DAILY,
     FLEX,
     HOURLY,
+    MAINT,
     NO_HOLD_JOBS_AFTER,
     PART_NODES,
     PURGE_COMP,
@@ -82,13 +83,11 @@ def first_reason(core: Core, job: Job, now: float) -> str:
         return ""
     own = next(iter(table.of(job)), None)
     look = table.look(job, own, partition, partition.nodes & core.tables.nodes.up_nodes, now, int(now), run_length(job, partition))
-    if not look.reason and look.overlaps and is_too_little(core.selector, job, partition, look.nodes, core.tables):
-        return MAINTENANCE if look.is_maintenance else BUSY
-    return look.reason
+    return kept_back(core.selector, job, partition, look, core.tables)
 
 
 def earliest_start(core: Core, job: Job, partition: Partition, now: float) -> tuple[int, int] | None:
-    """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, around all reservations; None if never.
+    """(earliest start in seconds, bitmap of nodes) if the running jobs end at their limits, of what reservations leave to it now; or None.
 
     Raises:
         SlurmError: the job's own reservation has not begun, or is over.
@@ -97,31 +96,15 @@ def earliest_start(core: Core, job: Job, partition: Partition, now: float) -> tu
     if not table:
         return core.selector.will_run(job, partition, up_nodes, tables, int(now))
     own = next(iter(table.of(job)), None)
-    length = run_length(job, partition)
-    nodes = partition.nodes & up_nodes
-    start = int(now)
-    for _ in range(2 * len(table.by_name) + 1):
-        if own is None:
-            look = table.look_later(job, partition, nodes, now, start, length)
-        else:
-            look = table.look(job, own, partition, nodes, now, start, length)
-        if look.reason == WAITS:
-            raise SlurmError(INVALID_TIME)
-        if look.reason:
-            return None
-        job.blocked_cores = blocked_cores(look, own, tables.nodes)
-        found = core.selector.will_run(job, partition, look.nodes, tables, int(now))
-        job.blocked_cores = None
-        if found is not None:
-            when = max(found[0], look.when)
-            again = table.look(job, own, partition, found[1], now, when, length)
-            if not again.reason and not found[1] & ~again.nodes:
-                return when, found[1]
-        end = table.next_end(look.when, now)
-        if end is None:
-            return None
-        start = end + 1
-    return None
+    look = table.look(job, own, partition, partition.nodes & up_nodes, now, int(now), run_length(job, partition))
+    if look.reason == WAITS:
+        raise SlurmError(INVALID_TIME)
+    if look.reason:
+        return None
+    job.blocked_cores = blocked_cores(look, own, tables.nodes)
+    found = core.selector.will_run(job, partition, look.nodes, tables, int(now))
+    job.blocked_cores = None
+    return found
 
 
 def may_take(core: Core, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
@@ -228,7 +211,7 @@ def arm(core: Core) -> None:
             when = min(when, look_from(core, max(each.start_time, now), LOOKS_A_BEGIN))
         if each.end_time > now:
             when = min(when, each.end_time)
-        elif jobs_in(core, each):
+        elif each.flags & MAINT or jobs_in(core, each):
             when = min(when, look_from(core, now + LOOK_S / 2, LOOKS_AN_END))
         if each.flags & PURGE_COMP and each.is_active(now) and not jobs_in(core, each):
             until = now if each.idle_since is None else each.idle_since + each.purge_comp_s
@@ -372,6 +355,12 @@ def _forget(core: Core, reservation: Reservation, now: float) -> None:
         review(core, job, now)
         core.last_job_update = now
         core.journal.job(job.job_id)
+    if reservation.flags & MAINT:
+        for job in core.tables.pending.values():
+            if job.reason_detail == MAINTENANCE:
+                job.reason, job.reason_detail = "None", ""
+                core.last_job_update = now
+                core.journal.job(job.job_id)
     if jobs:
         core.policy.note("priority", now)
 

@@ -29,6 +29,7 @@ from understudy.controller.partitions import limit_broken
 from understudy.controller.prioritise import prioritise
 from understudy.controller.reservations import catch_up, check_access, earliest_start, first_reason
 from understudy.controller.scheduling.licenses import read_licenses
+from understudy.controller.scheduling.main_pass import run_length
 from understudy.controller.scheduling.reserved import WAITS
 from understudy.model import nodeset
 from understudy.model.errors import SlurmError
@@ -422,6 +423,8 @@ def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
             raise SlurmError(2070)
         if partition.root_only and not is_admin:
             raise SlurmError(2002)
+        if partition.requires_reservation and not spec.reservation and all(each.requires_reservation for each in partitions):
+            raise SlurmError(2002)
         if user_id == 0 and (partition.disable_root_jobs or core.settings.disable_root_jobs):
             raise SlurmError(2002)
         if partition.allow_groups is not None and not is_admin and not core.users.groups_of(user_id).intersection(partition.allow_groups):
@@ -565,9 +568,9 @@ def _refuse(core: Core, job: Job) -> NoReturn:
 
 
 def _fits_reservation(core: Core, job: Job, partition: Partition) -> bool:
-    """Whether the nodes of one of the job's reservations, if it is bound to them, could hold it."""
-    own = core.tables.reservations.of(job)
-    if any(not reservation.binds_nodes for reservation in own):
+    """Whether the nodes of one of the job's reservations, if it is bound to them, could hold it; one that has not begun is not asked."""
+    own, now = core.tables.reservations.of(job), core.time.now()
+    if any(not reservation.binds_nodes or not reservation.is_active(now) for reservation in own):
         return True
     return any(core.selector.could_ever_run(job, replace(partition, nodes=partition.nodes & each.nodes), core.tables) for each in own)
 
@@ -584,6 +587,13 @@ def _held_or_fixed(job: Job, *, is_admin: bool) -> int:
     return 1
 
 
+def _delay_s(core: Core, job: Job, partition: Partition) -> int:
+    """How much later a job starts for those that wait already, as far as --test-only knows: the time for which they fill the partition."""
+    now = core.time.now()
+    waiting = [each for each in core.tables.pending.values() if each is not job and partition.name in each.partitions and each.is_eligible(now)]
+    return sum(run_length(each, partition) * each.min_nodes for each in waiting) // max(partition.nodes.bit_count(), 1)
+
+
 def _test_only(core: Core, job: Job, now: float) -> Submitted:
     """What --test-only asks: when and where it would start. It uses up a job id, as Slurm's does."""
     job_id = core.take_job_id()
@@ -593,7 +603,7 @@ def _test_only(core: Core, job: Job, now: float) -> Submitted:
             continue
         found = earliest_start(core, job, partition, now)
         if found is not None:
-            start, nodes = found
+            start, nodes = found[0] + _delay_s(core, job, partition), found[1]
             when = datetime.fromtimestamp(start, tz=UTC).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
             where = core.names.to_expression(nodes)
             return Submitted(job_id, f"Job {job_id} to start at {when} using {job.min_cpus} processors on nodes {where} in partition {name}")

@@ -349,7 +349,7 @@ def free_nodes(core: Core, new: Reservation, partition: Partition, now: float, *
 
 
 def _some_nodes(core: Core, new: Reservation, partition: Partition, count: int, now: float, taken: int) -> int:
-    """So many nodes, rather those that no other reservation has and on which no job will run; fewer if there are no more, and no job is in the way."""
+    """So many nodes, rather those that no other reservation has and no job will be on; fewer if there are no more and no job is in the way."""
     busy = _busy_nodes(core, new, now)
     rather = free_nodes(core, new, partition, now, rather=True) & ~taken
     if (rather & ~busy).bit_count() >= count:

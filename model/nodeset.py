@@ -100,5 +100,3 @@ def iterate(bits: int) -> Iterator[int]:
 def select(bits: int, flags: NDArray[np.bool_]) -> int:
     """The bits of `bits` whose entry in `flags` is true."""
     return bits & from_flags(flags)
-
-

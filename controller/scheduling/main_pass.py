@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector, Tables
     from understudy.controller.scheduling.preempt import Preemption
     from understudy.controller.scheduling.queue import Record
+    from understudy.controller.scheduling.reserved import Look
 
 NODES_DOWN: Final = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
 NOT_AVAILABLE: Final = "ReqNodeNotAvail"
@@ -57,16 +58,20 @@ class Reserves:
         return waited >= self.min_age_s and job.priority >= self.min_priority
 
 
-def is_too_little(selector: Selector, job: Job, partition: Partition, nodes: int, tables: Tables) -> bool:
-    """Whether the job could not run on these nodes, all that reservations leave to it, even if nobody else did.
+def kept_back(selector: Selector, job: Job, partition: Partition, look: Look, tables: Tables) -> str:
+    """Why the job could not run on what reservations leave to it, even if nobody else did; "" if it could.
 
     A job that wants its nodes alone waits for those of them that are in use, and for no reservation, however much it needs.
     """
-    nodes &= ~job.excluded_nodes
+    if look.reason or not look.overlaps:
+        return look.reason
+    nodes = look.nodes & ~job.excluded_nodes
     wants_whole = wants_whole_nodes(job, partition) or getattr(selector, "whole_nodes", False)
     if wants_whole and nodes & ~tables.nodes.idle_nodes:
-        return False
-    return nodes.bit_count() < job.min_nodes or not selector.could_ever_run(job, replace(partition, nodes=nodes), tables)
+        return ""
+    if nodes.bit_count() >= job.min_nodes and selector.could_ever_run(job, replace(partition, nodes=nodes), tables):
+        return ""
+    return MAINTENANCE if look.is_maintenance else BUSY
 
 
 def mind_switches(job: Job, now: int, longest_s: int) -> int | None:
@@ -236,9 +241,7 @@ class MainPass:
         job, partition, own = record.job, record.partition, record.reservation
         up_nodes = partition.nodes & self.tables.nodes.up_nodes
         look = self.tables.reservations.look(job, own, partition, up_nodes, now, int(now), run_length(job, partition))
-        reason = look.reason
-        if not reason and look.overlaps and is_too_little(self.selector, job, partition, look.nodes, self.tables):
-            reason = MAINTENANCE if look.is_maintenance else BUSY
+        reason = kept_back(self.selector, job, partition, look, self.tables)
         job.blocked_cores = None if reason else blocked_cores(look, own, self.tables.nodes)
         if not reason:
             return look.nodes

@@ -117,7 +117,7 @@ class Look(NamedTuple):
     reason: str = ""
     when: int = 0  # from when that is so
     overlaps: bool = False  # some nodes are left out
-    is_maintenance: bool = False  # ... of them some for maintenance
+    is_maintenance: bool = False  # ... of those of the job's own reservation some for maintenance
 
 
 @dataclass(slots=True, eq=False)
@@ -152,7 +152,7 @@ class ReservationTable:
             return self._inside(own, nodes, now, start, length)
         end = start + length
         cores: dict[int, int] = {}
-        overlaps = is_maintenance = False
+        overlaps = False
         for each in self:
             if not each.nodes or each.start(now) >= end or each.end(now) <= start:
                 continue
@@ -164,13 +164,12 @@ class ReservationTable:
             if not each.nodes & nodes:
                 continue
             overlaps = True
-            is_maintenance |= bool(each.flags & MAINT)
             if each.cores is None or job.exclusive:
                 nodes &= ~each.nodes
             else:
                 for node, mask in each.cores.items():
                     cores[node] = cores.get(node, 0) | mask
-        return Look(nodes, cores or _NO_CORES, "", start, overlaps, is_maintenance)
+        return Look(nodes, cores or _NO_CORES, "", start, overlaps)
 
     def _inside(self, own: Reservation, nodes: int, now: float, start: int, length: float) -> Look:
         if not own.flags & FLEX and (own.start(now) > start or own.end(now) <= start):

@@ -9,8 +9,11 @@ import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, Harness
 
 from understudy.controller.scheduling.backfill import Backfill
+from understudy.controller.scheduling.reserved import MAINTENANCE
+from understudy.controller.scheduling.topology import Tree
 from understudy.controller.settings import Settings
 from understudy.controller.start import Planning
+from understudy.model.conf_companions import SwitchConf
 from understudy.model.reservations import DAILY, MAINT, SPEC_NODES, flags_text, read_flags
 from understudy.model.states import JobFlag, JobState
 from understudy.protocol.messages import Failure, JobSpec, Ok, ReservationChanged, SubmitJob, UpdateReservation
@@ -69,9 +72,36 @@ def test_so_many_nodes_come_from_the_default_partition_and_not_from_others_reser
     create(h, "b", nodes="", nodecnt="2", start=1000)
     assert shown(h, "b")["nodes"] == "n[2-3]"
     assert shown(h, "b")["partition"] == "main"
-    assert refused(h, name="c", start=1000, nodes="", nodecnt="2") == 2016
     create(h, "c", nodes="", nodecnt="2", start=5000)
     assert shown(h, "c")["nodes"] == "n[1-2]"
+
+
+def test_the_first_nodes_are_taken_together_or_not(h: Harness) -> None:
+    create(h, "a", nodes="n2", start=1000)
+    create(h, "b", nodes="", nodecnt="2", start=1000)
+    assert shown(h, "b")["nodes"] == "n[1,3]"
+
+
+def test_fewer_nodes_than_asked_for_are_reserved_if_there_are_no_more_and_no_job_is_in_the_way(h: Harness) -> None:
+    create(h, "a", nodes="n1", start=1000)
+    create(h, "b", nodes="", nodecnt="9", start=1000)
+    assert shown(h, "b")["nodes"] == "n[2-4]"
+    assert refused(h, name="c", start=1000, nodes="", nodecnt="1") == 2016
+    h.submit(time_limit_s=900, required_nodes="n1")
+    assert refused(h, name="d", start=300, duration=10, nodes="", nodecnt="4") == 2016
+
+
+def test_where_there_are_switches_nodes_of_few_of_them_are_reserved(h: Harness) -> None:
+    leaves = [
+        SwitchConf("s1", ["n1", "n4"], [], 1, "", 0),
+        SwitchConf("s2", ["n2", "n3"], [], 1, "", 0),
+        SwitchConf("top", [], ["s1", "s2"], 1, "", 0),
+    ]
+    h.core.tables.nodes.tree = Tree.of(leaves, {f"n{number + 1}": number for number in range(4)})
+    create(h, "a", nodes="", nodecnt="2", start=1000)
+    assert shown(h, "a")["nodes"] == "n[1,4]"
+    create(h, "b", nodes="", nodecnt="2", start=1000)
+    assert shown(h, "b")["nodes"] == "n[2-3]"
 
 
 def test_maintenance_takes_nodes_of_other_reservations_only_if_there_are_no_others(h: Harness) -> None:
@@ -197,7 +227,7 @@ def test_a_job_that_the_reservations_nodes_could_never_hold_is_refused(h: Harnes
     assert h.submit(reservation="r", min_nodes=2).is_running
 
 
-def test_a_test_of_when_a_job_would_start_looks_behind_reservations(h: Harness) -> None:
+def test_a_test_of_when_a_job_would_start_knows_what_reservations_leave_to_it_now(h: Harness) -> None:
     create(h, nodes="n[1-3]", start=1000)
     create(h, "own", nodes="n4", start=9000)
 
@@ -210,9 +240,16 @@ def test_a_test_of_when_a_job_would_start_looks_behind_reservations(h: Harness) 
 
     assert told(0) in note(time_limit_s=600, min_nodes=4)
     assert told(0) in note(time_limit_s=3600)
-    assert told(4601) in note(time_limit_s=3600, min_nodes=3)
-    assert told(4600) in note(time_limit_s=3600, required_nodes="n1")
+    assert note(time_limit_s=3600, min_nodes=3) == "Requested node configuration is not available"
+    assert note(time_limit_s=3600, required_nodes="n1") == "Requested node configuration is not available"
     assert note(reservation="own") == "Invalid time specified"
+
+
+def test_a_test_of_when_a_job_would_start_comes_behind_the_time_that_others_wait_for(h: Harness) -> None:
+    h.submit(time_limit_s=1000, min_nodes=4, exclusive=True)
+    h.submit(time_limit_s=3600, min_nodes=2)
+    answer = h.ask(SubmitJob(JobSpec(name="j", time_limit_s=60), "#!/bin/sh\n", test_only=True))
+    assert datetime.fromtimestamp(NOW + 1000 + 1800, tz=UTC).astimezone().strftime("to start at %Y-%m-%dT%H:%M:%S") in answer.note
 
 
 def test_no_policy_starts_a_job_where_a_reservation_stands_against_it(h: Harness) -> None:
@@ -272,6 +309,24 @@ def test_jobs_that_still_wait_when_their_reservation_is_over_are_held(scheduled:
     assert h.control("release", waiting) == 0
     assert waiting.flags is JobFlag.NONE
     assert waiting.priority
+
+
+def test_jobs_that_wait_for_maintenance_to_end_are_told_when_it_is_deleted(scheduled: Harness) -> None:
+    create(scheduled, "m", nodes="ALL", start=10, minutes=1, flags="maint")
+    job = scheduled.submit(time_limit_s=600, hold=False)
+    scheduled.run(5)
+    assert job.reason_detail == MAINTENANCE
+    scheduled.core.policy = Backfill(
+        scheduled.core.tables, scheduled.core.selector, Planning(scheduled.core), {"bf_interval": "-1", "sched_interval": "-1"}
+    )
+    scheduled.run(100)
+    assert (job.reason, job.reason_detail) == ("None", "")
+
+
+def test_a_job_too_large_for_a_reservation_that_has_not_begun_is_taken_in(scheduled: Harness) -> None:
+    create(scheduled, start=100)
+    job = scheduled.submit(reservation="r", min_nodes=3)
+    assert job.is_pending
 
 
 def test_jobs_go_on_without_a_reservation_that_holds_none(scheduled: Harness) -> None:
@@ -358,9 +413,15 @@ def test_a_node_in_use_is_replaced_with_replace_alone(h: Harness, flags: str, no
     create(h, nodes="", nodecnt="1", flags=flags)
     job = h.submit(reservation="r")
     assert job.is_running
-    h.run(6)
     assert shown(h)["nodes"] == nodes
     assert job.node_list == "n1"
+
+
+def test_if_not_all_nodes_in_use_can_be_replaced_the_first_stay(h: Harness) -> None:
+    create(h, nodes="", nodecnt="2", flags="replace")
+    create(h, "other", nodes="n4")
+    h.submit(reservation="r", min_nodes=2)
+    assert shown(h)["nodes"] == "n[1,3]"
 
 
 def test_nodes_that_others_have_reserved_replace_none(h: Harness) -> None:

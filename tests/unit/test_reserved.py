@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from scheduling_harness import World, make_job, table, tables_of
 
 from understudy.controller.partitions import Partition
 from understudy.controller.scheduling.backfill import Backfill
 from understudy.controller.scheduling.builtin import Builtin
+from understudy.controller.scheduling.main_pass import NODES_DOWN
 from understudy.controller.scheduling.reserved import BUSY, MAINTENANCE, Reservation, ReservationTable
 from understudy.controller.scheduling.select_cons_tres import SelectConsTres
 from understudy.model.reservations import FLEX, MAGNETIC, MAINT, OVERLAP, TIME_FLOAT
@@ -51,6 +53,36 @@ def test_the_job_says_that_nodes_are_reserved_and_others_pass_it():
     w.run(until=100)
     assert w.tables.jobs[1].reason_detail == BUSY
     assert list(w.starts) == [2]
+
+
+def test_a_job_that_needs_more_cpus_than_reservations_leave_keeps_nobody_waiting():
+    w = world(reservation(start=1000, end=5000), policy=Builtin, cores=4)
+    w.submit(at=5, cpus=10, run_s=600, limit_s=3600)
+    w.submit(at=5, cpus=1, run_s=600, limit_s=3600)
+    w.run(until=100)
+    assert w.tables.jobs[1].reason_detail == BUSY
+    assert list(w.starts) == [2]
+
+
+@pytest.mark.parametrize(("taken", "is_first"), [(0b1000, True), (0b0001, False)])
+def test_a_job_that_wants_its_nodes_alone_waits_for_those_that_are_in_use(taken, is_first):
+    w = world(reservation(start=1000, end=5000), policy=Builtin, cores=4)
+    w.submit(at=1, cpus=1, run_s=600, limit_s=900, required_nodes=taken)
+    w.submit(at=5, cpus=3, run_s=600, limit_s=3600, min_nodes=3, exclusive=True)
+    w.submit(at=5, cpus=1, run_s=600, limit_s=3600)
+    w.run(until=100)
+    waiting = w.tables.jobs[2]
+    assert (waiting.reason, waiting.reason_detail) == (("Resources", "") if is_first else ("Reservation", BUSY))
+    assert list(w.starts) == ([1] if is_first else [1, 3])
+
+
+def test_a_job_for_which_too_few_nodes_are_left_by_higher_jobs_says_so():
+    w = world(policy=Builtin)
+    w.submit(at=1, cpus=1, run_s=600, limit_s=900, required_nodes=0b0001)
+    w.submit(at=5, cpus=1, run_s=600, limit_s=900, required_nodes=0b0001)
+    w.submit(at=5, cpus=4, run_s=600, limit_s=900, min_nodes=4)
+    w.run(until=100)
+    assert w.tables.jobs[3].reason_detail == NODES_DOWN
 
 
 def test_maintenance_of_a_whole_partition_is_said_to_be_that():
@@ -96,11 +128,11 @@ def test_backfill_promises_a_start_right_behind_the_reservation():
     assert w.tables.jobs[1].expected_start == 7001
 
 
-def test_a_job_that_names_reserved_nodes_is_promised_the_reservations_end():
+def test_a_job_that_names_reserved_nodes_is_promised_the_second_behind_the_reservation():
     w = world(reservation(start=100, end=7000))
     w.submit(at=5, cpus=2, run_s=600, limit_s=600, required_nodes=0b0011, min_nodes=2)
     w.run(until=40)
-    assert w.tables.jobs[1].expected_start == 7000
+    assert w.tables.jobs[1].expected_start == 7001
 
 
 def test_reserved_cores_leave_the_others_of_the_node():

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
 
+from understudy.controller.scheduling.reserved import Reservation
 from understudy.controller.settings import Settings
 from understudy.model.states import JobState
 from understudy.protocol.messages import Failure, JobSpec, SubmitJob, Submitted
@@ -317,3 +318,10 @@ def test_a_job_waits_for_few_switches_from_its_submission_on_and_a_held_one_from
     extra = {"switches": "1"}
     assert h.submit(extra=extra).switches_since == int(START)
     assert h.submit(extra=extra, hold=True).switches_since is None
+
+
+def test_a_partition_with_req_resv_takes_jobs_of_reservations_alone(h: Harness) -> None:
+    h.core.tables.partitions["main"].requires_reservation = True
+    assert h.refused() == 2002
+    h.core.tables.reservations.by_name["r"] = Reservation("r", 1, int(START), int(START) + 600, nodes=0b1, users=("ann",), user_ids=(1000,))
+    assert not h.submit(reservation="r").is_finished
