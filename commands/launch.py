@@ -113,7 +113,7 @@ def prepare(
         rate: how much faster than real, with "scaled".
         epoch: the cluster's time at the start, seconds since the epoch; None: now, or later if an earlier cluster in the directory was ahead.
         executor: "emulated" or "real".
-        noded: how many node daemons share the nodes, in order and evenly.
+        noded: how many node daemons share the nodes, in order and evenly; 0: they will come by themselves (`join`).
         port: of the controller; None: SlurmctldPort, 0: any that is free.
         state: "disk" or "memory".
         participants: others for whom virtual time waits ("replay").
@@ -129,7 +129,7 @@ def prepare(
     if executor == "real" and time == "virtual":
         raise LaunchError("real jobs take real time, which virtual time would skip: use --time real or scaled, or --executor emulated")
     site = site or read_site(conf)
-    if noded < 1 or noded > len(site.nodes):
+    if noded < 0 or noded > len(site.nodes):
         raise LaunchError(f"{noded} node daemons cannot share {len(site.nodes)} nodes: each needs at least one")
     run_dir = run_dir.resolve()
     for folder in ("logs", "state", "spool"):
@@ -166,6 +166,7 @@ def prepare(
         accounting_url=os.environ.get("UNDERSTUDY_ACCOUNTING_URL", ""),
         key_file=str(run_dir / "key"),
         nodeds=[NodeDaemon(name, f"unix:{sockets}/{name}.sock", nodes) for name, nodes in zip(names, shares(site.nodes, noded), strict=True)],
+        is_open=not noded,
         participants=["controller", *(["accounting"] if accounting else []), *names, *participants] if time != "real" else [],
         user_id=os.getuid(),
         **settings,  # type: ignore[arg-type]
@@ -207,7 +208,7 @@ def shares(nodes: list[str], count: int) -> list[str]:
     """The nodes in `count` contiguous parts whose sizes differ by one at most, as host list expressions."""
     from understudy.model.hostlist import compress
 
-    bounds = [len(nodes) * part // count for part in range(count + 1)]
+    bounds = [len(nodes) * part // count for part in range(count + 1)] if count else []
     return [compress(nodes[start:stop], sort=False) for start, stop in itertools.pairwise(bounds)]
 
 

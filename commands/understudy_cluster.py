@@ -226,6 +226,7 @@ def _announce(cluster: Cluster, run_dir: Path, seconds: float) -> None:
 def _daemon_row(cluster: Cluster, name: str, process: Process | None) -> tuple[str, str, str, str]:
     addresses = {
         "controller": cluster.controller,
+        "accounting": cluster.accounting,
         "agent": cluster.agent,
         "clock": cluster.clock,
         **{noded.name: noded.address for noded in cluster.nodeds},

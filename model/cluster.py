@@ -16,6 +16,8 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
+from understudy.model.hostlist import compress, expand
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -63,6 +65,7 @@ class Cluster:
     sleeps_while_stopped: bool = False  # emulated scripts are as `sleep`: their time goes on while they are stopped
     users: dict[str, int] = field(default_factory=dict)  # user names and numbers beside the host's own
     groups: dict[str, int] = field(default_factory=dict)
+    is_open: bool = False  # node daemons may join: `slurmd`
     user_id: int = 0  # who started the cluster: its SlurmUser, beside root
 
     def save(self, run_dir: Path) -> None:
@@ -70,6 +73,16 @@ class Cluster:
         temporary = run_dir / f"cluster.json.{os.getpid()}"
         temporary.write_text(json.dumps(asdict(self), indent=1) + "\n")
         temporary.replace(run_dir / "cluster.json")
+
+    def join(self, name: str, address: str, nodes: list[str]) -> None:
+        """A node daemon stands for these nodes from now on, and no other does."""
+        mine = set(nodes)
+        others = []
+        for each in self.nodeds:
+            left = [node for node in expand(each.nodes) if node not in mine]
+            if each.name != name and left:
+                others.append(NodeDaemon(each.name, each.address, compress(left, sort=False)))
+        self.nodeds = [*others, NodeDaemon(name, address, compress(nodes, sort=False))]
 
     @classmethod
     def load(cls, run_dir: Path) -> Cluster:

@@ -25,8 +25,12 @@ from understudy.noded.settings import read_settings
 from understudy.protocol.tree import Routes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from understudy.clock.daemon import Daemon
     from understudy.noded.faults import FaultTable
+    from understudy.protocol.messenger import Messenger
+    from understudy.protocol.tree import Target
 
 
 async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd:
@@ -45,7 +49,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
     for other in cluster.nodeds:
         daemon.messenger.add_peer(other.name, other.address)
     daemon.messenger.add_peer("controller", cluster.controller_unix or cluster.controller)
-    own = OwnNodes(me.nodes, is_all=len(cluster.nodeds) == 1)
+    own = OwnNodes(me.nodes, is_all=len(cluster.nodeds) == 1 and not cluster.is_open)
     core = NodeCore(own, faults, reports_killed=is_real, cleans_up_at_once=not is_real and not cluster.epilog_s)
     spool = daemon.run_dir / "spool" / me.name
     front_end = FrontEnd(
@@ -55,7 +59,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         daemon.messenger,
         daemon.time,
         Verifier(read_key(Path(cluster.key_file))) if is_real else None,
-        Routes.of(cluster.nodeds),
+        OpenRoutes(cluster, daemon.run_dir, daemon.messenger) if cluster.is_open else Routes.of(cluster.nodeds),
         daemon.log,
         boot_time=_host_boot_time() if is_real else daemon.time.now(),
         step_verifier=Verifier(read_key(Path(cluster.key_file))) if cluster.key_file else None,
@@ -114,13 +118,32 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
     return front_end
 
 
-def main() -> int:
+class OpenRoutes(Routes):
+    """Of a cluster that node daemons may join: who is not known is looked for in cluster.json."""
+
+    def __init__(self, cluster: Cluster, run_dir: Path, messenger: Messenger) -> None:
+        super().__init__(Routes.of(cluster.nodeds).daemon_of)
+        self._run_dir, self._messenger = run_dir, messenger
+
+    def targets(self, nodes: Iterable[str], *, every_hop: bool = False) -> tuple[list[Target], list[str]]:
+        nodes = list(nodes)
+        found = super().targets(nodes, every_hop=every_hop)
+        if found[1]:
+            cluster = Cluster.load(self._run_dir)
+            for each in cluster.nodeds:
+                self._messenger.add_peer(each.name, each.address)
+            self.daemon_of = Routes.of(cluster.nodeds).daemon_of
+            found = super().targets(nodes, every_hop=every_hop)
+        return found
+
+
+def main(arguments: list[str] | None = None) -> int:
     """Run one node daemon."""
     parser = argparse.ArgumentParser(prog="python -m understudy.noded", description="A node daemon of one cluster.")
     parser.add_argument("--run-dir", type=Path, required=True)
     parser.add_argument("--name", default="noded0", help="which of the cluster's node daemons")
     parser.add_argument("-v", "--verbose", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     try:
         cluster = Cluster.load(options.run_dir)
     except (OSError, ValueError, TypeError) as error:

@@ -110,7 +110,7 @@ def main() -> int:
 def login_environment(user: str, shell: str, limit_s: float) -> dict[str, str]:
     """What the user's login sets. Nothing if it fails, or takes too long."""
     mark = "understudy-environment"
-    command = f"/bin/echo; /bin/echo {mark}; env -0"
+    command = f"/bin/echo; /bin/echo {mark}; env -0; :"  # not the last, or else the shell becomes it and counts its level down
     words = ["/bin/su", "-", user, "-c", command] if os.geteuid() == 0 else [shell or "/bin/sh", "-l", "-c", command]
     inward, outward = os.pipe()
     pid = os.fork()

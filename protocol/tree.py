@@ -100,7 +100,7 @@ class Routes:
     """Which daemon stands for which node."""
 
     def __init__(self, daemon_of: Mapping[str, str]) -> None:
-        self._daemon_of = daemon_of
+        self.daemon_of = daemon_of
 
     @classmethod
     def of(cls, nodeds: Iterable[NodeDaemon]) -> Routes:
@@ -112,7 +112,7 @@ class Routes:
         hops: list[Target] = []
         strangers: list[str] = []
         for node in dict.fromkeys(nodes):
-            daemon = self._daemon_of.get(node)
+            daemon = self.daemon_of.get(node)
             if daemon is None:
                 strangers.append(node)
             elif every_hop:

@@ -1,0 +1,65 @@
+"""slurmctld: be the controller of the cluster that a slurm.conf describes. Follows slurmctld(8) of 22.05."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from understudy.commands import daemons, locate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from understudy.model.conf import SlurmConfig
+
+KIND = daemons.Kind(
+    "slurmctld",
+    (
+        ("c", "", "forget the jobs of an earlier controller"),
+        ("D", "", "stay in the foreground, and log to the terminal"),
+        ("f", "FILE", "the slurm.conf"),
+        ("h", "", "print this text"),
+        ("i", "", "accepted: errors in the saved state are an end"),
+        ("L", "FILE", "log there"),
+        ("n", "VALUE", "be as nice as that"),
+        ("R", "", "accepted: all of the saved state is taken up"),
+        ("r", "", "accepted: all of the saved state is taken up"),
+        ("s", "", "accepted: the working directory is the run directory"),
+        ("v", "", "log more"),
+        ("V", "", "print the version"),
+    ),
+    "SlurmctldPidFile",
+)
+
+
+def prepare(start: daemons.Start, config: SlurmConfig) -> tuple[str, Path, Callable[[], int]]:
+    """Its name, the run directory, and its main."""
+    run_dir = daemons.run_dir_of(start.conf, config.cluster_name, os.environ)
+    with daemons.held(run_dir):
+        cluster = daemons.describe(start.conf, run_dir, os.environ)
+        daemons.announce("controller", run_dir)
+        if start.clear:
+            daemons.forget_state(run_dir)
+
+    def main() -> int:
+        from understudy.controller.main import main as controller
+
+        with daemons.agent_beside(run_dir):
+            daemons.register(cluster, run_dir)
+            try:
+                return controller(["--run-dir", str(run_dir), *(["--verbose"] if start.verbose else [])])
+            finally:
+                locate.unregister(cluster.name, str(run_dir))
+
+    return "controller", run_dir, main
+
+
+def main() -> int:
+    """The command."""
+    return daemons.run(KIND, sys.argv[1:], prepare)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
