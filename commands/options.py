@@ -77,8 +77,8 @@ class OptionTable:
                 try:
                     option = self.find_long(name)
                 except OptionError as error:
-                    if equals and str(error).startswith("unrecognized"):
-                        raise OptionError(f"unrecognized option '{argument}'") from None
+                    if equals:
+                        raise OptionError(str(error).replace(f"'--{name}'", f"'{argument}'", 1)) from None
                     raise
                 value: str | None = attached if equals else None
                 if equals and option.value == NONE:

@@ -6,7 +6,7 @@ What the command line says wins over SBATCH_* variables, and these over `#SBATCH
 import os
 import time
 
-from understudy.commands.batch_script import ScriptError, directives, pbs_options, read_script
+from understudy.commands.batch_script import OtherScriptError, ScriptError, directives, other_options, read_script
 from understudy.commands.client import Context, RefusedError, pack_named, run
 from understudy.commands.export import exported
 from understudy.commands.gres_options import INVALID, complaint
@@ -63,6 +63,10 @@ def _submit(arguments: list[str], context: Context) -> int:
     if wraps and operands:
         context.error("Script arguments not permitted with --wrap option")
         return 1
+    for group in groups:  # mistakes on the line come before those in the script
+        trial = Job(time.time())
+        for option, value in group:
+            trial.apply(option, value)
     where, script = "", ""
     if wraps:
         script = f"#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{wraps[-1]}\n"
@@ -70,7 +74,9 @@ def _submit(arguments: list[str], context: Context) -> int:
         where, script = read_script(operands[0] if operands else None, context.stdin, context.environ.get("PATH"))
     in_script: list[Given] = [[]]
     if not wraps:
-        in_script = _in_script(script, operands[0] if operands else "", ignore_pbs="ignore_pbs" in names or "SBATCH_IGNORE_PBS" in context.environ)
+        in_script = _in_script(
+            script, operands[0] if operands else "", context, ignore_pbs="ignore_pbs" in names or "SBATCH_IGNORE_PBS" in context.environ
+        )
     environment = OPTIONS.from_environment(context.environ)
     if {"SBATCH_MEM_PER_CPU", "SBATCH_MEM_PER_NODE", "SBATCH_MEM_PER_GPU"}.intersection(context.environ) and not _variables_agree(context):
         return 1
@@ -80,8 +86,7 @@ def _submit(arguments: list[str], context: Context) -> int:
     jobs = _components(groups, in_script, environment)
     flags = {flag for job in jobs for flag in job.flags}
     if "gres_help" in flags:
-        types = dict(context.client.query("config", ["name", "value"], {"name": ["GresTypes"]}).rows).get("GresTypes", "")
-        context.print("\n".join(["Valid gres options are:", *(f"{name}[[:type]:count]" for name in types.split(",") if name and name != "(null)")]))
+        context.print("\n".join(["Valid gres options are:", *(f"{name}[[:type]:count]" for name in _gres_types(context))]))
         return 0
     for group in groups:
         if not _agree({option.dest for option, _ in group}, context):
@@ -89,7 +94,8 @@ def _submit(arguments: list[str], context: Context) -> int:
     client = context.client
     for job in jobs:
         if job.asks_for_gres and (said := complaint(job.spec, job.extra)):
-            context.error(said)
+            if "gpu" in _gres_types(context):
+                context.error(said)
             context.error(INVALID)
             return 1
         if not ignore_specialised(job, context):
@@ -102,6 +108,9 @@ def _submit(arguments: list[str], context: Context) -> int:
                 job.spec["begin_time"] = float(parse_time(job.begin, now))
             if job.deadline:
                 job.spec["deadline"] = float(parse_time(job.deadline, now))
+            if job.begin and job.deadline and job.spec["begin_time"] > job.spec["deadline"]:
+                context.error("Incompatible begin and deadline time specification")
+                return 1
     test_only = "test_only" in flags
     specs = [pack_named("JobSpec", job.spec) for job in jobs]
     first = jobs[0]
@@ -155,11 +164,18 @@ def _agree(names: set[str], context: Context) -> bool:
     return True
 
 
-def _in_script(script: str, where: str, *, ignore_pbs: bool) -> "list[Given]":
+def _gres_types(context: Context) -> list[str]:
+    types = dict(context.client.query("config", ["name", "value"], {"name": ["GresTypes"]}).rows).get("GresTypes", "")
+    return [name for name in types.split(",") if name and name != "(null)"]
+
+
+def _in_script(script: str, where: str, context: Context, *, ignore_pbs: bool) -> "list[Given]":
     """The options that the script itself gives, of each component. An option and its value may stand in two lines."""
     parts: list[list[str]] = [[]]
     for words in directives(script, where):
         if words[:1] in (["hetjob"], ["packjob"]):
+            if words[0] == "packjob":
+                context.complain(f'{context.program}: Warning: the "packjob" component separator is being deprecated. Please, use "hetjob" instead.')
             parts.append([])
         else:
             parts[-1] += words
@@ -168,9 +184,12 @@ def _in_script(script: str, where: str, *, ignore_pbs: bool) -> "list[Given]":
         given, operands = OPTIONS.parse(part)
         if operands:
             raise BadOptionError(f"Invalid directive found in batch script: {operands[0]}")
-        found.append(given)
+        found.append([each for each in given if each[0].dest != "quiet"])  # which a script cannot be
     if not ignore_pbs:
-        found[0] = [*((OPTIONS.by_long[name], value) for name, value in pbs_options(script, where)), *found[0]]
+        try:
+            found[0] += [(OPTIONS.by_long[name], value) for name, value in other_options(script, where)]
+        except OtherScriptError as error:
+            raise BadOptionError(error.lines[-1], 1, *(f"{context.program}: {line}" for line in error.lines[:-1])) from None
     return found
 
 
@@ -302,8 +321,8 @@ def _read_environment_file(path: str) -> dict[str, str]:
     try:
         with open(int(path) if path.isdigit() else path, encoding="utf-8", errors="surrogateescape") as file:
             text = file.read()
-    except OSError as error:
-        raise BadOptionError(f"Unable to open file {path}: {error.strerror}", 1) from None
+    except OSError:
+        raise BadOptionError(f"Could not open user environment file {path}", 1) from None
     pairs = (entry.partition("=") for entry in text.split("\0") if "=" in entry)
     return {name: value for name, _, value in pairs}
 

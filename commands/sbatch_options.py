@@ -7,7 +7,7 @@ Place: under sbatch; pure but for names of users and files that an option may na
 import os
 
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable
-from understudy.model.times import parse_limit, parse_memory, parse_signal_option, parse_time, whole_minutes
+from understudy.model.times import not_understood_from, parse_limit, parse_memory, parse_signal_option, parse_time, whole_minutes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -280,10 +280,10 @@ def _bad(option: Option, *lines: str) -> BadOptionError:
 def _nodes(job: Job, _option: Option, value: str) -> None:
     least, dash, most = value.partition("-")
     counts = []
-    for text in (least or "1", (most or "-1") if dash else least):
+    for text in (least or "1" if dash else least, (most or "-1") if dash else least):
         digits, scale = (text[:-1], _SCALES[text[-1].lower()]) if text[-1:].lower() in _SCALES else (text, 1)
-        if not digits.removeprefix("-" if dash else "").isdigit():
-            raise BadOptionError(f'"{value}" is not a valid node count')
+        if not digits.isdigit() and text != "-1":
+            raise BadOptionError(f'"{text}" is not a valid node count')
         counts.append(int(digits) * scale)
     if counts[1] < counts[0]:
         raise BadOptionError(f"Maximum node count {counts[1]} is less than minimum node count {counts[0]}")
@@ -323,7 +323,8 @@ def _moment(field: str) -> "Callable[[Job, Option, str], None]":
         try:
             parse_time(value, job.now)
         except ValueError:
-            raise _bad(option, f"Invalid time specification (pos=0): {value}") from None
+            lines = [f"Invalid time specification (pos={not_understood_from(value)}): {value}"] if value else []
+            raise _bad(option, *lines) from None
         setattr(job, field, value)
 
     return set_moment
@@ -346,6 +347,8 @@ def _nice(job: Job, _option: Option, value: str) -> None:
 
 
 def _priority(job: Job, _option: Option, value: str) -> None:
+    if value.startswith("-"):
+        raise BadOptionError("Priority must be >= 0")
     job.spec["priority"] = int(value) if value.isdigit() else 0xFFFFFFFF if value.upper() == "TOP" else 0
 
 
@@ -364,7 +367,7 @@ def _exclusive(job: Job, option: Option, value: str) -> None:
 
 
 def _no_kill(job: Job, option: Option, value: str) -> None:
-    if value.lower() not in {"", "off", "no", "1", "yes"}:
+    if value.lower() not in {"", "off", "no"}:
         raise _bad(option)
     job.spec["no_kill"] = value.lower() not in {"off", "no"}
 
@@ -388,10 +391,9 @@ def mail_types(value: str) -> str | None:
     return ",".join(dict.fromkeys(words))
 
 
-def _open_mode(job: Job, option: Option, value: str) -> None:
-    if value not in {"a", "append", "t", "truncate"}:
-        raise _bad(option)
-    job.spec["open_mode"] = "append" if value.startswith("a") else "truncate"
+def _open_mode(job: Job, _option: Option, value: str) -> None:
+    if value in {"a", "append", "t", "truncate"}:  # what is neither is as if it were not given
+        job.spec["open_mode"] = "append" if value.startswith("a") else "truncate"
 
 
 def _distribution(job: Job, option: Option, value: str) -> None:
@@ -407,12 +409,14 @@ def _distribution(job: Job, option: Option, value: str) -> None:
 
 
 def check_plane(job: "Job") -> None:
-    """Refuse planes that are too few for the nodes.
+    """Refuse planes that are too few for the nodes, and an arbitrary distribution over nodes that nobody named.
 
     Raises:
         BadOptionError: they are.
     """
     distribution = job.spec.get("distribution", "")
+    if distribution.startswith("arbitrary") and not job.spec.get("required_nodes"):
+        raise BadOptionError("With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option", 1)
     if distribution.startswith("plane="):
         size = int(distribution[6:].partition(":")[0].partition(",")[0] or 1)
         nodes = job.spec.get("min_nodes", 1)
@@ -424,6 +428,8 @@ def check_plane(job: "Job") -> None:
 def _gres(job: Job, _option: Option, value: str) -> None:
     if value == "help":
         job.flags.add("gres_help")
+    elif not value:
+        raise BadOptionError("Batch job submission failed: Invalid Trackable RESource (TRES) specification", 1)
     else:
         job.gres["gres"] = "" if value.lower() == "none" else _prefixed(value)
         _name_gres(job)
@@ -536,7 +542,7 @@ def _group(job: Job, option: Option, value: str) -> None:
 
 
 def _chdir(job: Job, _option: Option, value: str) -> None:
-    job.spec["work_dir"] = os.path.abspath(value)
+    job.spec["work_dir"] = os.path.join(os.getcwd(), value)
 
 
 def _node_info(job: Job, option: Option, value: str) -> None:
@@ -571,7 +577,8 @@ def _kill_on_invalid(job: Job, option: Option, value: str) -> None:
 
 
 def _wait_all(job: Job, option: Option, value: str) -> None:
-    number(option.long, value, 0)
+    if number(option.long, value, 0) > 1:
+        raise _bad(option)
     job.extra[option.dest] = value
 
 

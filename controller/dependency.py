@@ -117,16 +117,6 @@ def parse(text: str, own_job_id: int = 0) -> Dependency | None:
     return Dependency(tuple(terms), any_suffices="?" in text)
 
 
-def known(dependency: Dependency | None, jobs: Mapping[int, Job]) -> Dependency | None:
-    """Without the jobs that there are not (any more), for which nobody waits; None if nothing is left."""
-    if dependency is None:
-        return None
-    terms = tuple(term for term in dependency.terms if term.kind == SINGLETON or _meant(term, jobs))
-    if not terms or (dependency.any_suffices and len(terms) < len(dependency.terms)):
-        return None
-    return Dependency(terms, any_suffices=dependency.any_suffices)
-
-
 def check_circle(job: Job, dependency: Dependency | None, jobs: Mapping[int, Job], depth: int) -> None:
     """Refuse a dependency by which the job would wait for itself. No more than `depth` jobs are tested (max_depend_depth).
 

@@ -5,6 +5,7 @@ Place: the controller's core. Follows: sbatch(1) on options and their defaults; 
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -17,7 +18,7 @@ import msgspec
 
 from understudy.controller.arrays import INVALID_ARRAY, make_array, read_tasks, split_all, split_ended
 from understudy.controller.core import log
-from understudy.controller.dependency import check_circle, known
+from understudy.controller.dependency import check_circle
 from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import note_end, review, watch_dependency
 from understudy.controller.enforcement.access import check_policy, give_default_time, resolve
@@ -47,6 +48,8 @@ UNLIMITED_S: Final = -1
 INVALID_PARTITION: Final = 2000
 CANNOT_RUN: Final = 2014
 INVALID_LICENSES: Final = 2048
+INVALID_TIME_LIMIT: Final = 2051
+INVALID_BATCH_FEATURES: Final = 2114
 INVALID_FEATURES: Final = 2029
 INVALID_GRES: Final = 2072
 MIXED_GRES: Final = 2119
@@ -115,7 +118,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     core.counters.submitted += 1
     if spec.dependency:
         try:
-            job.dependency = known(parse_dependency(spec.dependency, job_id), tables.jobs)
+            job.dependency = parse_dependency(spec.dependency, job_id)
             check_circle(job, job.dependency, tables.jobs, core.settings.max_depend_depth)
         except SlurmError:
             del tables.jobs[job_id]
@@ -171,7 +174,7 @@ def _submit_components(core: Core, message: SubmitJob, sender: Sender, user_id: 
     for job in jobs:
         check_policy(core, job, 1)
         job.excluded_nodes |= reduce(or_, (other.required_nodes for other in jobs if other is not job))
-    dependency = known(parse_dependency(message.spec.dependency, 0), core.tables.jobs) if message.spec.dependency else None
+    dependency = parse_dependency(message.spec.dependency, 0) if message.spec.dependency else None
     if message.test_only:
         return _test_components(core, jobs, now)
     tables = core.tables
@@ -267,8 +270,12 @@ def build_job(core: Core, message: SubmitJob | AllocateJob, user_id: int, group_
     _fit_memory_cap(core, job, partitions)
     _named_nodes(core, job)
     _check_words(core, spec)
-    if spec.deadline is not None and spec.deadline < now + (job.time_limit_s or spec.time_min_s or 0):
-        raise SlurmError(2051)
+    if spec.deadline is not None and spec.deadline < now:
+        raise SlurmError(INVALID_TIME_LIMIT)
+    if spec.deadline is not None and spec.deadline < now + (spec.time_min_s or 0):
+        raise SlurmError(INVALID_TIME_MIN)
+    if (wanted := spec.extra.get("batch")) and not set(wanted.split(",")) <= set(re.split(r"[&|,]", spec.features)):
+        raise SlurmError(INVALID_BATCH_FEATURES)
     _enforce_limits(core, job, partitions)
     return job
 

@@ -106,7 +106,7 @@ _CLOCK_NAMES: Final = {"midnight": 0, "noon": 12 * HOUR, "fika": 15 * HOUR, "tea
 
 _NOW = re.compile(r"now\s*(?:([+-])\s*(\d{1,10})\s*([a-z]*))?", re.IGNORECASE | re.ASCII)
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?\s*(AM|PM)?", re.IGNORECASE | re.ASCII)
-_ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:T(\d{1,2}):(\d{2})(?::(\d{2}))?)?", re.ASCII)
+_ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:T(?:(\d{1,2}):(\d{2})(?::(\d{2}))?)?)?", re.ASCII)
 _SHORT_DATE = re.compile(r"(\d{2})(\d{2})(\d{2})|(\d{1,2})([/.])(\d{1,2})(?:\5(\d{2}))?", re.ASCII)
 
 
@@ -130,6 +130,19 @@ def parse_time(text: str, now: float) -> int:
         return _calendar_time(text, datetime.fromtimestamp(present))  # noqa: DTZ006 - the site's own time zone is what people type
     except (OverflowError, OSError) as error:
         raise _bad_time(text) from error
+
+
+# What Slurm's reader takes before it gives up.
+_TAKEN = re.compile(
+    r"now\s*[+-]\s*|now|today|tomorrow|midnight|noon|fika|teatime|\d{4}-(?=\d\d-)|\d{1,2}[/.]\d{1,2}[/.]\d\d|\d{1,2}(?=[^:\d]|\d\d|\Z)",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def not_understood_from(text: str) -> int:
+    """The place in a text that is no time from which Slurm does not understand it."""
+    match = _TAKEN.match(text)
+    return match.end() if match else 0
 
 
 def _bad_time(text: str) -> ValueError:

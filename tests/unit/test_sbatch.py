@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from fake_controller import NOW, FakeClient, Outcome, record, run_command
 
-from understudy.commands.batch_script import ScriptError, directives, pbs_options
+from understudy.commands.batch_script import ScriptError, directives, other_options
 from understudy.commands.client import RefusedError
 from understudy.commands.sbatch import USAGE_EXIT, sbatch
 from understudy.commands.sbatch_options import _ACTIONS, OPTIONS
@@ -210,7 +210,6 @@ def test_bad_directives_are_refused_in_slurms_words(script: Path, line: str, cod
         (["--mem=abc"], 255, "Invalid --mem specification"),
         (["--signal=foo"], 255, "Invalid --signal specification"),
         (["--mail-type=x"], 255, "Invalid --mail-type specification"),
-        (["--open-mode=x"], 255, "Invalid --open-mode specification"),
         (["--exclusive=foo"], 255, "Invalid --exclusive specification"),
         (["-m", "foo"], 255, "Invalid --distribution specification"),
         (["-B", "x"], 1, 'Invalid numeric value "x" for first arg of -B.'),
@@ -296,8 +295,8 @@ def test_test_only_prints_what_the_controller_foresees() -> None:
 
 
 def test_directives_end_at_the_first_command_and_comments_end_a_line() -> None:
-    text = "#!/bin/sh\n\n# a comment\n#SBATCH -N 2 # two\n##SBATCH -c4\n#SBATCH -J 'a b'c\\ d\nsleep 1\n#SBATCH -n 3\n"
-    assert directives(text, "x") == [["-N", "2"], ["-J", "a bc d"]]
+    text = "#!/bin/sh\n\n# a comment\n#SBATCH -N 2 # two\n##SBATCH -c4\n#SBATCH -J 'a b'c\nsleep 1\n#SBATCH -n 3\n"
+    assert directives(text, "x") == [["-N", "2"], ["-J", "a bc"]]
 
 
 def test_a_quote_without_end_names_its_line() -> None:
@@ -306,6 +305,102 @@ def test_a_quote_without_end_names_its_line() -> None:
 
 
 def test_pbs_resources_become_options() -> None:
-    assert pbs_options("#PBS -l nodes=2:ppn=4,mem=4gb -q long\n", "x") == [
-        ("nodes", "2"), ("ntasks-per-node", "4"), ("mem", "4g"), ("partition", "long"),
+    assert other_options("#PBS -l nodes=2:ppn=4,mem=4gb -q long\n", "x") == [
+        ("nodes", "2"), ("ntasks", "8"), ("mem", "4g"), ("partition", "long"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ("#PBS -l nodes=n1+n2", [("nodelist", "n1,n2")]),
+        ("#PBS -l select=2:ncpus=2:mem=1gb", [("mincpus", "2"), ("mem", "1g"), ("nodes", "2")]),
+        ("#PBS -l cput=1:00,file=10mb,nice=5,pmem=10mb,procs=4", [("time", "1:00"), ("tmp", "10m"), ("nice", "5")]),
+        ("#PBS -t 1-3", [("array", "1-3")]),
+        ("#PBS -m abe -M bob", [("mail-type", "FAIL,BEGIN,END"), ("mail-user", "bob")]),
+        ("#PBS -W depend=afterok:1", [("dependency", "afterok:1")]),
+        ("#PBS -h -V -j oe -k oe -S /bin/sh -W umask=022", [("hold", None)]),
+        ("#BSUB -J lsf -n 2,4 -W 10 -q long -x", [("job-name", "lsf"), ("ntasks", "4"), ("time", "10"), ("partition", "long"), ("exclusive", None)]),
+        ("#BSUB -M 5000 -m 'n1 n2'", [("mem", "5000K"), ("nodelist", "n1,n2")]),
+        ("#BSUB -J lsf\n#PBS -N pbs", [("job-name", "pbs"), ("job-name", "lsf")]),
+    ],
+)
+def test_lines_for_other_systems_become_options(line: str, options: list[tuple[str, str | None]]) -> None:
+    assert other_options(line, "x") == options
+
+
+def test_lines_for_other_systems_count_more_than_sbatchs_own(script: Path) -> None:
+    script.write_text("#!/bin/sh\n#BSUB -J lsf\n#PBS -N pbs\n#SBATCH -J slurm\ntrue\n")
+    _, spec, _ = submit("job.sh")
+    assert spec is not None
+    assert spec.name == "lsf"
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("#PBS -Z x", "sbatch: invalid option -- 'Z'\nsbatch: error: Unrecognized command line parameter ?\n"),
+        ("#BSUB --nosuch", "sbatch: unrecognized option '--nosuch'\nsbatch: error: Unrecognized command line parameter ?\n"),
+        ("#BSUB foo", "sbatch: error: Invalid argument: foo\n"),
+    ],
+)
+def test_lines_for_other_systems_are_refused_where_sbatch_does_not_know_them(script: Path, line: str, error: str) -> None:
+    script.write_text(f"#!/bin/sh\n{line}\ntrue\n")
+    outcome, spec, _ = submit("job.sh")
+    assert (outcome.code, outcome.err, spec) == (1, error, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (r"-J a#b", ["-J", "a"]),
+        (r"-J '#b'", ["-J", "#b"]),
+        (r"--comment=a\"b", ['--comment=a"b']),
+        (r'--comment="a\"b"', ['--comment=a"b']),
+        (r"--comment=a\ b", ["--comment=a", "b"]),
+        ("-n 2\\", ["-n", "2"]),
+        (r"-n 2 \ -J x", ["-n", "2"]),
+        (r"-J ''", ["-J", ""]),
+        ("# all of it", []),
+    ],
+)
+def test_words_of_a_directive(line: str, words: list[str]) -> None:
+    assert directives(f"#SBATCH {line}", "x") == [words]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("now+3min", 4),
+        ("nowish", 3),
+        ("4pm", 1),
+        ("1234567890", 2),
+        ("2034-13-06", 5),
+        ("1/1/2034", 6),
+        ("tomorrow+1hour", 8),
+        ("abc", 0),
+        ("25:00", 0),
+    ],
+)
+def test_a_time_that_is_none_is_not_understood_from_some_place_on(text: str, place: int) -> None:
+    outcome, _, _ = submit(f"--begin={text}", "--wrap", "true")
+    assert outcome.err == f"Invalid time specification (pos={place}): {text}\nsbatch: error: Invalid --begin specification\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "error"),
+    [
+        (["-N", "1-abc"], 255, '"abc" is not a valid node count'),
+        (["--nodes", "--wrap", "true"], 255, '"-wrap" is not a valid node count'),
+        (["--mem=abc", "nosuch.sh"], 255, "Invalid --mem specification"),
+        (["--priority=-1", "--wrap=true"], 255, "Priority must be >= 0"),
+        (["--wait-all-nodes=2", "--wrap=true"], 255, "Invalid --wait-all-nodes specification"),
+        (["-m", "arbitrary", "--wrap=true"], 1, "With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option"),
+        (["--gres=", "--wrap=true"], 1, "Batch job submission failed: Invalid Trackable RESource (TRES) specification"),
+        (["--export-file=/nosuch", "--wrap=true"], 1, "Could not open user environment file /nosuch"),
+        (["--deadline=now+1hour", "--begin=now+2hours", "--wrap=true"], 1, "Incompatible begin and deadline time specification"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_the_controller_is_asked(arguments: list[str], code: int, error: str) -> None:
+    outcome, spec, _ = submit(*arguments)
+    assert (outcome.code, outcome.err, spec) == (code, f"sbatch: error: {error}\n", None)

@@ -41,7 +41,10 @@ def h() -> Harness:
         ({"dependency": "bogus"}, 2038),
         ({"dependency": "afterok"}, 2038),
         ({"array": "3-1"}, 2081),
-        ({"deadline": START + 10, "time_limit_s": 60}, 2051),
+        ({"deadline": START - 10, "time_limit_s": 60}, 2051),
+        ({"deadline": START + 10, "time_min_s": 60}, 2124),
+        ({"extra": {"batch": "fast"}}, 2114),
+        ({"extra": {"batch": "slow"}, "features": "fast"}, 2114),
     ],
 )
 def test_what_cannot_be_is_refused(h: Harness, spec: dict[str, Any], code: int) -> None:
