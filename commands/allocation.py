@@ -120,7 +120,10 @@ def allocate(job: Job, immediate: int, context: Context, *, quiet: bool) -> Allo
     try:
         answer = client.call("AllocateJob", pack_named("JobSpec", job.spec), immediate == 1, job.user_id, job.group_id)
     except RefusedError as error:
-        raise AllocationError(error.code, error.text) from None
+        *notes, last = error.text.split("\n")
+        for note in notes:
+            context.error(note)
+        raise AllocationError(error.code, last) from None
     job_id, is_running = answer[:2]
     if is_running:
         return of_answer(answer)

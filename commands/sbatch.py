@@ -121,8 +121,8 @@ def _submit(arguments: list[str], context: Context) -> int:
             raise
         context.complain(f"allocation failure: {error.text}")
         return 1
-    if note:
-        context.complain(f"{context.program}: {note}")
+    for line in note.split("\n") if note else ():
+        context.complain(f"{context.program}: {line}")
     if test_only:
         return 0
     if "parsable" in flags:

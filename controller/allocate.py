@@ -13,6 +13,7 @@ from understudy.controller.complete import end_job
 from understudy.controller.core import Later
 from understudy.controller.eligibility import note_end
 from understudy.controller.job import JobEvent, advance
+from understudy.controller.job_submit import review_allocation
 from understudy.controller.scheduling.main_pass import MainPass
 from understudy.controller.scheduling.queue import Record, slurm_order
 from understudy.controller.start import Planning, job_environment
@@ -47,6 +48,8 @@ LAUNCH_FAILURE: Final = "JobLaunchFailure"
 
 def allocate(core: Core, message: AllocateJob, sender: Sender) -> Allocated:
     """Take in an interactive job, and start it at once if that is possible."""
+    if core.job_submit:
+        message = review_allocation(core, message, sender)
     job = take_in(core, message, sender)
     now = core.time.now()
     if not core.policy.exact_limits and job.is_eligible(now) and not _is_behind(core, job):

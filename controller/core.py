@@ -142,6 +142,7 @@ class Core:
     run_script: Callable[[list[str], dict[str, str], Callable[[int], None]], None] = field(
         default=lambda _words, _environment, _done: None
     )  # the edge's
+    job_submit: list[Any] = field(default_factory=list)  # plug-ins that are asked about new jobs and changes: see job_submit.py
     in_prolog: set[int] = field(default_factory=set)  # jobs whose PrologSlurmctld runs
     mailer: Mailer | None = None
     read_configuration: Callable[[], None] = field(default=lambda: None)  # the edge's: for Reconfigure

@@ -28,6 +28,7 @@ from understudy.controller.crontabs import only_waits
 from understudy.controller.enforcement.wiring import make_limits
 from understudy.controller.gang import set_gang
 from understudy.controller.job_completion import FILE_TEXT, CompletionLog
+from understudy.controller.job_submit import load_plugins
 from understudy.controller.locks import Locks
 from understudy.controller.mail import Mailer
 from understudy.controller.node_events import heard_of, start_pinging
@@ -159,6 +160,7 @@ class Controller:
         core.run_program, core.run_script, core.is_executable = programs.run, programs.run_script, is_executable
         daemon.at_exit.append(programs.close)
         daemon.time.say_when_only_background(lambda: only_waits(core))
+        core.job_submit = load_plugins(config.words("JobSubmitPlugins"))
         core.show_configuration = self.show
         core.read_configuration = self.reconfigure
         core.change_configuration = self.change
@@ -268,6 +270,7 @@ class Controller:
         self._complain()
         set_plan(self.core, PowerPlan.of(self.config))
         self.core.priorities.reconfigure(read_options(self.config), self.core.time.now())
+        self.core.job_submit = load_plugins(self.config.words("JobSubmitPlugins"))
         if self.accounting is not None:
             self.accounting.kept = kept_of(self.config)
 

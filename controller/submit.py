@@ -25,6 +25,7 @@ from understudy.controller.enforcement.access import check_policy, give_default_
 from understudy.controller.feasibility import complaint, could_ever_run, is_too_large
 from understudy.controller.het_jobs import form as form_het_job
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEvent, advance
+from understudy.controller.job_submit import review_submission
 from understudy.controller.limits import watch_deadline
 from understudy.controller.partitions import limit_broken
 from understudy.controller.prioritise import prioritise
@@ -71,6 +72,14 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     """sbatch: take in a batch job."""
     if not message.script and message.emulation is None and not message.test_only:
         raise SlurmError(2009)
+    notes: list[str] = []
+    if core.job_submit:
+        message, notes = review_submission(core, message, sender)
+    answer = _submit(core, message, sender)
+    return msgspec.structs.replace(answer, note="\n".join([*notes, *filter(None, [answer.note])])) if notes else answer
+
+
+def _submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     if message.components:
         return _submit_components(core, message, sender, *_allowed_as(core, message, sender), core.time.now())
     if message.test_only:

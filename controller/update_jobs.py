@@ -17,6 +17,7 @@ from understudy.controller.eligibility import forget_dependency, review, wait_un
 from understudy.controller.enforcement.access import VIOLATES_POLICY, check_policy, resolve
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.job_change import ACCESS_DENIED, NOT_SUPPORTED, Change, leading_number
+from understudy.controller.job_submit import review_modification
 from understudy.controller.limits import watch_deadline, watch_limits
 from understudy.controller.rights import may_control
 from understudy.controller.submit import (
@@ -58,10 +59,11 @@ _REPRIORITISED: Final = frozenset({"account", "partition", "qos"})  # keys whose
 def update_jobs(core: Core, message: UpdateJobs, sender: Sender) -> JobResults:
     """Change each job named."""
     now = core.time.now()
+    changes = review_modification(core, message.job_ids, message.changes, sender) if core.job_submit else message.changes
 
     def act(job: Job) -> None:
         try:
-            _update(core, job, message.changes, sender, now)
+            _update(core, job, changes, sender, now)
         except ValueError as error:
             raise SlurmError(-1, str(error)) from error
 
