@@ -74,7 +74,7 @@ _SHOWN = frozenset(
         *("transaction", "tres", "user", "wckey"),
     )
 )
-_WITHOUT_EFFECT = (("quiet", 4), ("oneliner", 1), ("exit", 1), ("quit", 4), ("reconfigure", 3))
+_WITHOUT_EFFECT = (("quiet", 4), ("oneliner", 1), ("exit", 4), ("quit", 4))
 
 
 class Session:
@@ -195,7 +195,7 @@ def _interactive(session: Session) -> int:
         if not words:
             continue
         last = words
-        if len(words[0]) >= 2 and ("exit".startswith(words[0].lower()) or "quit".startswith(words[0].lower())) and words[0].lower() != "qui":
+        if len(words) == 1 and words[0].lower() in {"exit", "quit"}:
             break
         _command(session, words)
     return session.code
@@ -221,7 +221,13 @@ def _command(session: Session, words: list[str]) -> None:
         from understudy.commands.sacctmgr_dump import dump
 
         session.code = dump(session, rest)
+    elif _is(verb, "load", 2):
+        _load(session, rest)
     elif _is(verb, "archive", 3):
+        if not rest or not (_is(rest[0], "dump", 1) or _is(rest[0], "load", 1)):
+            context.complain('No valid entity in archive command\nInput line must include, "Dump", or "load"')
+            session.code = 1
+            return
         context.error("Archives are neither written nor read here: the database keeps everything that slurmdbd.conf does not have it purge")
         session.code = 1
     elif _is(verb, "version", 4):
@@ -236,11 +242,29 @@ def _command(session: Session, words: list[str]) -> None:
         _apply(session, "verbose")
     elif _is(verb, "clear", 3):
         _clear(session, rest)
+    elif _is(verb, "shutdown", 4) or _is(verb, "reconfigure", 3):
+        if rest:
+            context.complain(f"too many arguments for {verb} keyword")
+            session.code = 1
+        elif _is(verb, "shutdown", 4):
+            context.client.call("Shutdown")
     elif any(_is(verb, name, least) for name, least in _WITHOUT_EFFECT):
-        pass
+        if rest:
+            context.complain(f"too many arguments for keyword:{verb}")
+            session.code = 1
     else:
         context.complain(f"invalid keyword: {verb}")
         session.code = 1
+
+
+def _load(session: Session, words: list[str]) -> None:
+    if session.readonly:
+        session.context.complain("Can't run this command in readonly mode.")
+        session.code = 1
+        return
+    from understudy.commands.sacctmgr_load import load
+
+    session.code = max(session.code, load(session, words))
 
 
 def _clear(session: Session, words: list[str]) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _MEGABYTES: Final = {"M": 1, "G": 1 << 10, "T": 1 << 20, "P": 1 << 30}
 _SIGTERM: Final = 15
+_ENDED: Final = frozenset((JobState.TIMEOUT, JobState.PREEMPTED, JobState.DEADLINE))
 _NOT_BLOCKING: Final = frozenset(("None", "Priority", "Resources"))
 REQUEUED: Final = int(JobFlag.REQUEUE)  # in place of a base state: the run ended because the job was put back into the queue
 _OUT: Final = NodeFlag.DRAIN | NodeFlag.FAIL
@@ -103,7 +104,7 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
     reservation = job.used_reservation or spec.reservation
     reserved = core.tables.reservations.by_name.get(reservation)
     # of a job that is ended from outside accounting is told before its script has gone
-    was_ended = job.state is JobState.CANCELLED and job.killed_by is not None
+    was_ended = job.state in _ENDED or (job.state is JobState.CANCELLED and job.killed_by is not None)
     return JobRecord(
         job_id=job.job_id,
         submit_time=job.submit_time,
