@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 NOT_PENDING: Final = 2073
 ACCESS_DENIED: Final = 2002
 NOT_SUPPORTED: Final = 2036
+MIN_CPUS_NODE: Final = "min_cpus_node"  # in a spec's `extra`: the number of CPUs a node that is shown
 
 
 def leading_number(text: str) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from understudy.controller.feasibility import nodes_if_empty
 from understudy.controller.gres_columns import allocated, counts_of, share_text, tres_text
 from understudy.controller.het_jobs import id_set
+from understudy.controller.job_change import MIN_CPUS_NODE
 from understudy.controller.scheduling.preempt import OFF
 from understudy.controller.scheduling.request import sharing_rows
 from understudy.model import nodeset
@@ -179,8 +180,9 @@ def min_memory_mb(_core: Core, job: Job, _now: float) -> int | None:
 
 
 def min_cpus_node(_core: Core, job: Job, _now: float) -> int:
+    known = job.spec.extra.get(MIN_CPUS_NODE, "")  # updates of what it was made of leave it as it was
     per_node = (job.spec.ntasks_per_node or 1) * job.cpus_per_task
-    return max(per_node, job.spec.min_cpus_node or 1)
+    return int(known) if known else max(per_node, job.spec.min_cpus_node or 1)
 
 
 def num_tasks(_core: Core, job: Job, _now: float) -> int:

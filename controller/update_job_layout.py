@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from understudy.controller.job_change import ACCESS_DENIED, Change, leading_number
+from understudy.controller.job_change import ACCESS_DENIED, MIN_CPUS_NODE, Change, leading_number
+from understudy.controller.job_columns import min_cpus_node
 from understudy.controller.submit import check_gres
 from understudy.model.errors import SlurmError
 from understudy.model.gres import read_request
@@ -31,10 +32,18 @@ def _cpus_of_a_node(change: Change, text: str) -> None:
     if cpus > most:
         raise SlurmError(NOT_AVAILABLE_NOW)
     change.spec["min_cpus_node"] = cpus
+    change.set_extra(MIN_CPUS_NODE, str(cpus))
+
+
+def keep_min_cpus_node(change: Change) -> None:
+    """The number of CPUs a node that was asked for is not worked out again when tasks, or CPUs of a task, change."""
+    if MIN_CPUS_NODE not in change.spec.get("extra", {}):
+        change.set_extra(MIN_CPUS_NODE, str(min_cpus_node(change.core, change.job, change.now)))
 
 
 def _tasks_of_a_node(change: Change, text: str) -> None:
     change.need_pending()
+    keep_min_cpus_node(change)
     change.spec["ntasks_per_node"] = leading_number(text) or None
 
 

@@ -32,7 +32,7 @@ from understudy.controller.submit import (
     set_memory,
     set_time_limit,
 )
-from understudy.controller.update_job_layout import LAYOUT_SETTERS
+from understudy.controller.update_job_layout import LAYOUT_SETTERS, keep_min_cpus_node
 from understudy.model.errors import SlurmError
 from understudy.model.gres import mixes_types, read_request
 from understudy.model.times import parse_limit, parse_memory, parse_time, whole_minutes
@@ -51,6 +51,8 @@ INVALID_PARTITION: Final = 2000
 INVALID_TRES: Final = 2115
 NOT_PERSISTENT: Final = 2095
 NOT_RUNNING: Final = 2085
+LEAST_PRIORITY: Final = 2  # of a job that was held until its nice value was changed
+SEEN_AGAIN_S: Final = 30.0  # until the scheduler finds that such a job is held no more
 INVALID_TIME: Final = 2054
 MINUTE: Final = 60
 _REPRIORITISED: Final = frozenset({"account", "partition", "qos"})  # keys whose change gives another priority at once
@@ -87,12 +89,23 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
         setter(change, sign + value)
     if change.spec:
         job.spec = msgspec.structs.replace(job.spec, **change.spec)
+    was_held = job.reason if job.reason in (HELD_BY_ADMIN, HELD_BY_USER) else ""
     if job.job_id in core.tables.pending:
         review(core, job, now)
+        if was_held and job.priority:
+            job.reason, job.reason_detail = was_held, ""
+            core.at(now + SEEN_AGAIN_S, _see_again, core, job)
         core.priorities.changed(job, now, at_once=not _REPRIORITISED.isdisjoint(key.lower() for key in changes))
     core.last_job_update = now
     core.journal.job(job.job_id)
     core.changed("change", now)
+
+
+def _see_again(core: Core, job: Job) -> None:
+    """A pass of the scheduler finds that the job is held no more."""
+    if job.job_id in core.tables.pending:
+        review(core, job, core.time.now())
+        core.journal.job(job.job_id)
 
 
 def _time_limit(change: Change, text: str) -> None:
@@ -135,6 +148,7 @@ def _priority(change: Change, text: str) -> None:
         job.priority = value or job.priority
         return
     job.priority = value
+    job.nice = 0 if value else job.nice
     job.admin_priority = value or None if change.by_admin else job.admin_priority
     if value == 0:
         job.held_by = HELD_BY_ADMIN if change.by_admin else HELD_BY_USER
@@ -194,9 +208,8 @@ def _nice(change: Change, text: str) -> None:
     job = change.job
     if not job.is_pending or job.admin_priority is not None:  # a priority that was given stays as it is
         return
-    if job.priority:
-        job.priority = min(max(job.priority + job.nice - nice, 1), 0xFFFFFFFE)
-        job.nice = nice
+    job.priority = min(max(job.priority + job.nice - nice, LEAST_PRIORITY if job.held_by else 1), 0xFFFFFFFE)
+    job.nice, job.held_by = nice, ""  # which ends a hold
 
 
 def _num_nodes(change: Change, text: str) -> None:
@@ -230,7 +243,7 @@ def _num_tasks(change: Change, text: str) -> None:
 def _cpus_per_task(change: Change, text: str) -> None:
     change.need_pending()
     job = change.job
-    change.spec.setdefault("min_cpus_node", job.spec.min_cpus_node or job.cpus_per_task)  # which stays as it was
+    keep_min_cpus_node(change)
     job.cpus_per_task = _positive(text, 2069)
     job.min_cpus = max(job.num_tasks * job.cpus_per_task, job.min_nodes)
     change.spec["cpus_per_task"] = job.cpus_per_task

@@ -19,7 +19,7 @@ def h() -> Harness:
 
 
 def test_a_pending_jobs_request_is_changed(h: Harness) -> None:
-    job = h.submit(hold=True)
+    job = h.submit(hold=True, begin_time=START + 1000)
     changes = {
         "name": "new", "timelimit": "2:00:00", "nice": "20", "comment": "c", "numnodes": "2-3", "numtasks": "6", "minmemorynode": "200",
         "features": "fast", "reqnodelist": "n2", "excnodelist": "n4", "requeue": "0", "account": "a", "qos": "q",
@@ -33,8 +33,26 @@ def test_a_pending_jobs_request_is_changed(h: Harness) -> None:
     assert (job.num_tasks, job.cpus_per_task, job.min_cpus, job.memory_per_node_mb) == (6, 2, 12, 200)
     assert (job.required_nodes, job.excluded_nodes, job.requeue) == (0b10, 0b1000, False)
     assert (job.spec.min_cpus_node, job.spec.ntasks_per_node, job.spec.threads_per_core, job.accrue_time) == (3, 2, 1, int(START))
-    assert job.spec.extra == {"cores_per_socket": "2", "sockets_per_node": "1", "delay_boot": "10", "switches": "2@1:30"}
+    assert job.spec.extra == {"cores_per_socket": "2", "sockets_per_node": "1", "delay_boot": "10", "switches": "2@1:30", "min_cpus_node": "3"}
     assert job.eligible_time == job.begin_time
+
+
+def test_another_nice_value_ends_a_hold_which_a_pass_of_the_scheduler_finds(h: Harness) -> None:
+    job = h.submit(hold=True, begin_time=START + 1000)
+    assert h.update(job, nice="20") == 0
+    assert (job.priority, job.nice, job.held_by, job.reason) == (2, 20, "", "JobHeldUser")
+    assert h.update(job, ROOT, priority="500") == 0
+    assert (job.priority, job.nice, job.reason) == (500, 0, "JobHeldUser")
+    h.run(31)
+    assert job.reason == "BeginTime"
+
+
+def test_cpus_a_node_stay_as_they_were_asked_for(h: Harness) -> None:
+    job = h.submit(hold=True, num_tasks=4)
+    assert h.update(job, cpuspertask="2") == h.update(job, tasksnode="2") == 0
+    assert h.query("jobs", "min_cpus_node") == [[1]]
+    assert h.update(job, mincpusnode="3") == 0
+    assert h.query("jobs", "min_cpus_node") == [[3]]
 
 
 @pytest.mark.parametrize(
