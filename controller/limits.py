@@ -206,8 +206,13 @@ def _deadline(core: Core, job: Job, now: float) -> None:
     if job.is_active:
         end_job(core, job, JobEvent.DEADLINE_PASSED, now, reason="DeadLine")
     elif job.is_pending and job.job_id in core.tables.pending:
-        del core.tables.pending[job.job_id]
-        advance(job, JobEvent.DEADLINE_PASSED, now)
-        job.reason, job.reason_detail = "DeadLine", ""
-        job.start_time = job.end_time = int(now)
-        note_end(core, job, now)
+        end_by_deadline(core, job, now)
+
+
+def end_by_deadline(core: Core, job: Job, now: float) -> None:
+    """A pending job's deadline is past, or too near."""
+    del core.tables.pending[job.job_id]
+    advance(job, JobEvent.DEADLINE_PASSED, now)
+    job.reason, job.reason_detail = "DeadLine", ""
+    job.start_time = job.end_time = int(now)
+    note_end(core, job, now)

@@ -16,7 +16,7 @@ from understudy.controller.eligibility import notify_dependents
 from understudy.controller.het_jobs import components, group_environment
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_ADMIN, JobEvent, advance
 from understudy.controller.job_programs import begin_prolog, node_environment
-from understudy.controller.limits import watch_limits
+from understudy.controller.limits import end_by_deadline, watch_limits
 from understudy.controller.partitions import limit_broken
 from understudy.controller.reservations import may_take, watch_end
 from understudy.model import nodeset
@@ -110,6 +110,8 @@ class Planning:
         nodes.allocate(allocation)
         advance(job, JobEvent.ALLOCATED, now)
         start = job.start_time = int(now)
+        if job.spec.deadline is not None:
+            _end_by(job, int(job.spec.deadline) - start)
         job.end_time = None if job.time_limit_s is None else start + job.time_limit_s
         job.allocation = allocation
         job.partition = partition.name
@@ -149,6 +151,10 @@ class Planning:
         at_once = [preempt(self._core, victim, job, now) for victim in victims]
         return all(at_once)
 
+    def give_up(self, job: Job, now: float) -> None:
+        """End a pending job that cannot be over by its deadline any more."""
+        end_by_deadline(self._core, job, now)
+
     def explain(self, job: Job, reason: str, detail: str = "") -> None:
         """Record why a pending job does not start now. One that could never run is held until somebody releases it."""
         if reason == BAD_CONSTRAINTS and job.priority:
@@ -163,6 +169,12 @@ class Planning:
     def promise(self, job: Job, start: int | None, nodes: int) -> None:
         """Record when and where a pending job is expected to start."""
         job.expected_start, job.expected_nodes = start, nodes
+
+
+def _end_by(job: Job, left_s: int) -> None:
+    """A job that is content with less, or that named no limit, gets as many minutes as there are until its deadline."""
+    if job.time_limit_s is None or (job.spec.time_min_s and job.time_limit_s > left_s):
+        job.time_limit_s = max(left_s // 60 * 60, 60)
 
 
 def hand_over(core: Core, job: Job, daemon: DaemonRecord) -> None:

@@ -134,6 +134,10 @@ class World:
     def start_together(self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float) -> bool:
         return all(self.start(*plan, now) for plan in plans)
 
+    def give_up(self, job: Job, now: float) -> None:
+        advance(job, JobEvent.DEADLINE_PASSED, now)
+        del self.tables.pending[job.job_id]
+
     def explain(self, job: Job, reason: str, detail: str = "") -> None:
         job.reason, job.reason_detail = reason, detail
 

@@ -135,6 +135,9 @@ class Planner(Protocol):
     def start_together(self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float) -> bool:
         """Start all components of a heterogeneous job, the leader first. False if the controller refuses one of them; then none has started."""
 
+    def give_up(self, job: Job, now: float) -> None:
+        """End a pending job that cannot be over by its deadline any more."""
+
     def explain(self, job: Job, reason: str, detail: str = "") -> None:
         """Record why a pending job does not start now."""
 

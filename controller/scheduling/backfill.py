@@ -18,7 +18,7 @@ from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.scheduling.builtin import Builtin
 from understudy.controller.scheduling.charge import Charge
 from understudy.controller.scheduling.cycles import Cycles
-from understudy.controller.scheduling.main_pass import YEAR_S, Reserves, choose, mind_switches, run_length
+from understudy.controller.scheduling.main_pass import YEAR_S, Reserves, choose, is_too_late, mind_switches, run_length
 from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.reserved import blocked_cores
 from understudy.controller.scheduling.slots import Slots
@@ -135,6 +135,9 @@ class BackfillPass:
                 continue
             job = record.job
             if not job.is_pending or not record.partition.can_schedule or not self._has_licenses(record, now):
+                continue
+            if is_too_late(job, second):
+                self.planner.give_up(job, now)
                 continue
             if job.spec.reservation and record.reservation is None:
                 continue
@@ -389,6 +392,9 @@ class PlansOnly:
 
     def __init__(self, planner: Planner) -> None:
         self.promise = planner.promise
+
+    def give_up(self, job: Job, now: float) -> None:
+        pass
 
     def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
         del job, partition, allocation, now

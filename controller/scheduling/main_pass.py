@@ -40,6 +40,12 @@ def run_length(job: Job, partition: Partition, least_s: int | None = None) -> in
     return min(least_s or job.time_limit_s or YEAR_S, (not job.qos_flags and partition.max_time_s) or YEAR_S)
 
 
+def is_too_late(job: Job, now: int) -> bool:
+    """Whether the job, or the least of it that would do, can no longer be over by its deadline."""
+    deadline = job.spec.deadline
+    return deadline is not None and now + (job.spec.time_min_s or job.time_limit_s or 0) > deadline
+
+
 class Reserves:
     """Which pending jobs hold others back (bf_min_age_reserve, bf_min_prio_reserve)."""
 
@@ -153,6 +159,9 @@ class MainPass:
                 continue
             if not partition.can_schedule:
                 self._explain(job, CLOSED.get(partition.state, "PartitionDown"))
+                continue
+            if is_too_late(job, second):
+                self.planner.give_up(job, now)
                 continue
             if job.het is not None:  # components start together, which backfill alone can see to: the others wait for that
                 failed.add(name)

@@ -8,7 +8,7 @@ from understudy.controller.scheduling.main_pass import NODES_DOWN
 from understudy.controller.scheduling.queue import PendingQueue, slurm_order
 from understudy.controller.scheduling.select_cons_tres import SelectConsTres
 from understudy.controller.scheduling.slots import Slots
-from understudy.model.states import NodeState
+from understudy.model.states import JobState, NodeState
 
 
 def world(nodes=4, policy=Backfill, parameters=None, tables=None):
@@ -301,3 +301,21 @@ def test_who_chose_among_nodes_is_told_which_are_out_of_service(wanted, reason, 
     job = w.submit(at=10, cpus=1, run_s=10, limit_s=60, **wanted)
     w.run(until=60)
     assert (job.reason, job.reason_detail) == (reason, detail)
+
+
+@pytest.mark.parametrize(("least", "ends"), [(None, True), (60, False)])
+def test_a_job_that_cannot_be_over_by_its_deadline_any_more_is_ended_when_a_scheduler_comes_to_it(least, ends):
+    w = blocked()
+    job = w.submit(at=11, cpus=1, run_s=60, limit_s=600, deadline=500.0, time_min_s=least)
+    w.run(until=29)
+    assert job.is_pending, "the main scheduler does not come to it"
+    w.run(until=60)
+    assert (job.state is JobState.DEADLINE, 3 in w.starts) == (ends, not ends)
+
+
+def test_the_main_scheduler_ends_a_job_that_is_too_late_and_goes_on():
+    w = world()
+    late = w.submit(at=5, cpus=4, run_s=60, limit_s=600, deadline=500.0)
+    w.submit(at=5, cpus=4, run_s=60, limit_s=600, deadline=700.0)
+    w.run(until=20)
+    assert (late.state, w.starts) == (JobState.DEADLINE, {2: 6})

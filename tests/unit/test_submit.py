@@ -328,3 +328,11 @@ def test_a_partition_with_req_resv_takes_jobs_of_reservations_alone(h: Harness) 
     assert h.refused() == 2002
     h.core.tables.reservations.by_name["r"] = Reservation("r", 1, int(START), int(START) + 600, nodes=0b1, users=("ann",), user_ids=(1000,))
     assert not h.submit(reservation="r").is_finished
+
+
+@pytest.mark.parametrize(("spec", "limit_s"), [({"time_limit_s": 180, "time_min_s": 60}, 60), ({"time_limit_s": 60}, 60)])
+def test_a_job_that_would_do_with_less_is_given_the_minutes_until_its_deadline(spec: dict[str, Any], limit_s: int) -> None:
+    h = Harness()
+    job = h.submit(deadline=START + 100, **spec)
+    h.run(5)
+    assert (job.is_running, job.time_limit_s) == (True, limit_s)
