@@ -242,7 +242,7 @@ class _Run:
                 continue
             state = JobState(record["state"])
             is_over = state not in _OPEN
-            started = record["start_time"] is not None and state is not JobState.PENDING
+            started = bool(record["nodes"]) and state is not JobState.PENDING  # who is ended before has a start time, too
             results.append(
                 {
                     "job": submission if task is None else f"{submission}_{task}",

@@ -218,11 +218,15 @@ def _num_nodes(change: Change, text: str) -> None:
     least, dash, most = text.partition("-")
     job = change.job
     change.lift("node")
-    low, high = int(least), int(most) if dash else int(least)
-    if low < 1 or high < low:
+    low, high = int(least), int(most) if dash else job.max_nodes
+    if low < 1:
         raise SlurmError(2006)
+    job.min_cpus = max(job.min_cpus, low * job.cpus_per_task)  # this stays, also where the number of nodes is refused
+    if high is not None and high < low:
+        raise SlurmError(2006)
+    if job.num_tasks < low:
+        job.num_tasks = change.spec["num_tasks"] = low
     job.min_nodes, job.max_nodes = low, high
-    job.min_cpus = max(job.min_cpus, low)
     change.spec |= {"min_nodes": low, "max_nodes": high}
 
 

@@ -21,7 +21,7 @@ def h() -> Harness:
 def test_a_pending_jobs_request_is_changed(h: Harness) -> None:
     job = h.submit(hold=True, begin_time=START + 1000)
     changes = {
-        "name": "new", "timelimit": "2:00:00", "nice": "20", "comment": "c", "numnodes": "2-3", "numtasks": "6", "minmemorynode": "200",
+        "name": "new", "timelimit": "2:00:00", "comment": "c", "numnodes": "2-3", "numtasks": "6", "minmemorynode": "200",
         "features": "fast", "reqnodelist": "n2", "excnodelist": "n4", "requeue": "0", "account": "a", "qos": "q",
         "starttime": "2035-05-05", "mailuser": "bob", "partition": "main", "cpuspertask": "2",
         "mincpusnode": "3", "tasksnode": "2", "reqcores": "2", "reqsockets": "1", "reqthreads": "1", "delayboot": "10", "switches": "2@1:00",
@@ -338,3 +338,16 @@ def test_addresses_and_bindings_of_nodes_are_changed(h: Harness) -> None:
     assert h.update_nodes("", weight="1").code == 2018
     assert h.update_nodes("ALL", weight="7") == Ok()
     assert h.query("nodes", "weight", weight=[7]) == [[7]] * 4
+
+
+def test_a_number_of_nodes_without_a_most_leaves_the_most_as_it_is(h: Harness) -> None:
+    job = h.submit(hold=True, min_nodes=3, max_nodes=3, num_tasks=3)
+    assert h.update(job, ROOT, numnodes="2") == 0
+    assert (job.min_nodes, job.max_nodes) == (2, 3)
+    assert h.update(job, ROOT, numnodes="4") == 2006
+
+
+def test_a_nice_value_lets_a_held_job_go(h: Harness) -> None:
+    job = h.submit(hold=True)
+    assert h.update(job, ROOT, nice="100") == 0
+    assert job.priority == 2
