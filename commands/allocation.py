@@ -50,6 +50,7 @@ class Allocation:
         self.job_id, self.nodes, self.credential = job_id, nodes, credential
         self.environment = dict(entry.partition("=")[::2] for entry in environment)
         self.daemons = daemons
+        self.components: list[Allocation] = []  # of a heterogeneous job
 
     @property
     def node_count(self) -> int:
@@ -100,12 +101,14 @@ def complete(job: Job, command: str, arguments: list[str], context: Context, nam
 
 def of_answer(answer: "list[Any]") -> Allocation:
     """From the fields of `Allocated`."""
-    job_id, _is_running, nodes, environment, _state, _end, credential, daemons, *_ = answer
-    return Allocation(job_id, nodes, environment, credential, daemons)
+    job_id, _is_running, nodes, environment, _state, _end, credential, daemons, _note, components = answer
+    found = Allocation(job_id, nodes, environment, credential, daemons)
+    found.components = [of_answer(each[1:]) for each in components]
+    return found
 
 
-def allocate(job: Job, immediate: int, context: Context, *, quiet: bool) -> Allocation:
-    """Ask for resources and wait for them.
+def allocate(job: Job, immediate: int, context: Context, others: "Sequence[Job]" = (), *, quiet: bool) -> Allocation:
+    """Ask for resources and wait for them. `others`: the further components of a heterogeneous job.
 
     Raises:
         AllocationError: there will be none.
@@ -117,8 +120,9 @@ def allocate(job: Job, immediate: int, context: Context, *, quiet: bool) -> Allo
             context.stderr.flush()
 
     client = context.client
+    further = [pack_named("JobSpec", each.spec) for each in others]
     try:
-        answer = client.call("AllocateJob", pack_named("JobSpec", job.spec), immediate == 1, job.user_id, job.group_id)
+        answer = client.call("AllocateJob", pack_named("JobSpec", job.spec), immediate == 1, job.user_id, job.group_id, further)
     except RefusedError as error:
         *notes, last = error.text.split("\n")
         for note in notes:

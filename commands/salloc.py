@@ -38,6 +38,13 @@ _NOT_FOR_COMMANDS = frozenset(("SLURM_JOB_GID", "SLURM_JOB_UID", "SLURM_JOB_USER
 _AT_ONCE_CODES = frozenset((11, 110, 2013, 2015, 2016, 2068, 2101, 2070))
 
 
+_OF_THE_WHOLE = frozenset(("SLURM_CLUSTER_NAME", "SLURM_HET_SIZE", "SLURM_PACK_SIZE", "SLURM_JOB_ID"))
+_OF_COMPONENTS = (
+    *("SLURM_JOB_CPUS_PER_NODE", "SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURM_JOB_PARTITION"),
+    *("SLURM_NTASKS", "SLURM_TASKS_PER_NODE"),
+)
+
+
 def salloc(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     try:
@@ -51,6 +58,10 @@ def salloc(arguments: list[str], context: Context) -> int:
 
 def _salloc(arguments: list[str], context: Context) -> int:
     given, operands = OPTIONS.parse(arguments, permute=False)
+    further = []
+    while operands[:1] == [":"]:
+        more, operands = OPTIONS.parse(operands[1:], permute=False)
+        further.append(more)
     names = {option.dest for option, _ in given}
     if context.tells(OPTIONS, names, USAGE_LINE, f"Usage: {USAGE_LINE}"):
         return 0
@@ -72,7 +83,13 @@ def _salloc(arguments: list[str], context: Context) -> int:
     if not ignore_specialised(job, context):
         return 1
     fit_nodes(job, context, quiet=quiet)
-    complete(job, "", arguments, context, "no-shell" if "no_shell" in own else "interactive")
+    others = [Job(time.time()) for _ in further]
+    for component, more in zip(others, further, strict=True):
+        for option, value in more:
+            if option.dest not in _OWN:
+                component.apply(option, value)
+    for each in (job, *others):
+        complete(each, "", arguments, context, "no-shell" if "no_shell" in own else "interactive")
     interrupted: list[int] = []
 
     def interrupt(number: int, _frame: object) -> None:
@@ -82,7 +99,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
     for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
         _signal.signal(number, interrupt)
     try:
-        allocation = allocate(job, immediate, context, quiet=quiet)
+        allocation = allocate(job, immediate, context, others, quiet=quiet)
     except AllocationError as error:
         *notes, last = error.text.split("\n")
         for note in notes:
@@ -122,8 +139,8 @@ def command_environment(allocation: Allocation, job: Job, context: Context) -> d
     """The command's environment: ours, and what tells srun and the command of the allocation."""
     spec = job.spec
     added = {name: value for name, value in allocation.environment.items() if name not in _NOT_FOR_COMMANDS}
+    added = _of_components(allocation) if allocation.components else added | {"SLURM_NODE_ALIASES": "(null)"}
     added |= {
-        "SLURM_NODE_ALIASES": "(null)",
         "SLURM_SUBMIT_DIR": os.getcwd(),
         "SLURM_SUBMIT_HOST": os.uname().nodename.partition(".")[0],
     }
@@ -132,6 +149,24 @@ def command_environment(allocation: Allocation, job: Job, context: Context) -> d
     if "SLURM_CONF" in context.environ:
         added["SLURM_CONF"] = context.environ["SLURM_CONF"]
     return {**context.environ, **added}
+
+
+def _of_components(whole: Allocation) -> dict[str, str]:
+    """What a command is told of a heterogeneous job: of the whole its number and tasks, the rest for each component."""
+    found = {name: value for name, value in whole.environment.items() if name in _OF_THE_WHOLE}
+    tasks = [each.environment.get("SLURM_NTASKS", "") for each in whole.components]
+    if all(tasks):
+        found["SLURM_NTASKS"] = found["SLURM_NPROCS"] = str(sum(map(int, tasks)))
+    for group, component in enumerate(whole.components):
+        own = component.environment
+        told = {name: own[name] for name in _OF_COMPONENTS if name in own}
+        told |= {"SLURM_JOBID": own["SLURM_JOB_ID"], "SLURM_NODELIST": own["SLURM_JOB_NODELIST"], "SLURM_NNODES": own["SLURM_JOB_NUM_NODES"]}
+        told["SLURM_NODE_ALIASES"] = "(null)"
+        if "SLURM_NTASKS" in own:
+            told["SLURM_NPROCS"] = own["SLURM_NTASKS"]
+        for name, value in told.items():
+            found[f"{name}_HET_GROUP_{group}"] = found[f"{name}_PACK_GROUP_{group}"] = value
+    return found
 
 
 def _run(command: list[str], allocation: Allocation, context: Context, job: Job, *, kill_signal: int, quiet: bool) -> int:

@@ -19,6 +19,7 @@ from understudy.commands.step_io import ABORT, ALL, EXITED, MESSAGE, PMI, STARTE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 USAGE_EXIT = 255
@@ -51,10 +52,10 @@ def srun(arguments: list[str], context: Context) -> int:
 class Settings:
     """What the command line and the environment say of the step and of srun itself."""
 
-    def __init__(self, arguments: list[str], context: Context) -> None:
+    def __init__(self, arguments: list[str], context: Context, environ: "Mapping[str, str] | None" = None) -> None:
         given, self.command = OPTIONS.parse(arguments, permute=False)
         self.arguments = arguments
-        environ = dict(context.environ)
+        environ = dict(context.environ if environ is None else environ)
         inside = bool(environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID")) or any(option.dest == "jobid" for option, _ in given)
         if inside:
             environ.pop("SLURM_JOB_NAME", None)  # the job's, not the step's
@@ -84,7 +85,8 @@ class Settings:
             spec["required_nodes"] = _hosts(environ["SLURM_HOSTFILE"], spec.get("num_tasks"))
 
 
-def _srun(arguments: list[str], context: Context) -> int:
+def _srun(whole: list[str], context: Context) -> int:
+    arguments, *others = segments(whole)
     settings = Settings(arguments, context)
     own = settings.own
     if context.tells(OPTIONS, own, USAGE_LINE, f"Usage: {USAGE_LINE}"):
@@ -119,8 +121,8 @@ def _srun(arguments: list[str], context: Context) -> int:
     try:
         programs = _read_programs(settings, context) if "multi_prog" in own else []
         if settings.job_id:
-            return _inside(settings, name, programs, context)
-        return _outside(settings, name, programs, context)
+            return _inside(settings, others, name, programs, context)
+        return _outside(settings, [Settings(each, context) for each in others], name, programs, context)
     except StepError:
         return 1
 
@@ -137,14 +139,29 @@ def _test(settings: Settings, name: str, context: Context) -> int:
     return 0
 
 
-def _outside(settings: Settings, name: str, programs: "list[Any]", context: Context) -> int:
+def segments(arguments: list[str]) -> list[list[str]]:
+    """The parts of the command line between `:`, one or more for each component of a heterogeneous job."""
+    found: list[list[str]] = [[]]
+    for word in arguments:
+        if word == ":" and found[-1]:
+            found.append([])
+        else:
+            found[-1].append(word)
+    return found
+
+
+def _outside(settings: Settings, others: list[Settings], name: str, programs: "list[Any]", context: Context) -> int:
     """Get resources, run the step, give them back."""
     if settings.relative is not None:
         context.fatal("--relative option invalid for job allocation request")
         return 1
     job = settings.job
-    _fit_nodes(settings, context)
-    complete(job, settings.command[0], settings.arguments, context, name)
+    for each in (settings, *others):
+        if not each.command:
+            context.fatal("No command given to execute.")
+            return 1
+        _fit_nodes(each, context)
+        complete(each.job, each.command[0], each.arguments, context, os.path.basename(each.command[0]))
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -152,7 +169,7 @@ def _outside(settings: Settings, name: str, programs: "list[Any]", context: Cont
     for each in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
         _signal.signal(each, interrupt)
     try:
-        allocation = allocate(job, settings.immediate, context, quiet=settings.quiet)
+        allocation = allocate(job, settings.immediate, context, [each.job for each in others], quiet=settings.quiet)
     except AllocationError as error:
         *notes, last = error.text.split("\n")
         for note in notes:
@@ -163,7 +180,8 @@ def _outside(settings: Settings, name: str, programs: "list[Any]", context: Cont
         return 1
     code, signal = 1, 0
     try:
-        code, signal = Step(settings, allocation, programs, context, owns_job=True).run(name)
+        parts = list(zip([settings, *others], allocation.components or [allocation], strict=True))
+        code, signal = Step(parts, allocation, programs, context, owns_job=True).run(name)
     except StepError:
         pass
     finally:
@@ -171,7 +189,7 @@ def _outside(settings: Settings, name: str, programs: "list[Any]", context: Cont
     return code
 
 
-def _inside(settings: Settings, name: str, programs: "list[Any]", context: Context) -> int:
+def _inside(settings: Settings, others: list[list[str]], name: str, programs: "list[Any]", context: Context) -> int:
     """Run the step in a job that is there."""
     try:
         allocation = of_answer(context.client.call("GetAllocation", settings.job_id))
@@ -180,9 +198,38 @@ def _inside(settings: Settings, name: str, programs: "list[Any]", context: Conte
         if error.code in {2017, 2021}:
             context.complain(f"srun: Check SLURM_JOB_ID environment variable. Expired or invalid job {settings.job_id}")
         return 1
-    _fit_nodes(settings, context)
-    code, _ = Step(settings, allocation, programs, context, owns_job=False).run(name)
+    parts = _by_group(settings, others, allocation, context) if allocation.components else [(settings, allocation)]
+    for each, _ in parts:
+        if not each.command:
+            context.fatal("No command given to execute.")
+            return 1
+        _fit_nodes(each, context)
+    code, _ = Step(parts, allocation, programs, context, owns_job=False).run(name)
     return code
+
+
+def _by_group(settings: Settings, others: list[list[str]], whole: Allocation, context: Context) -> "list[tuple[Settings, Allocation]]":
+    """The parts of a step in a heterogeneous job: the components that --het-group names, by default the first."""
+    parts = []
+    for arguments in (settings.arguments, *others):
+        wanted = Settings(arguments, context).own.get("het_group", "0")
+        numbers = _ranks(wanted)
+        if numbers is None:
+            context.fatal(f"Invalid --het-group value: {wanted}")
+            raise StepError
+        for group in numbers:
+            if group >= len(whole.components):
+                context.error(f"Requested het-group offset exceeds highest hetjob index ({group} > {len(whole.components) - 1})")
+                raise StepError
+            parts.append((Settings(arguments, context, _as_group(context.environ, group)), whole.components[group]))
+    return sorted(parts, key=lambda part: part[1].job_id)
+
+
+def _as_group(environ: "Mapping[str, str]", group: int) -> dict[str, str]:
+    """The environment as if the component were the job: what it says of the group in place of what it says of the whole."""
+    end = f"_HET_GROUP_{group}"
+    found = {name: value for name, value in environ.items() if name not in {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NNODES"}}
+    return found | {name.removesuffix(end): value for name, value in environ.items() if name.endswith(end)}
 
 
 def _hosts(path: str, most: int | None) -> str:
@@ -270,11 +317,26 @@ def _ranks(text: str) -> "list[int] | None":
     return numbers
 
 
+class Share:
+    """What a step has of one component of a job, which for most jobs is all of it. `first_node`, `first_task`: how many come before its own."""
+
+    def __init__(self, created: "list[Any]", settings: Settings, first_node: int, first_task: int) -> None:
+        self.job_id, self.restart, self.step_id, self.nodes, tasks, self.cpus, self.credential, self.daemons, self.width = created[:9]
+        self.environment, self.end_time, self.kill_wait_s, self.user = created[9:13]
+        self.tasks: list[list[int]] = [[number + first_task for number in numbers] for numbers in tasks]
+        self.size = sum(map(len, tasks))
+        self.first_node, self.first_task, self.command = first_node, first_task, settings.command
+
+
 class Step:
     """A step from its creation to its last task's end."""
 
-    def __init__(self, settings: Settings, allocation: Allocation, programs: "list[Any]", context: Context, *, owns_job: bool) -> None:
-        self.settings, self.allocation, self.programs, self.context, self.owns_job = settings, allocation, programs, context, owns_job
+    def __init__(
+        self, parts: "list[tuple[Settings, Allocation]]", whole: Allocation, programs: "list[Any]", context: Context, *, owns_job: bool
+    ) -> None:
+        self.parts, self.whole, self.programs, self.context, self.owns_job = parts, whole, programs, context, owns_job
+        self.settings, self.allocation = parts[0]
+        self.job_id = whole.job_id
         self.exits: dict[int, int] = {}
         self.node_of: dict[int, str] = {}
         self.size = 0
@@ -297,15 +359,19 @@ class Step:
 
     def run(self, name: str) -> tuple[int, int]:
         """(exit code, signal that ended the task with the highest)."""
-        created = self.create(name)
-        (self.job_id, self.restart, self.step_id, nodes, self.tasks, self.cpus, self.credential, daemons, width, environment, self.end_time) = (
-            created[:11]
-        )
-        self.kill_wait_s, user = created[11], created[12]
-        self.nodes = nodes
-        from understudy.model.hostlist import expand
+        from understudy.model.hostlist import compress, expand
 
-        names = expand(nodes)
+        shares: list[Share] = []
+        for settings, allocation in self.parts:
+            first = shares[0] if shares else None
+            created = self.create(settings, allocation, name, None if first is None else first.step_id)
+            shares.append(Share(created, settings, sum(len(share.tasks) for share in shares), sum(share.size for share in shares)))
+        self.shares = shares
+        self.step_id, self.end_time, self.kill_wait_s = shares[0].step_id, shares[0].end_time, shares[0].kill_wait_s
+        self.tasks = [tasks for share in shares for tasks in share.tasks]
+        names = [name for share in shares for name in expand(share.nodes)]
+        self.nodes = shares[0].nodes if len(shares) == 1 else compress(names, sort=False)
+        daemons = [daemon for share in shares for daemon in share.daemons]
         for node, numbers in zip(names, self.tasks, strict=True):
             for each in numbers:
                 self.node_of[each] = node
@@ -315,13 +381,13 @@ class Step:
         self.io.on_frame = self.take
         self.catch_signals()
         prolog = self.settings.own.get("prolog", "none")
-        task_environment = self.environment(environment, names, host)
+        task_environment = self.environment(shares[0].environment, names, host)
         if prolog.lower() != "none" and (status := self.run_here(prolog, task_environment)):
             self.error(f"srun prolog failed rc = {status}. Aborting step.")
         self.open_streams(task_environment)
         if "bcast" in self.settings.own:
             self.copy_program(names)
-        self.launch(daemons, width, user, task_environment, host)
+        self.launch(task_environment, host)
         self.follow()
         self.restore_terminal()
         epilog = self.settings.own.get("epilog", "none")
@@ -360,9 +426,9 @@ class Step:
             raise StepError
         command[0] = target
 
-    def create(self, name: str) -> "list[Any]":
-        """The step, from the controller; waits while others use its CPUs."""
-        settings, spec = self.settings, self.settings.job.spec
+    def create(self, settings: Settings, allocation: Allocation, name: str, step_id: int | None) -> "list[Any]":
+        """The step, or its part in a component, from the controller; waits while others use its CPUs."""
+        spec = settings.job.spec
         own = settings.own
         wanted: dict[str, Any] = {
             "name": spec.get("name") if "job_name" in settings.on_line or self.owns_job else name,
@@ -381,50 +447,52 @@ class Step:
         if not self.owns_job and "num_tasks" in wanted and "min_nodes" in wanted:
             wanted.pop("ntasks_per_node", None)  # Slurm lays tasks out by the job's CPUs then
         if self.owns_job:
-            wanted["min_nodes"] = wanted["max_nodes"] = self.allocation.node_count
+            wanted["min_nodes"] = wanted["max_nodes"] = allocation.node_count
         if self.owns_job and "num_tasks" not in wanted:
-            wanted["num_tasks"] = sum(_counts(self.allocation.environment.get("SLURM_TASKS_PER_NODE", "1")))
+            wanted["num_tasks"] = sum(_counts(allocation.environment.get("SLURM_TASKS_PER_NODE", "1")))
         if spec.get("time_limit_s") and not self.owns_job:
             wanted["time_limit_s"] = spec["time_limit_s"]
         if settings.relative is not None:
             wanted["relative"] = settings.relative
         if os.path.exists(wanted.get("nodes", "")) and "/" in wanted["nodes"]:
             wanted.pop("nodes")
-        self.check_counts(wanted)
+        if step_id is not None:
+            wanted["step_id"] = step_id
+        self.check_counts(wanted, settings, allocation)
         pause, longest = _RETRY_S
         until = time.monotonic() + settings.immediate if settings.immediate else None
         has_waited = False
         client = self.context.client
         while True:
             try:
-                created = client.call("CreateStep", self.allocation.job_id, pack_named("StepSpec", wanted))
+                created = client.call("CreateStep", allocation.job_id, pack_named("StepSpec", wanted))
             except RefusedError as error:
                 left = None if until is None else until - time.monotonic()
                 if error.code != _BUSY or (left is not None and left <= 0):
-                    self.error(f"Unable to create step for job {self.allocation.job_id}: {error.text}")
+                    self.error(f"Unable to create step for job {allocation.job_id}: {error.text}")
                     raise StepError from None
                 if left is not None and settings.immediate == 1:
                     time.sleep(left)
                     continue
                 if not has_waited and not settings.quiet:
-                    self.say(f"Job {self.allocation.job_id} step creation temporarily disabled, retrying (Requested nodes are busy)")
+                    self.say(f"Job {allocation.job_id} step creation temporarily disabled, retrying (Requested nodes are busy)")
                 has_waited = True
                 time.sleep(pause)
                 pause = min(pause * 2, longest)
                 continue
             if has_waited and not settings.quiet:
-                self.say(f"Step created for job {self.allocation.job_id}")
+                self.say(f"Step created for job {allocation.job_id}")
             return created
 
-    def check_counts(self, wanted: "dict[str, Any]") -> None:
-        held = self.allocation.node_count
+    def check_counts(self, wanted: "dict[str, Any]", settings: Settings, allocation: Allocation) -> None:
+        held = allocation.node_count
         least = wanted.get("min_nodes")
         if least is None or self.owns_job:
             return
-        is_asked = "nodes" in self.settings.on_line
-        if self.settings.relative is not None and self.settings.relative + least > held:
+        is_asked = "nodes" in settings.on_line
+        if settings.relative is not None and settings.relative + least > held:
             what = "--nodes" if is_asked else "SLURM_JOB_NUM_NODES"
-            self.error(f"--relative and {what} option incompatible with count of allocated nodes ({self.settings.relative}+{least}>{held})")
+            self.error(f"--relative and {what} option incompatible with count of allocated nodes ({settings.relative}+{least}>{held})")
             raise StepError
         if least > held and is_asked:
             self.error(f"Only allocated {held} nodes asked for {least}")
@@ -439,6 +507,8 @@ class Step:
         for name in ("SLURM_EXPORT_ENV", "SLURM_CPUS_PER_TASK", "SLURM_TASK_PID"):
             chosen.pop(name, None)
         chosen |= dict(entry.partition("=")[::2] for entry in told)
+        if self.whole.components:
+            chosen |= self.of_the_whole(names)
         per_node = _compressed([len(tasks) for tasks in self.tasks])
         umask = os.umask(0)
         os.umask(umask)
@@ -481,6 +551,16 @@ class Step:
         elif spec.get("distribution"):
             chosen["SLURM_DISTRIBUTION"] = spec["distribution"]
         return chosen
+
+    def of_the_whole(self, names: list[str]) -> dict[str, str]:
+        """What a step in a heterogeneous job is told in place of what a component would be."""
+        cpus = [each for _, allocation in self.parts for each in _counts(allocation.environment.get("SLURM_JOB_CPUS_PER_NODE", "1"))]
+        nodes = {"SLURM_JOB_NODELIST": self.nodes, "SLURM_NODELIST": self.nodes, "SLURM_JOB_NUM_NODES": str(len(names))}
+        if len(self.parts) == 1:
+            own = self.allocation.environment
+            nodes = {"SLURM_JOB_NODELIST": own["SLURM_JOB_NODELIST"], "SLURM_NODELIST": own["SLURM_JOB_NODELIST"]}
+        whole = str(self.whole.job_id)
+        return nodes | {"SLURM_JOB_ID": whole, "SLURM_JOBID": whole, "SLURM_JOB_CPUS_PER_NODE": _compressed(cpus)}
 
     def open_streams(self, environment: dict[str, str]) -> None:
         """Decide for each stream whether it comes here, to a file that we write, or to files that the nodes write."""
@@ -577,23 +657,25 @@ class Step:
             termios.tcsetattr(0, termios.TCSADRAIN, self.terminal)
             self.terminal = None
 
-    def launch(self, daemons: "list[list[str]]", width: int, user: str, environment: dict[str, str], host: str) -> None:
-        """Tell the node daemons: at most `width` of them, who tell the others."""
+    def launch(self, environment: dict[str, str], host: str) -> None:
+        """Tell the node daemons: some of them, who tell the others."""
         own = self.settings.own
         umask = os.umask(0)
         os.umask(umask)
         pty = self.pty_size()
-        message = pack(
-            "LaunchTasks", self.credential, self.job_id, self.restart, self.step_id, self.nodes, self.tasks, self.cpus, user,
-            self.settings.command, [f"{name}={value}" for name, value in environment.items()], self.work_dir, umask,
-            f"tcp:{host}:{self.io.port}", self.io.key, self.remote["std_in"], self.remote["std_out"], self.remote["std_err"],
-            own.get("open_mode", "").startswith("a"), self.end_time, own.get("task_prolog", ""), own.get("task_epilog", ""), self.programs, pty,
-            "pmi2" if own.get("mpi") == "pmi2" else "", environment.get("SLURM_JOB_NAME", ""), "unbuffered" in own or pty is not None,
-            self.stdin_task,
-        )  # fmt: skip
-        for text in send_down(self.context.client, message, daemons, width):
-            self.error(f"Task launch for StepId={self.job_id}.{self.step_id} failed on node {text}")
-            self.highest = self.highest or 1
+        layout = self.tasks if len(self.shares) > 1 else []
+        for share in self.shares:
+            message = pack(
+                "LaunchTasks", share.credential, share.job_id, share.restart, self.step_id, share.nodes, share.tasks, share.cpus, share.user,
+                share.command, [f"{name}={value}" for name, value in environment.items()], self.work_dir, umask,
+                f"tcp:{host}:{self.io.port}", self.io.key, self.remote["std_in"], self.remote["std_out"], self.remote["std_err"],
+                own.get("open_mode", "").startswith("a"), self.end_time, own.get("task_prolog", ""), own.get("task_epilog", ""), self.programs, pty,
+                "pmi2" if own.get("mpi") == "pmi2" else "", environment.get("SLURM_JOB_NAME", ""), "unbuffered" in own or pty is not None,
+                self.stdin_task, share.first_node, layout,
+            )  # fmt: skip
+            for text in send_down(self.context.client, message, share.daemons, share.width):
+                self.error(f"Task launch for StepId={self.job_id}.{self.step_id} failed on node {text}")
+                self.highest = self.highest or 1
         if self.stdin_task != -2:
             self.io.feed(self.stdin, ALL if self.stdin_task < 0 else self.stdin_task)
 
@@ -670,7 +752,8 @@ class Step:
     def abort(self) -> None:
         if not self.is_aborted:
             self.is_aborted = True
-            self.say(f"Job step aborted: Waiting up to {self.kill_wait_s + 2} seconds for job step to finish.")
+            for _ in self.shares:
+                self.say(f"Job step aborted: Waiting up to {self.kill_wait_s + 2} seconds for job step to finish.")
             self.give_up_at = time.monotonic() + self.kill_wait_s + 2 + 10
 
     give_up_at = 0.0
@@ -718,9 +801,10 @@ class Step:
         if value > self.highest:
             self.highest, self.ended_by = value, max(-code, 0)
         if status and not self.is_silent:
+            first = max((share.first_task for share in self.shares if share.first_task <= numbers[0]), default=0)
             by_node: dict[str, list[int]] = {}
             for each in numbers:
-                by_node.setdefault(self.node_of.get(each, "?"), []).append(each)
+                by_node.setdefault(self.node_of.get(each, "?"), []).append(each - first)
             what = f"Exited with exit code {code}" if code > 0 else _signal_text(-code, core=bool(status & 0x80))
             for node, its in by_node.items():
                 self.error(f"{node}: {_tasks_text(its)}: {what}")
@@ -737,8 +821,9 @@ class Step:
 
     def end_rest(self, signal: int) -> None:
         """End the tasks that are left, by a word to the node daemons that also tells those who read."""
-        message = pack("SignalTasks", self.job_id, self.restart, self.step_id, int(signal), True, self.credential)
-        send_down(self.context.client, message, self.allocation.daemons, 32)
+        for share in self.shares:
+            message = pack("SignalTasks", share.job_id, share.restart, self.step_id, int(signal), True, share.credential)
+            send_down(self.context.client, message, share.daemons, 32)
 
     def follow(self) -> None:
         """Until all parts are done."""

@@ -12,13 +12,14 @@ from understudy.controller.cancel import cancel
 from understudy.controller.complete import end_job
 from understudy.controller.core import Later
 from understudy.controller.eligibility import note_end
+from understudy.controller.het_jobs import components
 from understudy.controller.job import JobEvent, advance
 from understudy.controller.job_submit import review_allocation
 from understudy.controller.scheduling.main_pass import MainPass
 from understudy.controller.scheduling.queue import Record, slurm_order
 from understudy.controller.start import Planning, job_environment
 from understudy.controller.steps import OF_JOB, daemons_of
-from understudy.controller.submit import take_in
+from understudy.controller.submit import take_in, take_in_components
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import Allocated, Ok
 
@@ -50,6 +51,10 @@ def allocate(core: Core, message: AllocateJob, sender: Sender) -> Allocated:
     """Take in an interactive job, and start it at once if that is possible."""
     if core.job_submit:
         message = review_allocation(core, message, sender)
+    if message.components:
+        if message.immediate:
+            raise SlurmError(BUSY)  # only a look ahead starts all components at one instant
+        return describe(core, take_in_components(core, message, sender))
     job = take_in(core, message, sender)
     now = core.time.now()
     if not core.policy.exact_limits and job.is_eligible(now) and not _is_behind(core, job):
@@ -101,8 +106,8 @@ def _give_up(core: Core, job: Job, now: float) -> None:
     note_end(core, job, now)
 
 
-def describe(core: Core, job: Job) -> Allocated:
-    """What srun and salloc are told of the job."""
+def describe(core: Core, job: Job, *, of_whole: bool = True) -> Allocated:
+    """What srun and salloc are told of the job; of a heterogeneous one's leader, of all its components."""
     if not job.is_running or job.allocation is None:
         note = next((number for reason, number in _NOTES.items() if job.is_pending and job.reason.startswith(reason)), 0)
         return Allocated(job.job_id, is_running=False, state=int(job.state), note=note)
@@ -119,6 +124,7 @@ def describe(core: Core, job: Job) -> Allocated:
         end_time=job.end_time,
         credential=credential,
         daemons=daemons_of(core, job.allocation.nodes),
+        components=[describe(core, each, of_whole=False) for each in components(job)] if job.het is not None and of_whole else [],
     )
 
 

@@ -43,6 +43,11 @@ def components(job: Job) -> list[Job]:
     return [whole.components[offset] for offset in sorted(whole.components)]
 
 
+def whole(job: Job) -> list[Job]:
+    """All components of the job of which this is one."""
+    return [job] if job.het is None else [job.het.components[offset] for offset in sorted(job.het.components)]
+
+
 def others(job: Job) -> list[Job]:
     """The components that the leader leads; none for any other job."""
     return components(job)[1:]

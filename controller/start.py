@@ -13,7 +13,7 @@ from understudy.controller.arrays import explain_limit, split
 from understudy.controller.arrays import job_environment as array_environment
 from understudy.controller.core import log
 from understudy.controller.eligibility import notify_dependents
-from understudy.controller.het_jobs import components, group_environment
+from understudy.controller.het_jobs import group_environment, whole
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_ADMIN, JobEvent, advance
 from understudy.controller.job_programs import begin_prolog, node_environment
 from understudy.controller.limits import end_by_deadline, watch_limits
@@ -72,7 +72,7 @@ class Planning:
         daemon = core.daemon_of_node[held.first_node]
         assert daemon is not None
         if not begin_prolog(core, leader) and not leader.flags & JobFlag.CONFIGURING:
-            launch(core, leader, daemon)
+            hand_over(core, leader, daemon)
         if core.gang is not None:
             for job, _, allocation in plans:
                 if allocation.shared_in:
@@ -237,7 +237,7 @@ def job_environment(core: Core, job: Job) -> list[str]:
     """What only the controller knows for the job's environment. The node daemon adds what belongs to its node."""
     variables = own_environment(core, job)
     if job.het is not None:
-        variables |= group_environment([own_environment(core, each) for each in components(job)])
+        variables |= group_environment([own_environment(core, each) for each in whole(job)])
     return [f"{name}={value}" for name, value in variables.items() if value != ""]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core import log
+from understudy.controller.het_jobs import components
 from understudy.controller.rights import may_control
 from understudy.controller.step import Held, Step, distribution_of, lay_out
 from understudy.model import hostlist
@@ -45,7 +46,7 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
         raise SlurmError(ALREADY_DONE)
     spec, allocation, now = message.spec, job.allocation, core.time.now()
     assert allocation is not None
-    if job.next_step_id >= core.settings.max_step_count:
+    if (job if job.het is None else job.het.components.get(0, job)).next_step_id >= core.settings.max_step_count:
         raise SlurmError(TOO_MANY_STEPS)
     used: dict[int, tuple[int, int]] = {}
     for other in job.steps.values():
@@ -65,8 +66,13 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
         nodes |= 1 << place.node
     names = core.tables.nodes.nodes
     expression = hostlist.compress([names[place.node].name for place in places], sort=False)
+    # The components of a heterogeneous job count their steps together.
+    leader = job if job.het is None else job.het.components.get(0, job)
+    step_id = leader.next_step_id if spec.step_id is None else spec.step_id
+    if step_id in job.steps or step_id > leader.next_step_id:
+        raise SlurmError(INVALID_JOB)
     step = Step(
-        job.next_step_id,
+        step_id,
         spec.name,
         places,
         expression,
@@ -79,7 +85,8 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
         spec.submit_line,
         open_nodes=nodes,
     )
-    job.next_step_id += 1
+    leader.next_step_id = max(leader.next_step_id, step_id + 1)
+    core.journal.job(leader.job_id)
     steps = job.steps if isinstance(job.steps, dict) else {}
     steps[step.step_id] = step
     job.steps = steps
@@ -231,14 +238,16 @@ def cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> No
 
         signal_job(core, job, SIGKILL if signal is None else signal, batch_only=True)
         return
-    step = job.steps.get(int(step_text)) if step_text.isdecimal() else None
-    if step is None:
+    found = [(each, each.steps[int(step_text)]) for each in components(job) if int(step_text) in each.steps] if step_text.isdecimal() else []
+    if not found:
         raise SlurmError(INVALID_JOB)
-    if not step.is_running:
+    running = [(each, step) for each, step in found if step.is_running]
+    if not running:
         raise SlurmError(INVALID_JOB if job.is_finished else ALREADY_DONE)
-    if (signal is None or signal == SIGKILL) and job.is_running:
-        step.killed_by = sender.user_id
-    signal_step(core, job, step, SIGKILL if signal is None else signal, ends=signal is None or signal == SIGKILL)
+    for each, step in running:
+        if (signal is None or signal == SIGKILL) and each.is_running:
+            step.killed_by = sender.user_id
+        signal_step(core, each, step, SIGKILL if signal is None else signal, ends=signal is None or signal == SIGKILL)
 
 
 def _time_out(core: Core, job: Job, step: Step, run: int) -> None:

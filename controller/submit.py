@@ -36,13 +36,13 @@ from understudy.controller.scheduling.reserved import WAITS
 from understudy.model import nodeset
 from understudy.model.errors import SlurmError
 from understudy.model.gres import gpus_in, mixes_types, read_request
-from understudy.protocol.messages import SubmitJob, Submitted
+from understudy.protocol.messages import AllocateJob, SubmitJob, Submitted
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.partitions import Partition
     from understudy.controller.ports import Sender
-    from understudy.protocol.messages import AllocateJob, JobSpec
+    from understudy.protocol.messages import JobSpec
 
 TRY_AGAIN: Final = 11  # EAGAIN: sbatch waits and tries again
 UNLIMITED_S: Final = -1
@@ -81,7 +81,7 @@ def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
 
 def _submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     if message.components:
-        return _submit_components(core, message, sender, *_allowed_as(core, message, sender), core.time.now())
+        return _submit_components(core, message, sender)
     if message.test_only:
         return _test_only(core, _checked(core, message, sender)[0], core.time.now())
     return Submitted(take_in(core, message, sender).job_id)
@@ -173,8 +173,16 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     return job
 
 
-def _submit_components(core: Core, message: SubmitJob, sender: Sender, user_id: int, group_id: int, now: float) -> Submitted:
-    """Take in a heterogeneous job: all components, or none. Whether each could ever run is found out by the scheduler."""
+def _submit_components(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
+    if message.test_only:
+        return _test_components(core, _checked_components(core, message, sender), core.time.now())
+    leader = take_in_components(core, message, sender)
+    core.scripts[leader.job_id] = intern(message.script)
+    return Submitted(leader.job_id)
+
+
+def _checked_components(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> list[Job]:
+    (user_id, group_id), now = _allowed_as(core, message, sender), core.time.now()
     by_admin = core.is_operator(sender.user_id)
     specs = [message.spec, *message.components]
     if any(spec.array for spec in specs):
@@ -183,16 +191,20 @@ def _submit_components(core: Core, message: SubmitJob, sender: Sender, user_id: 
     for job in jobs:
         check_policy(core, job, 1)
         job.excluded_nodes |= reduce(or_, (other.required_nodes for other in jobs if other is not job))
+    return jobs
+
+
+def take_in_components(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job:
+    """Take in a heterogeneous job: all components, or none; the leader. Whether each could ever run is found out by the scheduler."""
+    jobs = _checked_components(core, message, sender)
+    tables, now, by_admin = core.tables, core.time.now(), core.is_operator(sender.user_id)
     dependency = parse_dependency(message.spec.dependency, 0) if message.spec.dependency else None
-    if message.test_only:
-        return _test_components(core, jobs, now)
-    tables = core.tables
     for job in jobs:
         job.job_id = core.take_job_id()
         tables.jobs[job.job_id] = job
     form_het_job(jobs)
-    core.scripts[jobs[0].job_id] = intern(message.script)
     for job in jobs:
+        job.interactive = isinstance(message, AllocateJob)
         job.dependency = dependency
         if dependency is not None:
             watch_dependency(core, job)
@@ -206,7 +218,7 @@ def _submit_components(core: Core, message: SubmitJob, sender: Sender, user_id: 
         core.journal.job(job.job_id)
     core.last_job_update = now
     core.changed("submit", now)
-    return Submitted(jobs[0].job_id)
+    return jobs[0]
 
 
 def _test_components(core: Core, jobs: list[Job], now: float) -> Submitted:

@@ -160,14 +160,14 @@ class RealSteps:
                 tasks = launch.tasks[number]
                 parts.append(
                     {
-                        "id": number,
+                        "id": launch.first_node + number,
                         "name": name,
                         "tasks": tasks,
                         "environment": {
                             "SLURMD_NODENAME": name,
                             "SLURM_CPUS_ON_NODE": str(launch.cpus[number]),
                             "SLURM_GTIDS": ",".join(map(str, tasks)),
-                            "SLURM_NODEID": str(number),
+                            "SLURM_NODEID": str(launch.first_node + number),
                             "SLURM_TOPOLOGY_ADDR": name,
                             "SLURM_TOPOLOGY_ADDR_PATTERN": "node",
                             "SLURM_CONF": self._conf,
@@ -176,8 +176,10 @@ class RealSteps:
                 )
         programs = {number: command for numbers, command in launch.programs for number in numbers}
         return {
-            "job": launch.job_id,
+            "job": int(given.get("SLURM_JOB_ID", launch.job_id)),  # of a component, that of the whole
+            "own_job": launch.job_id,
             "step": launch.step_id,
+            "first_node": launch.first_node,
             "uid": user_id,
             "gid": group_id,
             "user": launch.user,
@@ -205,8 +207,8 @@ class RealSteps:
             "array_job": given.get("SLURM_ARRAY_JOB_ID", ""),
             "array_task": given.get("SLURM_ARRAY_TASK_ID", ""),
             "host": self._host,
-            "size": sum(map(len, launch.tasks)),
-            "layout": launch.tasks,
+            "size": sum(map(len, launch.layout or launch.tasks)),
+            "layout": launch.layout or launch.tasks,
         }
 
     def signal(self, step: StepKey, number: int, *, ends: bool) -> None:
@@ -292,8 +294,9 @@ class RealSteps:
 
     def _end_strays(self, step: StepKey, running: _Running) -> None:
         """The process in between was killed, and nobody waits for the tasks."""
+        given = dict(entry.partition("=")[::2] for entry in running.launch.environment)
         for node in expand(running.nodes):
-            mark = f"SLURM_JOB_ID={step[0]}\0SLURM_STEP_ID={step[2]}\0SLURM_CONF={self._conf}\0SLURMD_NODENAME={node}"
+            mark = f"SLURM_JOB_ID={given.get('SLURM_JOB_ID', step[0])}\0SLURM_STEP_ID={step[2]}\0SLURM_CONF={self._conf}\0SLURMD_NODENAME={node}"
             family.end_strays(mark.encode(), running.pid)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 HELLO, STDOUT, STDERR, STDIN, STARTED, EXITED, MESSAGE, ABORT, DONE, WINDOW, PMI = range(1, 12)
 ALL = 0xFFFFFFFF
-_GATHER_S = 0.02  # tasks that end within that time are told of together
+_GATHER_S = 0.05  # tasks that end within that time are told of together
 _DRAIN_S = 1.0  # how long the streams of processes that outlive their task are read
 _MOST = 1 << 22  # bytes that wait for srun before the tasks are no longer read
 _CHUNK = 65536
@@ -519,9 +519,9 @@ class Step:
         self.is_ending = True
         self.tell(ABORT, 0, b"")
         node = self.order["nodes"][0]
-        if node["id"] == 0:
+        if node["id"] == self.order["first_node"]:
             when = time.strftime("%Y-%m-%dT%H:%M:%S")
-            self.complain(node, f"*** STEP {self.order['job']}.{self.order['step']} ON {node['name']} CANCELLED AT {when}{why} ***")
+            self.complain(node, f"*** STEP {self.order['own_job']}.{self.order['step']} ON {node['name']} CANCELLED AT {when}{why} ***")
 
     def found_again(self) -> None:
         """A daemon that was started again."""

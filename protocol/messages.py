@@ -364,6 +364,7 @@ class AllocateJob(Message, frozen=True, tag=30):
     immediate: bool = False
     user_id: int = -1
     group_id: int = -1
+    components: list[JobSpec] = []  # of a heterogeneous job: all but the first, which is `spec`
 
 
 class Allocated(Message, frozen=True, tag=31):
@@ -378,6 +379,7 @@ class Allocated(Message, frozen=True, tag=31):
     credential: bytes = b""  # lets its owner send files to the nodes (sbcast)
     daemons: list[tuple[str, str, str]] = []  # name, address and nodes of those that stand for its nodes
     note: int = 0  # the error number that says why it cannot start for now, where that is worth a word
+    components: list["Allocated"] = []  # of a heterogeneous job: all, in their order
 
 
 class AwaitJob(Message, frozen=True, tag=32):
@@ -424,6 +426,7 @@ class StepSpec(Message, frozen=True, tag=35):
     host: str = ""  # where srun runs
     pid: int = 0
     sends_output: bool = True  # False: nobody reads it
+    step_id: int | None = None  # a step in several components of a heterogeneous job has the number that it was given in the first
 
 
 class CreateStep(Message, frozen=True, tag=36):
@@ -614,6 +617,8 @@ class LaunchTasks(Message, frozen=True, tag=67):
     job_name: str = ""
     unbuffered: bool = False
     stdin_task: int = -1  # the one that reads what srun reads; -1: all, -2: none
+    first_node: int = 0  # of a step in several components: how many of its nodes come before these
+    layout: list[list[int]] = []  # and the tasks of all its nodes
 
 
 class AttachTasks(Message, frozen=True, tag=68):

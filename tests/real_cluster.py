@@ -16,7 +16,7 @@ ClusterName=steps
 SlurmctldHost=localhost
 SlurmctldPort=6817
 SchedulerType=sched/backfill
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=1
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 ProctrackType=proctrack/linuxproc

@@ -14,7 +14,22 @@ from understudy.controller.recover import recover
 from understudy.controller.scheduling.backfill import Backfill
 from understudy.controller.scheduling.select_cons_tres import SelectConsTres
 from understudy.model.states import JobState
-from understudy.protocol.messages import CancelJobs, ControlJobs, Emulation, Failure, JobSpec, SubmitJob, Submitted
+from understudy.protocol.messages import (
+    Allocated,
+    AllocateJob,
+    CancelJobs,
+    ControlJobs,
+    CreateStep,
+    Emulation,
+    Failure,
+    GetAllocation,
+    JobSpec,
+    SignalTasks,
+    StepCreated,
+    StepSpec,
+    SubmitJob,
+    Submitted,
+)
 
 if TYPE_CHECKING:
     from understudy.controller.job import Job
@@ -135,3 +150,29 @@ def test_the_main_scheduler_lets_nobody_of_the_partition_pass_a_job_with_compone
     assert (simulation.starts, small.reason) == ({}, "Priority")
     simulation.run()
     assert simulation.starts[small.job_id] >= simulation.starts[parts[0].job_id]
+
+
+def test_an_interactive_one_is_told_of_all_its_components_and_its_steps_count_together(harness: Harness) -> None:
+    answer = harness.ask(AllocateJob(JobSpec(min_nodes=1, num_tasks=1), components=[JobSpec(min_nodes=2, num_tasks=2)]), USER)
+    assert isinstance(answer, Allocated)
+    assert not answer.is_running
+    harness.run(0)
+    assert harness.launches() == []
+    whole = harness.ask(GetAllocation(answer.job_id), USER)
+    assert isinstance(whole, Allocated)
+    assert [(each.job_id, each.nodes) for each in whole.components] == [(answer.job_id, "n1"), (answer.job_id + 1, "n[2-3]")]
+    assert "SLURM_HET_SIZE=2" in whole.components[1].environment
+    first = harness.ask(CreateStep(answer.job_id + 1, StepSpec()), USER)
+    second = harness.ask(CreateStep(answer.job_id, StepSpec()), USER)
+    assert isinstance(first, StepCreated)
+    assert isinstance(second, StepCreated)
+    assert (first.step_id, second.step_id) == (0, 1)
+    assert harness.ask(CreateStep(answer.job_id + 1, StepSpec(step_id=0, overlap=True)), USER) == Failure(2017, "Invalid job id specified")
+    harness.ask(CreateStep(answer.job_id + 1, StepSpec(step_id=1, overlap=True)), USER)
+    harness.ask(CancelJobs([f"{answer.job_id}.1"], None), USER)
+    assert [sent.message.job_id for sent in harness.sent(SignalTasks)] == [answer.job_id, answer.job_id + 1]
+
+
+def test_an_immediate_request_for_several_components_is_refused(harness: Harness) -> None:
+    answer = harness.ask(AllocateJob(JobSpec(), immediate=True, components=[JobSpec()]), USER)
+    assert answer == Failure(2016, "Requested nodes are busy")
