@@ -372,19 +372,36 @@ def create(words: "Sequence[str]", session: "Session") -> int:
     return 0
 
 
+# What one may say of a new node, as on a line of slurm.conf. True: a number.
+_NEW_NODE_KEYS = {
+    "nodename": False, "state": False, "feature": False, "features": False, "gres": False, "nodeaddr": False, "nodehostname": False, "reason": False,
+    "bcastaddr": False, "cpubind": False, "cpuspeclist": False, "restrictcorestocpu": False, "sockets": True, "cpus": True, "procs": True,
+    "realmemory": True, "weight": True, "boards": True, "socketsperboard": True, "corespersocket": True, "threadspercore": True, "tmpdisk": True,
+    "memspeclimit": True, "corespeccount": True, "port": False, "tresweights": False,
+}  # fmt: skip
+
+
 def _create_nodes(words: "Sequence[str]", session: "Session") -> int:
-    """Nodes are those of slurm.conf; what Slurm checks of new ones is checked."""
     context = session.context
-    values = {key.lower(): value.upper() for key, _, value in pairs(words)}
-    if not all("=" in word for word in words):
+    parts = [(key.lower(), value) for key, _, value in pairs(words)]
+    values = dict(parts)
+    is_good = all("=" in word for word in words) and parts[0][0] == "nodename" and bool(values.get("nodename"))
+    for key, value in parts:
+        is_good = is_good and key in _NEW_NODE_KEYS and (not _NEW_NODE_KEYS[key] or value.isdigit())
+    if not is_good:
         context.error(f"Failed to parse nodeline '{' '.join(words)}'")
         session.complain("Error creating the node(s): Unspecified error")
-    elif values.get("state") not in {"FUTURE", "CLOUD"}:
+        return 1
+    if values.get("state", "").upper() not in {"FUTURE", "CLOUD"}:
         context.error("Only State=FUTURE and State=CLOUD allowed for nodes created by scontrol")
         session.complain("Error creating the node(s): Invalid node state specified")
-    else:
-        session.complain("Error creating the node(s): Requested operation not supported on this system")
-    return 1
+        return 1
+    try:
+        context.client.call("ChangeNodeTable", "create", values["nodename"], values["state"])
+    except RefusedError as error:
+        session.complain(f"Error creating the node(s): {error.text}")
+        return 1
+    return 0
 
 
 def delete(words: "Sequence[str]", session: "Session") -> int:
@@ -409,14 +426,12 @@ def delete(words: "Sequence[str]", session: "Session") -> int:
             context.client.call("UpdatePartition", "delete", name, {})
         elif len(key) > 2 and "nodename".startswith(key):
             what = "node"
-            known = {node for (node,) in context.client.query("nodes", ["name"]).rows}
-            from understudy.model.hostlist import expand
-
-            if not name or not known.issuperset(expand(name)):
-                if name:
-                    context.error(f"failed to delete nodes {name}")
-                raise RefusedError(2018, "Invalid node name specified")
-            raise RefusedError(2036, "Requested operation not supported on this system")
+            try:
+                context.client.call("ChangeNodeTable", "delete", name)
+            except RefusedError as error:
+                if name and error.code in {_INVALID_NODE, _NODES_BUSY}:
+                    context.error(f"failed to delete nodes {_sorted_names(name)}")
+                raise
         else:
             session.complain(f"Invalid deletion entity: {words[0]}")
             return 1
@@ -424,6 +439,15 @@ def delete(words: "Sequence[str]", session: "Session") -> int:
         session.complain(f"delete_{what} {words[0]}: {error.text}")
         return 1
     return 0
+
+
+def _sorted_names(expression: str) -> str:
+    from understudy.model.hostlist import compress, expand
+
+    try:
+        return compress(expand(expression), sort=True)
+    except ValueError:
+        return expression
 
 
 def control(action: str, words: "Sequence[str]", session: "Session") -> int:
@@ -464,7 +488,7 @@ def say_unreachable(session: "Session", jobs: "Sequence[str]", error: RefusedErr
     return 1
 
 
-_INVALID_JOB = 2017
+_INVALID_JOB, _INVALID_NODE, _NODES_BUSY = 2017, 2018, 2016
 UNEXPECTED = "Unexpected message received"  # what Slurm answers to the suspension of a job that it does not know, and where nobody answers
 _REQUEUE_OPTIONS = {
     ("requeue", "incomplete"): "incomplete",

@@ -15,7 +15,7 @@ OPTIONS = OptionTable(
         Option("get", "", NONE, "show triggers"),
         Option("clear", "", NONE, "forget triggers"),
         Option("burst_buffer", "", NONE, "event: an error of a burst buffer"),
-        Option("front_end", "", NONE, "accepted; there are no front ends"),
+        Option("front_end", "", NONE, "of front ends, of which there are none: kept, and never comes"),
         Option("primary_slurmctld_failure", "a", NONE, "event: the primary controller fails"),
         Option("primary_slurmctld_resumed_operation", "A", NONE, "event: the primary controller works again"),
         Option("primary_slurmctld_resumed_control", "b", NONE, "event: the primary controller is in control again"),
@@ -170,6 +170,8 @@ def _set(options: "dict[str, str]", context: Context) -> int:
     resource, resource_id = "node", options.get("node") or "*"
     if "jobid" in options:
         resource, resource_id = "job", str(_leading_number(options["jobid"]))
+    elif "front_end" in options:
+        resource, resource_id = "front_end", ""
     elif "node" not in options:
         for name, own in _RESOURCES.items():
             if options.keys() & set(own):
@@ -232,17 +234,9 @@ def _is_wanted(row: "dict[str, Any]", options: "dict[str, str]") -> bool:
         return False
     if "jobid" in options:
         return bool(row["resource"] == "job" and row["resource_id"] == str(_leading_number(options["jobid"])))
-    if "node" in options:
-        if row["resource"] != "node":
-            return False
-        if options["node"] and row["resource_id"] != "*":
-            from understudy.model.hostlist import expand
-
-            try:
-                return not set(expand(options["node"])).isdisjoint(expand(row["resource_id"]))
-            except ValueError:
-                return False
-    return True
+    if "down" in options and row["resource"] == "job":
+        return False
+    return "node" not in options or row["resource"] == "node"  # whichever nodes it names
 
 
 def _refused(what: str, error: RefusedError, context: Context) -> int:

@@ -13,6 +13,7 @@ from understudy.controller.cancel import cancel_jobs
 from understudy.controller.complete import batch_complete, epilog_complete
 from understudy.controller.core import INVALID_USER, Later
 from understudy.controller.crontabs import get_crontab, set_crontab
+from understudy.controller.dynamic_nodes import change_node_table
 from understudy.controller.event_triggers import clear_triggers, set_trigger
 from understudy.controller.hold import control_jobs
 from understudy.controller.locks import READ, WRITE, Needs
@@ -36,6 +37,7 @@ from understudy.protocol.messages import (
     BatchComplete,
     BreakAtStart,
     CancelJobs,
+    ChangeNodeTable,
     ClearTriggers,
     CompleteJob,
     ControlJobs,
@@ -170,6 +172,7 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     ControlJobs: Rpc(control_jobs, _JOB_AND_NODE),
     RebootNodes: Rpc(reboot_nodes, _JOB_AND_NODE),
     UpdateNodes: Rpc(update_nodes, _JOB_AND_NODE),
+    ChangeNodeTable: Rpc(change_node_table, _ALL),
     UpdatePartition: Rpc(update_partition, Needs(READ, WRITE, READ, WRITE)),
     UpdateReservation: Rpc(update_reservation, _JOB_AND_NODE),
     RegisterNodes: Rpc(register_nodes, _JOB_AND_NODE),

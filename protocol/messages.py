@@ -256,6 +256,14 @@ class UpdatePartition(Message, frozen=True, tag=20):
     changes: dict[str, str]
 
 
+class ChangeNodeTable(Message, frozen=True, tag=48):
+    """scontrol create | delete node. Answered by `Ok` or `Failure`. `state`: of new nodes, FUTURE or CLOUD."""
+
+    action: str  # create, delete
+    nodes: str
+    state: str = ""
+
+
 class UpdateReservation(Message, frozen=True, tag=28):
     """scontrol update | create | delete reservation. Answered by `ReservationChanged`, `Ok` or `Failure`.
 
@@ -934,6 +942,7 @@ AnyMessage = (
     | Statistics
     | NotifyTasks
     | UpdatePartition
+    | ChangeNodeTable
     | UpdateReservation
     | ReservationChanged
     | Reconfigure

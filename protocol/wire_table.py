@@ -27,6 +27,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "Statistics": (145, ("now", "since", "numbers", "requests", "users"), ([], [])),
     "NotifyTasks": (146, ("job_id", "restart", "text"), ()),
     "UpdatePartition": (20, ("action", "name", "changes"), ()),
+    "ChangeNodeTable": (48, ("action", "nodes", "state"), ("",)),
     "UpdateReservation": (28, ("action", "name", "changes"), ()),
     "ReservationChanged": (29, ("name",), ()),
     "Reconfigure": (21, (), ()),
