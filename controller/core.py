@@ -110,6 +110,7 @@ class Core:
     dependents: dict[int, dict[int, None]] = field(default_factory=dict)  # job id -> ids of jobs that depend on it
     singletons: dict[tuple[int, str], dict[int, None]] = field(default_factory=dict)  # (user, name) -> ids of jobs that wait for their turn
     feasible: dict[tuple[object, ...], int] = field(default_factory=dict)  # answers of feasibility.nodes_if_empty
+    node_estimates: dict[int, tuple[bool, int]] = field(default_factory=dict)  # of pending jobs: (was it held, nodes that it would get)
     limit_heap: list[tuple[float, int, int, str]] = field(default_factory=list)
     limit_timer: tuple[float, TimerHandle] | None = None
     wait_timer: tuple[float, TimerHandle] | None = None  # for begin times and delayed dependencies
@@ -169,6 +170,11 @@ class Core:
     def is_slurm_user(self, user_id: int) -> bool:
         """Root, SlurmUser, or who started the cluster."""
         return user_id == 0 or user_id in self.settings.admin_ids
+
+    def forget_feasibility(self) -> None:
+        """Nodes or partitions have changed: what could ever run may be another."""
+        self.feasible.clear()
+        self.node_estimates.clear()
 
     def is_admin(self, user_id: int) -> bool:
         """The same, and accounting's administrators."""

@@ -72,6 +72,15 @@ def nodes_if_empty(core: Core, job: Job, partition: Partition) -> int:
     return answer
 
 
+def largest_node(core: Core, partitions: tuple[str, ...]) -> int:
+    """The CPUs of the largest node of these partitions."""
+    answer = core.feasible.get(partitions)
+    if answer is None:
+        nodes = reduce(or_, (where.nodes for name in partitions if (where := core.tables.partitions.get(name)) is not None), 0)
+        answer = core.feasible[partitions] = max((kind.cpus for kind in core.tables.nodes.kinds if kind.nodes & nodes), default=0)
+    return answer
+
+
 def is_too_large(core: Core, job: Job, partition: Partition) -> bool:
     """Whether all of the partition has fewer CPUs than the job asks for."""
     if job.min_cpus <= 1 and partition.nodes:

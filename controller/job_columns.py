@@ -6,11 +6,9 @@ Place: the controller's core; read by understudy.controller.views, which compute
 from __future__ import annotations
 
 import re
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING, Any, Final
 
-from understudy.controller.feasibility import nodes_if_empty
+from understudy.controller.feasibility import largest_node, nodes_if_empty
 from understudy.controller.gres_columns import allocated, counts_of, share_text, tres_text
 from understudy.controller.het_jobs import id_set
 from understudy.controller.job_change import MIN_CPUS_NODE
@@ -101,21 +99,31 @@ def node_count(core: Core, job: Job, _now: float) -> int:
     """Nodes held; while pending those that it would get if all were free, or an estimate of a job that is held or fits nowhere."""
     if job.allocation is not None:
         return job.allocation.node_count
-    wheres = [where for name in job.partitions if (where := core.tables.partitions.get(name)) is not None]
+    estimates = core.node_estimates
+    known = estimates.get(job.job_id)
+    if known is not None and known[0] == job.is_held:
+        return known[1]
+    if len(estimates) > 2 * len(core.tables.jobs):  # most of those jobs are gone
+        estimates.clear()
+    count = _estimated_nodes(core, job)
+    estimates[job.job_id] = (job.is_held, count)
+    return count
+
+
+def _estimated_nodes(core: Core, job: Job) -> int:
     if job.is_pending and not job.is_held:
-        for where in wheres:
-            if found := nodes_if_empty(core, job, where):
+        for name in job.partitions:
+            where = core.tables.partitions.get(name)
+            if where is not None and (found := nodes_if_empty(core, job, where)):
                 return found
-    return max(job.min_nodes, _nodes_for_tasks(core, job, reduce(or_, (where.nodes for where in wheres), 0)))
+    return max(job.min_nodes, _nodes_for_tasks(job, largest_node(core, job.partitions)))
 
 
-def _nodes_for_tasks(core: Core, job: Job, nodes: int) -> int:
-    """How many of the nodes' largest would do for the job's tasks."""
+def _nodes_for_tasks(job: Job, cpus: int) -> int:
+    """How many nodes with so many CPUs would do for the job's tasks."""
     if job.spec.ntasks_per_node:
         return -(-job.num_tasks // job.spec.ntasks_per_node)
-    most = max((kind.cpus for kind in core.tables.nodes.kinds if kind.nodes & nodes), default=0)
-    tasks_a_node = max(1, most // max(1, job.cpus_per_task)) if most else job.num_tasks
-    return -(-job.num_tasks // tasks_a_node)
+    return -(-job.num_tasks // max(1, cpus // max(1, job.cpus_per_task))) if cpus else 1
 
 
 def node_shares(core: Core, job: Job, _now: float) -> list[Any]:

@@ -71,7 +71,7 @@ def take_over(core: Core, path: Path, before: SlurmConfig, settings_of: Callable
     for name, partition in tables.partitions.items():
         core.tables.partitions[name] = partition
         core.journal.partition(name)
-    core.feasible.clear()
+    core.forget_feasibility()
     now = core.time.now()
     if core.job_limits is not None:
         accounting_has_changed(core)

@@ -90,6 +90,7 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
     if change.spec:
         job.spec = msgspec.structs.replace(job.spec, **change.spec)
     was_held = job.reason if job.reason in (HELD_BY_ADMIN, HELD_BY_USER) else ""
+    core.node_estimates.pop(job.job_id, None)
     if job.job_id in core.tables.pending:
         review(core, job, now)
         if was_held and job.priority:

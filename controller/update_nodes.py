@@ -89,7 +89,7 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
         _set_gres(core, nodes, changes["gres"])
     if changes.keys() & {"weight", "features", "availablefeatures", "activefeatures"}:
         table.reconfigured()
-        core.feasible.clear()
+        core.forget_feasibility()
     core.journal.nodes(nodes)
     core.last_node_update = now
     if state == "DOWN":
@@ -155,7 +155,7 @@ def _set_gres(core: Core, nodes: int, text: str) -> None:
         node.gres = text
         gres.set_layout(index, gres.configured.of(node.name, text))
     table.reconfigured()
-    core.feasible.clear()
+    core.forget_feasibility()
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def update_partition(core: Core, message: UpdatePartition, sender: Sender) -> Me
         _change(core, table[message.name], {key.lower(): value for key, value in message.changes.items()})
     else:
         raise SlurmError(-1, f"unknown action {message.action}")
-    core.feasible.clear()
+    core.forget_feasibility()
     if core.job_limits is not None:
         accounting_has_changed(core)
     core.journal.partition(message.name)
