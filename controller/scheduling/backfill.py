@@ -421,6 +421,7 @@ class Backfill(Builtin):
         super().__init__(tables, selector, planner, parameters)
         self.backfill_cycles = Cycles()
         self.backfill_trigger = BackfillTrigger(parameters)
+        self._has_met = False  # a dependency or begin time, of which the main scheduler has still to find out
 
     def _read(self, parameters: PolicyParameters) -> None:
         super()._read(parameters)
@@ -436,7 +437,10 @@ class Backfill(Builtin):
     def note(self, what: str, now: float) -> None:
         """As in `SchedulingPolicy`."""
         super().note(what, now)
-        self.backfill_trigger.note(now)
+        if what == "met" and self.trigger.interval_s > 0:
+            self._has_met = True
+        else:
+            self.backfill_trigger.note(now)
 
     def catch_up(self, now: float) -> None:
         """Bring the triggers forward over a time without pending jobs."""
@@ -469,8 +473,10 @@ class Backfill(Builtin):
     def run(self, now: float) -> Iterator[float | None]:
         """The main scheduler, if it is due, then a backfill pass, if one is due."""
         began = now
+        runs = self.main_cycles.count
         yield from super().run(now)
-        if self.main.started:
+        if self.main.started or (self._has_met and self.main_cycles.count != runs):
+            self._has_met = False
             self.backfill_trigger.note(now)
         if self.backfill_trigger.next_run() <= now:
             if self.tables.waits_for_cleaning(now):

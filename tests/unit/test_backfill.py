@@ -319,3 +319,14 @@ def test_the_main_scheduler_ends_a_job_that_is_too_late_and_goes_on():
     w.submit(at=5, cpus=4, run_s=60, limit_s=600, deadline=700.0)
     w.run(until=20)
     assert (late.state, w.starts) == (JobState.DEADLINE, {2: 6})
+
+
+def test_a_begin_time_that_comes_changes_nothing_for_backfill_until_the_main_scheduler_has_seen_it():
+    w = world()
+    trigger = w.policy.backfill_trigger
+    trigger.ran(30.0, changed=False, promised=False)
+    w.policy.note("met", 45.0)
+    assert trigger.next_run() == float("inf")
+    w.submit(at=70, cpus=1, run_s=60, limit_s=60)
+    w.run(until=75)
+    assert trigger.next_run() < 75
