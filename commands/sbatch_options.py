@@ -332,10 +332,11 @@ def _moment(field: str) -> "Callable[[Job, Option, str], None]":
 
 def _signal(job: Job, option: Option, value: str) -> None:
     try:
-        signal, seconds, batch_only, _reservation = parse_signal_option(value)
+        signal, seconds, batch_only, overlaps = parse_signal_option(value)
     except ValueError:
         raise _bad(option) from None
     job.spec["kill_signal"], job.spec["kill_signal_before_s"], job.spec["kill_signal_batch"] = signal, seconds, batch_only
+    job.spec["kill_signal_reservation"] = overlaps
 
 
 def _nice(job: Job, _option: Option, value: str) -> None:

@@ -127,6 +127,7 @@ class JobSpec(Message, frozen=True, tag=11):
     mem_per_tres: str = ""  # of --mem-per-gpu, MB
     ntasks_per_tres: int | None = None  # of --ntasks-per-gpu
     gres_flags: str = ""
+    kill_signal_reservation: bool = False  # --signal=R: may be on nodes of reservations with a MaxStartDelay of as long
 
 
 class SubmitJob(Message, frozen=True, tag=12):

@@ -82,6 +82,11 @@ class Reservation:
         """Whether jobs may run in it now."""
         return self.start(now) <= now < self.end(now)
 
+    def lets_overlap(self, job: Job) -> bool:
+        """Whether a job of others may be on its nodes, as it ends in good time when told to (MaxStartDelay, --signal=R)."""
+        delay = self.max_start_delay_s
+        return bool(delay) and job.spec.kill_signal_reservation and job.spec.kill_signal_before_s <= delay
+
     @property
     def duration_s(self) -> int:
         return self.end_time - self.start_time
@@ -154,7 +159,7 @@ class ReservationTable:
         cores: dict[int, int] = {}
         overlaps = False
         for each in self:
-            if not each.nodes or each.start(now) >= end or each.end(now) <= start:
+            if not each.nodes or each.start(now) >= end or each.end(now) <= start or each.lets_overlap(job):
                 continue
             whole_partition = each.flags & ALL_NODES or (each.flags & PART_NODES and each.partition == partition.name)
             if whole_partition or (each.flags & MAINT and not partition.nodes & ~each.nodes):

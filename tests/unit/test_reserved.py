@@ -85,6 +85,15 @@ def test_a_job_for_which_too_few_nodes_are_left_by_higher_jobs_says_so():
     assert w.tables.jobs[3].reason_detail == NODES_DOWN
 
 
+@pytest.mark.parametrize(
+    ("delay_s", "overlaps", "before_s", "nodes"), [(60, True, 60, 0b1111), (60, True, 90, 0b1100), (60, False, 60, 0b1100), (None, True, 60, 0b1100)]
+)
+def test_jobs_that_end_in_good_time_when_told_to_may_overlap_with_max_start_delay(delay_s, overlaps, before_s, nodes):
+    table_ = ReservationTable({"r": reservation(max_start_delay_s=delay_s)})
+    job = make_job(kill_signal=10, kill_signal_before_s=before_s, kill_signal_reservation=overlaps)
+    assert table_.look(job, None, MAIN, 0b1111, 0, 150, 600).nodes == nodes
+
+
 def test_maintenance_of_a_whole_partition_is_said_to_be_that():
     w = world(reservation(start=1000, end=5000, nodes=0b1111, flags=MAINT), policy=Builtin)
     w.submit(at=5, cpus=1, run_s=600, limit_s=3600)
