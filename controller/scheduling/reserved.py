@@ -85,7 +85,7 @@ class Reservation:
     def lets_overlap(self, job: Job) -> bool:
         """Whether a job of others may be on its nodes, as it ends in good time when told to (MaxStartDelay, --signal=R)."""
         delay = self.max_start_delay_s
-        return bool(delay) and job.spec.kill_signal_reservation and job.spec.kill_signal_before_s <= delay
+        return delay is not None and job.spec.kill_signal_reservation and job.spec.kill_signal_before_s <= delay
 
     @property
     def duration_s(self) -> int:
