@@ -162,7 +162,8 @@ def state_of(row: "Row") -> str:
 
 def _exit(row: "Row") -> str:
     code = row["exit_code"]
-    return "" if code is None else f"{code}:{row['exit_signal'] or 0}"
+    # What a shell makes of a signal is shown as the signal's number; so Slurm shows any such code.
+    return "" if code is None else f"{code - 128 if code >= 128 else code}:{row['exit_signal'] or 0}"
 
 
 def _derived(row: "Row") -> str:

@@ -153,7 +153,8 @@ def _end_time(value: str, context: "Context") -> str:
 
 def _limit(name: str) -> "Callable[[str, Context], str]":
     def check(value: str, context: "Context") -> str:
-        check_limit(value, context, name)
+        is_step = value[:1] in ("+", "-") and len(value) > 1  # more or less than it is now
+        check_limit(value[1:] if is_step else value, context, name)
         return value
 
     return check

@@ -62,6 +62,8 @@ class Settings:
         self.job = Job(time.time())
         self.own: dict[str, str] = {}
         self.on_line = {option.dest for option, _ in given}
+        if environ.get("SLURM_DISTRIBUTION") == "plane" and "SLURM_DIST_PLANESIZE" in environ:  # as sbatch hands it on
+            environ["SLURM_DISTRIBUTION"] += f"={environ['SLURM_DIST_PLANESIZE']}"
         for option, value in [*OPTIONS.from_environment(environ), *given]:
             if option.dest in OWN:
                 self.own[option.dest] = "" if value is None else value
@@ -550,6 +552,9 @@ class Step:
             chosen["SLURM_DISTRIBUTION"] = spec.get("distribution") or ("cyclic" if self.size <= len(names) else "block")
         elif spec.get("distribution"):
             chosen["SLURM_DISTRIBUTION"] = spec["distribution"]
+        kind, _, plane = chosen.get("SLURM_DISTRIBUTION", "").partition("=")
+        if plane:
+            chosen["SLURM_DISTRIBUTION"], chosen["SLURM_DIST_PLANESIZE"] = kind, plane
         return chosen
 
     def of_the_whole(self, names: list[str]) -> dict[str, str]:

@@ -235,6 +235,8 @@ def _batch_end(job: Job) -> tuple[int, int | None, int]:
     if job.state is JobState.NODE_FAIL:
         return int(JobState.CANCELLED), None, 0
     if job.state in {JobState.CANCELLED, JobState.TIMEOUT, JobState.PREEMPTED, JobState.DEADLINE}:
+        if job.exit_code:  # it had something to say
+            return int(JobState.FAILED), job.exit_code, 0
         return int(JobState.CANCELLED), 0, job.exit_signal or _SIGTERM
     if job.exit_signal:
         return int(JobState.CANCELLED), 0, job.exit_signal

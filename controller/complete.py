@@ -40,8 +40,10 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
     if message.usage and core.settings.gathers_usage:
         job.batch_usage = message.usage
     if job.is_finished:
-        if job.is_completing and (message.usage or (message.signal and not job.exit_signal and not job.exit_code)):
-            job.exit_signal = job.exit_signal or (0 if job.exit_code else message.signal)
+        is_news = not job.script_ended and not job.exit_code and not job.exit_signal and (message.exit_code or message.signal)
+        if is_news:
+            job.exit_code, job.exit_signal = message.exit_code, message.signal
+        if job.is_completing and (is_news or message.usage):
             core.journal.job(job.job_id)
         return _OK
     now = core.time.now()

@@ -116,7 +116,7 @@ def _time_limit(change: Change, text: str) -> None:
         if step is None or job.time_limit_s is None:
             raise SlurmError(2051)
         limit: int | None = job.time_limit_s + (step if text[0] == "+" else -step)
-        if limit is not None and limit <= 0:
+        if limit is not None and limit < 0:
             raise SlurmError(2051)
     else:
         limit = parse_limit(text)

@@ -70,6 +70,16 @@ def test_the_exit_status_decides_the_state(h: Harness, code: int, signal: int, s
     assert job.reason == reason
 
 
+def test_a_script_that_is_told_to_end_may_end_with_a_code_of_its_own(h: Harness) -> None:
+    job = h.submit()
+    h.acknowledge()
+    h.cancel(job)
+    h.finish(job, 5)
+    assert (job.state, job.exit_code, job.exit_signal) == (JobState.CANCELLED, 5, 0)
+    h.finish(job, 0, 9)
+    assert (job.exit_code, job.exit_signal) == (5, 0)
+
+
 def test_news_that_comes_twice_or_of_an_earlier_run_changes_nothing(h: Harness) -> None:
     job = h.submit()
     assert h.finish(job, 1, restart=7) == Ok()

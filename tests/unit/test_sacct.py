@@ -162,6 +162,11 @@ def test_filters(house, option, expected):
     assert ids(house, f"-S uts{NOW} {option}") == expected
 
 
+def test_codes_that_a_shell_makes_of_signals_are_shown_as_those(house):
+    house.tell(AccountingRecords("conform", [ran(20, 6, 14, state=FAILED, exit_code=137), ran(21, 6, 14, state=FAILED, exit_code=127)]))
+    assert show(house, "-X -n -P -j 20,21 -o exitcode") == ["9:0", "127:0"]
+
+
 def test_a_list_that_is_given_again_adds_to_the_first(house):
     assert show(house, "-X -n -P -j 1 -j 7 -o jobid -o state") == ["1|FAILED", "6_2|COMPLETED"]
 

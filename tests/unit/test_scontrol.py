@@ -247,6 +247,7 @@ def test_the_configuration_ends_with_the_controllers_state(client: FakeClient) -
     ("line", "message", "fields"),
     [
         ("update jobid=7301,7302 name=x TimeLimit+=10", "UpdateJobs", {"job_ids": ["7301", "7302"], "changes": {"jobname": "x", "timelimit+": "10"}}),
+        ("update job 7301 timelimit=-5", "UpdateJobs", {"job_ids": ["7301"], "changes": {"timelimit": "-5"}}),
         ("update job 7301 prio=5", "UpdateJobs", {"job_ids": ["7301"], "changes": {"priority": "5"}}),
         ("update jobname=full nice=5", "UpdateJobs", {"job_ids": ["7301", "7303"], "changes": {"nice": "5"}}),
         ("update nodename=n[5-9] state=drain reason=x", "UpdateNodes", {"nodes": "n[5-9]", "changes": {"state": "DRAIN", "reason": "x"}}),
