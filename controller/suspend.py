@@ -112,12 +112,21 @@ def push_aside(core: Core, job: Job, now: float) -> None:
     """Suspend a job that another preempts, until its CPUs are free again."""
     job.pushed_aside = True
     core.pushed_aside[job.job_id] = job
-    stop(core, job, now)
+    preemption = core.tables.preemption
+    takes_cores = preemption is not None and preemption.pushes_aside
+    stop(core, job, now, in_row=takes_cores)
+    if takes_cores:  # nobody but who pushes it aside gets its CPUs: nothing has come free
+        give_up(core, job)
 
 
 def let_back(core: Core, now: float) -> None:
-    """Something has come free: jobs that were pushed aside go on where all their CPUs are free, the first suspended first."""
-    for job in sorted(core.pushed_aside.values(), key=lambda each: (each.suspend_time or 0, each.job_id)):
+    """Something has come free: jobs that were pushed aside go on where all their CPUs are free, those of higher partitions first."""
+
+    def rank(job: Job) -> tuple[int, int, int]:
+        partition = core.tables.partitions.get(job.partition)
+        return -partition.priority_tier if partition is not None else 0, job.suspend_time or 0, job.job_id
+
+    for job in sorted(core.pushed_aside.values(), key=rank):
         if job.state is not JobState.SUSPENDED:
             del core.pushed_aside[job.job_id]
         elif _has_its_cores(core.tables.nodes, job):

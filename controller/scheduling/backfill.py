@@ -18,7 +18,7 @@ from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.scheduling.builtin import Builtin
 from understudy.controller.scheduling.charge import Charge
 from understudy.controller.scheduling.cycles import Cycles
-from understudy.controller.scheduling.main_pass import YEAR_S, Reserves, choose, is_too_late, mind_switches, run_length
+from understudy.controller.scheduling.main_pass import YEAR_S, Reserves, choose, is_too_late, mind_switches, push_aside, run_length
 from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.reserved import blocked_cores
 from understudy.controller.scheduling.slots import Slots
@@ -359,6 +359,7 @@ class BackfillPass:
         asked = job.time_limit_s
         if job.spec.time_min_s:  # all that backfill has made room for, and Slurm leaves it at that
             job.time_limit_s = job.spec.time_min_s
+        push_aside(self.tables, self.planner, record, allocation, now)
         has_started = self.planner.start(job, record.partition, allocation, now)
         if not has_started or job.is_pending:  # of an array another record has started
             job.time_limit_s = asked

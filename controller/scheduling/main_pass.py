@@ -106,6 +106,13 @@ def choose(selector: Selector, record: Record, usable: int, tables: Tables) -> A
     return allocation
 
 
+def push_aside(tables: Tables, planner: Planner, record: Record, allocation: Allocation, now: float) -> None:
+    """Let the jobs of lower partitions stand still whose cores the job is about to get."""
+    preemption = tables.preemption
+    if preemption is not None and preemption.pushes_aside and (others := preemption.in_the_way(record.partition, allocation)):
+        planner.preempt(record.job, others, now)
+
+
 class MainPass:
     """`started` and `saw_all` tell about the last pass."""
 
@@ -297,6 +304,8 @@ class MainPass:
                 job.used_reservation = ""
                 return False
         job.last_scheduler = "Main"
+        if allocation is not None:
+            push_aside(self.tables, self.planner, record, allocation, now)
         if allocation is not None and self.planner.start(job, record.partition, allocation, now):
             return True
         if allocation is None and self.tables.preemption is not None and self._takes_place(self.tables.preemption, record, usable, now):

@@ -6,6 +6,9 @@ PreemptExemptTime, SchedulerParameters preempt_*; sacctmgr(1) Preempt, PreemptMo
 Candidates are sorted by importance, the least important and smallest first, and taken away one by one until the job fits. Then they are sorted
 anew by how much they were of use, and it is tried again, so that a few big jobs are taken in place of many small ones. In the end only jobs on
 the chosen nodes are hit. What jobs hold that are completing counts as free already: who waits for them takes nobody else.
+
+Where jobs of higher partitions suspend others, they look for cores that nobody has, not even a job that stands still, and then for those that jobs
+of lower partitions have. Whoever has one of the cores that they get stands still.
 """
 
 from __future__ import annotations
@@ -16,11 +19,12 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.scheduling.free import StateWithout
 from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.selection import ChoosingSelector
+from understudy.controller.sharing import cores_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from understudy.controller.job import Job
+    from understudy.controller.job import Allocation, Job
     from understudy.controller.partitions import Partition
     from understudy.controller.scheduling.api import PolicyParameters, Selector, Tables
     from understudy.controller.scheduling.queue import Key
@@ -127,6 +131,28 @@ class Preemption:
         where = self.tables.partitions.get(job.partition)
         return where.priority_tier if where is not None else 0
 
+    @property
+    def pushes_aside(self) -> bool:
+        """Whether jobs of higher partitions take the cores of lower ones as if they were free: who is in their way stands still meanwhile."""
+        return self.rules.kind == BY_PARTITION and self.rules.mode == SUSPEND
+
+    def may_push_aside(self, partition: Partition, other: Job) -> bool:
+        """Whether the other job stands still while one of that partition has its cores."""
+        where = self.tables.partitions.get(other.partition)
+        return where is not None and where.priority_tier < partition.priority_tier and self.mode_of(other) == SUSPEND
+
+    def in_the_way(self, partition: Partition, allocation: Allocation) -> list[Job]:
+        """The running jobs of lower partitions on the cores of a job that is about to start."""
+        cores = cores_of(allocation)
+        found = []
+        for other in self.tables.running.values():
+            held = other.allocation
+            if held is None or not held.nodes & allocation.nodes or not other.is_running or not self.may_push_aside(partition, other):
+                continue
+            if any(mask & cores.get(node, 0) for node, mask in cores_of(held).items()):
+                found.append(other)
+        return found
+
     # --- whom ------------------------------------------------------------------------------------------------------------------
 
     def candidates(self, job: Job, partition: Partition, now: int) -> list[Job]:
@@ -135,6 +161,8 @@ class Preemption:
         for victim in self.tables.running.values():
             held = victim.allocation
             if held is None or not held.nodes & partition.nodes or not victim.is_running or not self.may_preempt(job, partition, victim):
+                continue
+            if self.pushes_aside and self.mode_of(victim) == SUSPEND:
                 continue
             assert victim.start_time is not None
             if self.mode_of(victim) != SUSPEND and victim.start_time + self.exempt_s(victim) > now:

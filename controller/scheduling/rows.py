@@ -88,6 +88,36 @@ def views(request: Request, table: NodeTable, free: Free) -> Iterator[Free]:
         yield RowView(table, free, {node: used | row.get(node, 0) for node, used in others.items()})
 
 
+def tiers(request: Request, tables: Tables, free: Free) -> Iterator[Free]:
+    """What is free for a job that may push others aside: without those that stand still, then as if those that it may push aside were not there."""
+    preemption, partition = tables.preemption, tables.partitions[request.partition]
+    assert preemption is not None
+    aside: Cores = {}  # cores of jobs that stand still
+    kept: Cores = {}  # of those that may not be pushed aside for this one
+    lower: Cores = {}  # of running ones that may
+    for job in _jobs_in(free, tables):
+        may = preemption.may_push_aside(partition, job)
+        if job.allocation is None or not (job.pushed_aside or may):
+            continue
+        for node, cores in cores_of(job.allocation).items():
+            if not job.pushed_aside:
+                lower[node] = lower.get(node, 0) | cores
+                continue
+            aside[node] = aside.get(node, 0) | cores
+            if not may:
+                kept[node] = kept.get(node, 0) | cores
+    yield _with(free, tables.nodes, aside, {}) if aside else free
+    if lower or aside:
+        yield _with(free, tables.nodes, kept, lower)
+
+
+def _with(free: Free, table: NodeTable, more: Cores, fewer: Cores) -> RowView:
+    """That state with more cores in use, and fewer."""
+    where = nodeset.positions_array(nodeset.from_positions(more.keys() | fewer.keys()))
+    in_use = zip(where.tolist(), free.used_cores_of(where), strict=True)
+    return RowView(table, free, {node: used & ~fewer.get(node, 0) | more.get(node, 0) for node, used in in_use})
+
+
 def _rows(partition: str, table: NodeTable, free: Free) -> list[Cores]:
     """The rows in that state, the fullest first."""
     if free is table:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.free import JOBS_IN_A_GROUP, KILL_WAIT_S, FreeState, Timeline, restricted
 from understudy.controller.scheduling.request import Request
-from understudy.controller.scheduling.rows import cpus_left, nodes_of_others, views
+from understudy.controller.scheduling.rows import cpus_left, nodes_of_others, tiers, views
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class ChoosingSelector(ABC):
         request = Request.of(job, partition, table)
         if request is None:
             return None
-        if request.rows == 1 and self.is_plain(request) and int(table.free_cpus @ nodeset.to_flags(usable, len(table.nodes))) < request.cpus:
+        is_alone = request.rows == 1 and not _pushes_aside(tables)
+        if is_alone and self.is_plain(request) and int(table.free_cpus @ nodeset.to_flags(usable, len(table.nodes))) < request.cpus:
             return None
         choice = self._choose_in(request, usable, tables, table)
         if choice is None:
@@ -178,7 +179,7 @@ class ChoosingSelector(ABC):
         self, request: Request, usable: int, table: NodeTable, timeline: Timeline, now: int, until: int | None
     ) -> tuple[int, int] | None:
         is_checked = self.is_plain(request)
-        shares = request.rows > 1
+        shares = request.rows > 1 or _pushes_aside(timeline.tables)
         for start, state in timeline.states(usable, now, until, 0 if shares else request.cpus):
             if not is_checked and not shares:
                 is_checked, last = True, restricted(timeline.by(until), table, request.blocked_cores)
@@ -198,9 +199,10 @@ class ChoosingSelector(ABC):
         usable &= ~nodes_of_others(request, tables, free)
         if request.max_cpus_per_node is not None:
             request.cpus_left = cpus_left(request, tables, free)
-        if request.rows == 1:
+        is_alone = request.rows == 1
+        if is_alone and not _pushes_aside(tables):
             return self._choose_any(request, usable, table, restricted(free, table, request.blocked_cores), nodes_only=nodes_only)
-        for view in views(request, table, free):
+        for view in tiers(request, tables, free) if is_alone else views(request, table, free):
             choice = self._choose_any(request, usable, table, restricted(view, table, request.blocked_cores), nodes_only=nodes_only)
             if choice is not None:
                 request.view = view
@@ -234,6 +236,10 @@ class ChoosingSelector(ABC):
             return None
         least = max(request.min_nodes, chosen.bit_count())
         return self.choose(replace(request, min_nodes=least, wanted_nodes=max(request.wanted_nodes, least), required=chosen), usable, table, free)
+
+
+def _pushes_aside(tables: Tables) -> bool:
+    return tables.preemption is not None and tables.preemption.pushes_aside
 
 
 def _offered(request: Request, usable: int, free: Free) -> Iterator[int]:

@@ -271,3 +271,58 @@ def test_who_is_suspended_by_hand_does_not_go_on_by_itself():
     assert jobs[0].state is JobState.SUSPENDED
     assert harness.control("resume", jobs[0], ROOT) == 0
     assert jobs[0].is_running
+
+
+def suspending(*running):
+    return Busy(*running, mode="SUSPEND,GANG")
+
+
+def on(busy, partition, **job):
+    where = busy.tables.partitions[partition]
+    allocation = busy.selector.select(make_job(99, partitions=(partition,), **job), where, EVERY, busy.tables)
+    others = [] if allocation is None else [each.job_id for each in busy.preemption.in_the_way(where, allocation)]
+    return None if allocation is None else nodeset.indices(allocation.nodes), others
+
+
+def test_who_suspends_others_gets_cores_that_nobody_has_if_they_suffice():
+    busy = suspending(("low", [0], 2, 0), ("low", [1], 4, 0), ("low", [2], 4, 0), ("low", [3], 1, 0))
+    assert on(busy, "high", num_tasks=2) == ([0], [])
+    assert on(busy, "high", min_nodes=2, num_tasks=4, ntasks_per_node=2) == ([0, 3], [])
+
+
+def test_who_suspends_others_else_chooses_as_if_lower_partitions_were_empty():
+    """Slurm 22.05 suspended two jobs on the first node, though one on another would have done."""
+    busy = suspending(("low", [0], 1, 0), ("low", [0], 2, 0), ("low", [1], 4, 0), ("high", [2], 1, 0), ("low", [3], 1, 0))
+    assert on(busy, "high", min_nodes=1, max_nodes=1, num_tasks=4, ntasks_per_node=4) == ([3], [5])
+    assert on(busy, "high", min_nodes=2, num_tasks=8, ntasks_per_node=4) == ([0, 1], [1, 2, 3])
+    assert on(busy, "low", min_nodes=1, max_nodes=1, num_tasks=4, ntasks_per_node=4) == (None, [])
+
+
+def test_the_cores_of_a_job_that_stands_still_are_kept_from_all_but_higher_partitions():
+    harness = cluster("SUSPEND,GANG")
+    jobs = fill(harness)
+    first = submit(harness, "high")
+    harness.run(4)
+    assert jobs[0].state is JobState.SUSPENDED
+    harness.complete(first)
+    assert jobs[0].is_running
+    second = submit(harness, "high")
+    waiting = submit(harness, "low")
+    harness.run(8)
+    assert (second.is_running, waiting.is_pending) == (True, True)
+    harness.complete(jobs[1])
+    harness.run(12)
+    assert waiting.node_list == jobs[1].node_list
+
+
+def test_those_of_higher_partitions_go_on_first():
+    harness = cluster("SUSPEND,GANG")
+    low = fill(harness)
+    mid = [submit(harness, "mid") for _ in low]
+    harness.run(4)
+    assert all(job.state is JobState.SUSPENDED for job in low)
+    high = submit(harness, "high")
+    harness.run(8)
+    assert [job.state for job in mid] == [JobState.SUSPENDED] + [JobState.RUNNING] * 3
+    harness.complete(high)
+    assert (mid[0].is_running, low[0].is_running) == (True, False)
