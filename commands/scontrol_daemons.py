@@ -252,6 +252,12 @@ def token(session: "Session", words: list[str]) -> int:
         if not equals or key.lower() not in {"lifespan", "username"}:
             session.context.complain(f"Invalid option: `{word}`")
             return 1
+    try:
+        session.context.client.query("ping", ["host"])
+        if os.geteuid() and any(word.lower().startswith("username=") for word in words):
+            session.context.error("slurm_fetch_token: error with request: Invalid user id")
+    except RefusedError as error:
+        session.context.error(f"slurm_fetch_token: error receiving response: {error.text}")
     session.context.complain("Error fetching token")
     return 1
 

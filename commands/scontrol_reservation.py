@@ -4,7 +4,8 @@ Place: under scontrol. Keys may be written in any case and shortened; what is ch
 controller, in its words.
 """
 
-from understudy.commands.client import Context, RefusedError
+from understudy.commands.client import CONNECT_FAILED, Context, RefusedError
+from understudy.commands.scontrol_update import UNEXPECTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def create(words: "Sequence[str]", context: Context) -> int:
     except _RefusedInputError:
         return 1
     except RefusedError as error:
-        context.complain(f"Error creating the reservation: {error.text}")
+        context.complain(f"Error creating the reservation: {UNEXPECTED if error.code == CONNECT_FAILED else error.text}")
         if error.code == BUSY:
             context.print(NOTE)
         return 1
@@ -138,12 +139,12 @@ def _read(words: "Sequence[str]", context: Context, outcome: str) -> tuple[str, 
 
 
 def _time(key: str, value: str, now: float, word: str, context: Context, outcome: str) -> str:
-    from understudy.model.times import parse_time
+    from understudy.model.times import not_understood_from, parse_time
 
     try:
         return str(parse_time(value, now))
     except ValueError:
-        context.complain(f"Invalid time specification (pos=0): {value}")
+        context.complain(f"Invalid time specification (pos={not_understood_from(value)}): {value}")
         _refuse(context, f"Invalid {key.removesuffix('time')} time {word}.  {outcome}")
     return ""
 

@@ -110,9 +110,19 @@ def _show_partitions(session: "Session", words: list[str]) -> int:
     return 0
 
 
-def _show_nothing(session: "Session", words: list[str]) -> int:
-    del session, words
-    return 0
+def _show_nothing(what: str) -> "Callable[[Session, list[str]], int]":
+    """Of this there is none. `what`: how it is called where nobody can be asked."""
+
+    def show_nothing(session: "Session", words: list[str]) -> int:
+        del words
+        try:
+            session.context.client.query("ping", ["host"])
+        except RefusedError as error:
+            session.complain(f"slurm_load_{what} error: {error.text}")
+            return 1
+        return 0
+
+    return show_nothing
 
 
 def _show_reservations(session: "Session", words: list[str]) -> int:
@@ -302,7 +312,7 @@ def _show_topology(session: "Session", words: list[str]) -> int:
         rows = context.client.query("topology", ["name", "level", "link_speed", "nodes", "switches"]).rows
     except RefusedError as error:
         session.complain(f"slurm_load_topo error: {error.text}")
-        return 1
+        return 0
     if not rows and not words:
         session.error("No topology information available")
     shown = [row for row in rows if not words or row[0] == words[0]] or [row for row in rows if words and words[0] in expand(row[3])]
@@ -321,6 +331,8 @@ def _show_daemons(session: "Session", _words: list[str]) -> int:
 
 
 def _show_frontends(session: "Session", words: list[str]) -> int:
+    if _show_nothing("front_end")(session, words):
+        return 1
     session.say(f"Node {words[0]} not found" if words else "No nodes in the system")
     return 1 if words else 0
 
@@ -388,11 +400,11 @@ class Entity:
 ENTITIES = (
     Entity("aliases", 1, _show_aliases),
     Entity("assoc_mgr", 2, _show_assoc_mgr),
-    Entity("bbstat", 2, _show_nothing),
-    Entity("burstbuffer", 2, _show_nothing),
+    Entity("bbstat", 2, _show_nothing("burst_buffer_stat")),
+    Entity("burstbuffer", 2, _show_nothing("burst_buffer_info")),
     Entity("config", 1, _show_config),
     Entity("daemons", 1, _show_daemons),
-    Entity("dwstat", 2, _show_nothing),
+    Entity("dwstat", 2, _show_nothing("burst_buffer_stat")),
     Entity("federation", 1, _show_federation),
     Entity("frontends", 2, _show_frontends),
     Entity("hostnames", 5, _show_host_names),

@@ -477,13 +477,16 @@ def control(action: str, words: "Sequence[str]", session: "Session") -> int:
                 results = [(job, error, UNEXPECTED if error == _INVALID_JOB and job.isdigit() else text) for job, error, text in results]
             code |= say_results(session, results, action=action)
     except RefusedError as error:
+        if not jobs:
+            session.complain(f"slurm_suspend error: {error.text}")
+            return 1
         return say_unreachable(session, jobs, error, action=action)
     return code
 
 
 def say_unreachable(session: "Session", jobs: "Sequence[str]", error: RefusedError, *, action: str = "") -> int:
     """No controller has answered: said of each job."""
-    text = UNEXPECTED if error.code == CONNECT_FAILED else error.text
+    text = UNEXPECTED if error.code == CONNECT_FAILED and action != "top" else error.text
     say_results(session, [(job, error.code, text) for job in jobs], action=action)
     return 1
 

@@ -68,7 +68,11 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
         context.complain("No changes specified")
         return 1
     if name and not jobs:
-        jobs = _named(name, user, context)
+        try:
+            jobs = _named(name, user, context)
+        except RefusedError as error:
+            context.error(f"Could not load state information: {error.text}")
+            return 1
         if not jobs:
             context.error(f"No jobs with name '{name}'")
             return 1
@@ -132,14 +136,14 @@ def _time(value: str, context: "Context") -> "str | None":
     """A point in time: one that is none is said, and left out."""
     import time
 
-    from understudy.model.times import parse_time
+    from understudy.model.times import not_understood_from, parse_time
 
     if not value:
         return None
     try:
         parse_time(value, time.time())
     except ValueError:
-        context.complain(f"Invalid time specification (pos=0): {value}")
+        context.complain(f"Invalid time specification (pos={not_understood_from(value)}): {value}")
         return None
     return value
 

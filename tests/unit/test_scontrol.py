@@ -482,3 +482,26 @@ def test_what_is_quoted_in_the_interactive_mode_is_one_word(client: FakeClient) 
     client.answers["UpdateJobs"] = [[]]
     run_command(scontrol, client=client, stdin='update jobid=7 comment="a b"\nexit x\nversion\n')
     assert client.asked == [("UpdateJobs", {"job_ids": ["7"], "changes": {"comment": '"a b"'}})]
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("show topology", 0, "slurm_load_topo error: gone"),
+        ("show burstbuffer", 1, "slurm_load_burst_buffer_info error: gone"),
+        ("show bbstat", 1, "slurm_load_burst_buffer_stat error: gone"),
+        ("show frontend", 1, "slurm_load_front_end error: gone"),
+        ("update jobname=x comment=y", 1, "scontrol: error: Could not load state information: gone"),
+        ("hold jobname=x", 1, "slurm_suspend error: gone"),
+        ("top 5", 1, "gone for job 5"),
+        ("token", 1, "scontrol: error: slurm_fetch_token: error receiving response: gone\nError fetching token"),
+        ("create reservation reservationname=r users=root nodes=n1 starttime=now duration=5", 1,
+         "Error creating the reservation: Unexpected message received"),
+    ],
+)  # fmt: skip
+def test_what_is_said_where_nobody_answers(line: str, code: int, said: str) -> None:
+    client = FakeClient()
+    gone = RefusedError(1005, "gone")
+    client.answers |= dict.fromkeys(("Query", "ControlJobs", "UpdateReservation"), gone)
+    result = ask(client, line)
+    assert (result.code, result.err) == (code, said + "\n")
