@@ -263,15 +263,21 @@ class MultifactorPriority:
         if version == self._version:
             return
         self._version = version
-        before = self.tree
+        before, factors = self.tree, self.fair_share
         self.tree = ShareTree(self.accounts.shares())
         moved = {old: self.tree.place_of[own] for own, old in before.place_of.items() if own in self.tree.place_of}
         self.ledger.resize(len(self.tree.shares), moved)
         self._highest_association = max((share.priority for share in self.tree.shares), default=0)
-        self._ranked_at = -1
         self._rows.clear()
+        if not moved:
+            self._ranked_at = -1
+            self._give_restored()
+            self.fair_share = self._fair_share()
+            return
         self._give_restored()
-        self.fair_share = self._fair_share()
+        self.fair_share = np.zeros(len(self.tree.shares))  # those that are new have no factor before the next period's end
+        for old, place in moved.items():
+            self.fair_share[place] = factors[old]
 
     def _give_restored(self) -> None:
         """Use that was saved, decayed since."""

@@ -252,6 +252,17 @@ def test_use_stays_with_its_association_when_others_come() -> None:
     assert made.fair_share.tolist()[made.tree.place_of[10]] == 1.0
 
 
+def test_who_is_new_has_no_factor_before_the_end_of_the_period() -> None:
+    accounts = FakeAccounts()
+    made = plugin(accounts=accounts, weight_fair_share=1000, calc_period_s=60)
+    assert made.assign(make_job(1, association=3), NOW + 10) == 1000
+    accounts.rows = (*accounts.rows, Share(10, 2, "a", "cem", 1))  # type: ignore[assignment]
+    accounts.version = 2
+    assert made.assign(make_job(2, association=10), NOW + 20) == 1
+    assert made.assign(make_job(3, association=3), NOW + 20) == 1000
+    assert made.assign(make_job(4, association=10), NOW + 62) == 1000
+
+
 def test_use_outlives_a_restart_and_decays_meanwhile() -> None:
     made = plugin(accounts=FakeAccounts(), calc_period_s=60, half_life_s=600)
     run(made, 1, 3, 1, 61)
