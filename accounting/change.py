@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from understudy.accounting import change_accounts, change_clusters, change_coordinators, change_qos, change_users
+from understudy.accounting import (
+    change_accounts,
+    change_clusters,
+    change_coordinators,
+    change_federations,
+    change_qos,
+    change_resources,
+    change_users,
+)
 from understudy.accounting.ledger import Draft
 from understudy.model.associations import NO_ADMIN
 from understudy.model.errors import SlurmError
@@ -50,6 +58,12 @@ _CHANGES: Final[dict[tuple[str, str], Callable[[Draft, AccountingChange], Accoun
     ("add", "qos"): change_qos.add,
     ("modify", "qos"): change_qos.modify,
     ("delete", "qos"): change_qos.delete,
+    ("add", "resource"): change_resources.add,
+    ("modify", "resource"): change_resources.modify,
+    ("delete", "resource"): change_resources.delete,
+    ("add", "federation"): change_federations.add,
+    ("modify", "federation"): change_federations.modify,
+    ("delete", "federation"): change_federations.delete,
     ("add", "coordinator"): change_coordinators.add,
     ("delete", "coordinator"): change_coordinators.delete,
 }

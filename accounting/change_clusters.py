@@ -5,22 +5,37 @@ Place: the core of the accounting daemon, pure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from understudy.accounting.answers import name_of
-from understudy.accounting.fields import association_changes
+from understudy.accounting.change_federations import join
+from understudy.accounting.fields import association_changes, changed_list, invalid
 from understudy.accounting.ledger import RPC_VERSION, ClusterRecord, info_text
+from understudy.accounting.limits import change_limits
 from understudy.accounting.tree import Tree
 from understudy.model.associations import ROOT, Association, Tres
+from understudy.model.errors import SlurmError
 from understudy.model.qos import DEFAULT_NAME
 from understudy.model.tres import numbered
 from understudy.protocol.messages import AccountingChanged
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from understudy.accounting.ledger import Draft
     from understudy.protocol.messages import AccountingChange, GetAssociations
+
+
+_CLASSES: Final = ("Capability", "Capacity", "Capapacity")
+FED_STATES: Final = ("ACTIVE", "INACTIVE", "DRAIN", "DRAIN+REMOVE")
+_OWN: Final = frozenset(("classification", "features", "fed_state", "federation"))
+
+
+def is_meant(cluster: ClusterRecord, where: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether it meets names, classifications, federations and flags; no cluster has a flag."""
+    values = (("names", cluster.name), ("classifications", cluster.classification.lower()), ("federations", cluster.federation), ("flags", "none"))
+    return all(not where.get(key) or value in where[key] for key, value in values)
 
 
 def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
@@ -36,7 +51,7 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
 def add_cluster(draft: Draft, name: str, values: dict[str, Any]) -> None:
     """One cluster."""
     ledger, now = draft.ledger, draft.now
-    limits = {key: value for key, value in values.items() if key != "classification"}
+    limits = {key: value for key, value in values.items() if key not in _OWN}
     ledger.clusters[name] = ClusterRecord(name, classification=values.get("classification", ""), creation_time=now, mod_time=now)
     qos = (DEFAULT_NAME,) if ledger.qos_named(DEFAULT_NAME) else ()
     root = Association(draft.number("associations"), name, ROOT, qos=qos, creation_time=now, mod_time=now)
@@ -70,31 +85,46 @@ def register(draft: Draft, message: GetAssociations) -> None:
 
 
 def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
-    """Change clusters' limits, which are their roots', and their classification."""
+    """Change clusters' limits, which are their roots', and what they are themselves."""
     ledger = draft.ledger
-    values = dict(message.set)
-    classification = values.pop("classification", None)
-    names = [name for name in sorted(ledger.clusters) if not message.where.get("names") or name in message.where["names"]]
-    tree = Tree(ledger)
-    changed = []
-    for name in names:
-        if classification is not None:
-            ledger.clusters[name] = msgspec.structs.replace(ledger.clusters[name], classification=classification, mod_time=draft.now)
-        root = ledger.association(name, ROOT)
-        assert root is not None
-        if values:
-            draft.change_association(root, association_changes(ledger, values, root))
-            draft.note("Modify Associations", f"(id_assoc={root.id})", info_text(values), name)
-        if classification is not None:
-            draft.note("Modify Clusters", f"name='{name}'", info_text({"classification": classification}), name)
-        changed.append(name_of(tree, root))
-    return AccountingChanged(names, changed)
+    own = {name: value for name, value in message.set.items() if name in _OWN}
+    limits = {name: value for name, value in message.set.items() if name not in _OWN}
+    names = [name for name, cluster in sorted(ledger.clusters.items()) if is_meant(cluster, message.where)]
+    roots = [root for name in names if (root := ledger.association(name, ROOT)) is not None]
+    answer = change_limits(draft, Tree(ledger), roots, limits)
+    if answer.problems:
+        return answer
+    for name in names if own else ():
+        _change_record(draft, name, own)
+    return AccountingChanged(names, answer.associations)
+
+
+def _change_record(draft: Draft, name: str, values: dict[str, Any]) -> None:
+    clusters = draft.ledger.clusters
+    if "federation" in values:
+        if values["federation"] and values["federation"] not in draft.ledger.federations:
+            raise SlurmError(-1, f"The federation {values['federation']} doesn't exist.")
+        join(draft, name, values["federation"])
+    changes: dict[str, Any] = {}
+    if "features" in values:
+        changes["features"] = changed_list(clusters[name].features, values["features"])
+    if "fed_state" in values:
+        if values["fed_state"] not in FED_STATES:
+            raise invalid("FedState", values["fed_state"])
+        changes["fed_state"] = values["fed_state"]
+    if "classification" in values:
+        if values["classification"] not in _CLASSES:
+            raise invalid("Classification", values["classification"])
+        changes["classification"] = values["classification"]
+    if changes:
+        clusters[name] = msgspec.structs.replace(clusters[name], mod_time=draft.now, **changes)
+        draft.note("Modify Clusters", f"name='{name}'", info_text(changes), name)
 
 
 def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
     """Forget clusters, with their associations and keys."""
     ledger = draft.ledger
-    names = [name for name in sorted(ledger.clusters) if name in message.where.get("names", [])]
+    names = [name for name, cluster in sorted(ledger.clusters.items()) if is_meant(cluster, message.where)]
     for name in names:
         del ledger.clusters[name]
         ledger.associations = {key: each for key, each in ledger.associations.items() if each.cluster != name}

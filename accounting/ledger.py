@@ -33,6 +33,33 @@ class ClusterRecord(msgspec.Struct, frozen=True, array_like=True):
     tres: dict[str, int] = {}
     creation_time: int = 0
     mod_time: int = 0
+    federation: str = ""
+    fed_id: int = 0  # its number within the federation
+    fed_state: str = ""
+    features: tuple[str, ...] = ()
+
+
+class Federation(msgspec.Struct, frozen=True, array_like=True):
+    """A group of clusters; these name it."""
+
+    name: str
+    creation_time: int = 0
+    mod_time: int = 0
+
+
+class Resource(msgspec.Struct, frozen=True, array_like=True):
+    """A resource that clusters share. `allowed`: how many percent of it each may use."""
+
+    id: int
+    name: str
+    server: str
+    type: str = "License"
+    count: int = 0
+    server_type: str = ""
+    description: str = ""
+    allowed: dict[str, int] = {}
+    creation_time: int = 0
+    mod_time: int = 0
 
 
 class Account(msgspec.Struct, frozen=True, array_like=True):
@@ -67,6 +94,8 @@ class Ledger:
     qos: dict[int, Qos] = field(default_factory=dict)
     wckeys: dict[int, Wckey] = field(default_factory=dict)
     tres: dict[int, Tres] = field(default_factory=dict)
+    resources: dict[int, Resource] = field(default_factory=dict)
+    federations: dict[str, Federation] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> Ledger:
@@ -86,7 +115,7 @@ class Ledger:
         return {each.name: each.id for each in self.tres.values()}
 
 
-TABLES: Final = ("clusters", "accounts", "users", "associations", "qos", "wckeys", "tres", "counters")
+TABLES: Final = ("clusters", "accounts", "users", "associations", "qos", "wckeys", "tres", "resources", "federations", "counters")
 
 
 def first_ledger(now: int) -> Ledger:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from sqlalchemy import or_
 
-from understudy.accounting import conditions, schema
+from understudy.accounting import change_clusters, change_federations, change_resources, conditions, schema
 from understudy.accounting.tree import Tree, sorted_for_show
 from understudy.model.associations import ROOT
 from understudy.model.errors import SlurmError
@@ -56,10 +56,10 @@ def _fields(record: msgspec.Struct) -> Row:
 
 
 def _clusters(ledger: Ledger, tree: Tree, query: AccountingQuery) -> list[Row]:
-    wanted = query.where.get("names")
+    where = query.where
     rows = []
     for name, cluster in sorted(ledger.clusters.items()):
-        if wanted and name not in wanted:
+        if not change_clusters.is_meant(cluster, where):
             continue
         root = ledger.association(name, ROOT)
         assert root is not None
@@ -194,6 +194,8 @@ _LEDGER_TABLES: Final[dict[str, Callable[[Ledger, Tree, AccountingQuery], list[R
     "tres": _tres,
     "wckeys": _wckeys,
     "problems": _problems,
+    "resources": lambda ledger, _tree, query: change_resources.rows(ledger, query.where, by_cluster="with_clusters" in query.flags),
+    "federations": lambda ledger, _tree, query: change_federations.rows(ledger, query.where),
 }
 
 # --- history -------------------------------------------------------------------------------------------------------------------

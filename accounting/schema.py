@@ -54,9 +54,19 @@ clusters = Table(
     "clusters",
     metadata,
     _key("name"),
-    *_texts("control_host classification nodes"),
-    *_numbers("control_port rpc_version creation_time mod_time"),
-    *_mappings("tres"),
+    *_texts("control_host classification nodes federation fed_state"),
+    *_numbers("control_port rpc_version creation_time mod_time fed_id"),
+    *_mappings("tres features"),
+)
+federations = Table("federations", metadata, _key("name"), *_numbers("creation_time mod_time"))
+resources = Table(
+    "resources",
+    metadata,
+    _number("id"),
+    *(Column(name, _name()) for name in ("name", "server")),
+    *_texts("type server_type description"),
+    *_numbers("count creation_time mod_time"),
+    *_mappings("allowed"),
 )
 accounts = Table("accounts", metadata, _key("name"), *_texts("description organization"), *_numbers("creation_time mod_time"))
 users = Table(

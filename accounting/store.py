@@ -14,7 +14,7 @@ from sqlalchemy import delete as delete_from
 from sqlalchemy.exc import SQLAlchemyError
 
 from understudy.accounting import migrate, schema
-from understudy.accounting.ledger import TABLES, Account, ClusterRecord, Ledger
+from understudy.accounting.ledger import TABLES, Account, ClusterRecord, Federation, Ledger, Resource
 from understudy.model.associations import AccountingUser, Association, Tres, Wckey
 from understudy.model.qos import Qos
 from understudy.protocol.messages import EventRecord, JobRecord, ReservationRecord, StepRecord
@@ -37,6 +37,8 @@ _RECORDS: Final[dict[str, tuple[type[msgspec.Struct], str]]] = {  # table: the r
     "qos": (Qos, "id"),
     "wckeys": (Wckey, "id"),
     "tres": (Tres, "id"),
+    "resources": (Resource, "id"),
+    "federations": (Federation, "name"),
 }
 _HISTORY: Final[dict[type, tuple[Table, tuple[str, ...]]]] = {
     JobRecord: (schema.jobs, ("job_id", "submit_time", "restarts")),

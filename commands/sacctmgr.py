@@ -53,8 +53,8 @@ _LISTED = (
 )
 _CHANGED = 'Input line must include "Account", "Cluster", "Coordinator", "Federation", "QOS", "Resource", or "User"'
 _MODIFIED = 'Input line must include "Account", "Cluster", "Federation", "Job", "QOS", "Resource" or "User"'
-_CHANGEABLE = frozenset(("account", "cluster", "coordinator", "qos", "user"))
-_MODIFIABLE = frozenset(("account", "cluster", "job", "qos", "user"))
+_CHANGEABLE = frozenset(("account", "cluster", "coordinator", "federation", "qos", "resource", "user"))
+_MODIFIABLE = frozenset(("account", "cluster", "federation", "job", "qos", "resource", "user"))
 _SHOWN = frozenset(
     (
         *(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from understudy.commands.sacctmgr import Session
 
 ACCESS_DENIED = 2002
-_NOTHING_NEW = " Nothing new added."
+NOTHING_NEW = " Nothing new added."
 
 
 class Answer:
@@ -28,7 +28,7 @@ class Answer:
         self.names, self.associations, self.wckeys, self.problems = fields
 
 
-class _Request:
+class Request:
     """What the words ask for."""
 
     def __init__(self) -> None:
@@ -42,11 +42,18 @@ class _Request:
 def change(session: "Session", action: str, entity: str, words: list[str]) -> int:
     """Carry out a change. The exit code."""
     request = _read_addition(session, entity, words) if action == "add" else _read_words(session, entity, words, sets=action == "modify")
-    function: Callable[[Session, _Request], int] = globals()[f"_{action}_{entity}"]
+    if entity in {"resource", "federation"}:
+        from understudy.commands import sacctmgr_shared
+
+        return sacctmgr_shared.change(session, action, entity, request)
+    function: Callable[[Session, Request], int] = globals()[f"_{action}_{entity}"]
     return function(session, request)
 
 
 # --- words ---------------------------------------------------------------------------------------------------------------------
+
+
+_TO_STDOUT = frozenset(("job", "qos", "resource"))  # where Slurm says what it does not know
 
 
 def _refuse(session: "Session", error: sw.ValueRefusedError) -> None:
@@ -58,19 +65,19 @@ def _refuse(session: "Session", error: sw.ValueRefusedError) -> None:
 
 def _unknown_option(session: "Session", entity: str, word: str, *, adds_user: bool = False) -> None:
     text = f" Unknown option: {word}" + ("" if adds_user else "\n Use keyword 'where' to modify condition")
-    (session.context.print if entity == "qos" else session.context.complain)(text)
+    (session.context.print if entity in _TO_STDOUT else session.context.complain)(text)
 
 
-def _set(session: "Session", request: _Request, entity: str, key: sw.Key, operator: str, value: str, word: str) -> None:
+def _set(session: "Session", request: Request, entity: str, key: sw.Key, operator: str, value: str, word: str) -> None:
     """Take one word of `set` over."""
     try:
         read = sw.read_value(key, operator, value, word, session.words)
     except sw.ValueRefusedError as error:
         _refuse(session, error)
-        if entity == "qos" and key.kind in {"number", "factor"}:
+        if key.kind == "classification" or (entity in {"qos", "resource"} and key.kind in {"number", "factor"}):
             return  # Slurm goes on as if it had not been there
         request.is_well = False
-        if entity != "qos" and key.kind != "default_qos":
+        if entity not in _TO_STDOUT and key.kind not in {"default_qos", "fed_state", "classification"}:
             _unknown_option(session, entity, word)
         return
     if key.kind == "ignored":
@@ -83,9 +90,9 @@ def _set(session: "Session", request: _Request, entity: str, key: sw.Key, operat
     request.keys.add(key.field)
 
 
-def _read_addition(session: "Session", entity: str, words: list[str]) -> _Request:
+def _read_addition(session: "Session", entity: str, words: list[str]) -> Request:
     """The words behind `add ENTITY`; `where` and `set` among them say nothing."""
-    request = _Request()
+    request = Request()
     for word in words:
         key, operator, value = sw.split_word(word)
         if not key:
@@ -109,11 +116,11 @@ def _read_addition(session: "Session", entity: str, words: list[str]) -> _Reques
     return request
 
 
-def _read_words(session: "Session", entity: str, words: list[str], *, sets: bool) -> _Request:
+def _read_words(session: "Session", entity: str, words: list[str], *, sets: bool) -> Request:
     """The words behind `modify ENTITY` or `delete ENTITY`."""
-    request = _Request()
+    request = Request()
     in_set = False
-    hint = "SLURM_PRINT_VALUE" if entity == "qos" else "value"
+    hint = "SLURM_PRINT_VALUE" if entity in {"qos", "resource"} else "value"
     for word in words:
         key, operator, value = sw.split_word(word)
         if not key:
@@ -151,12 +158,12 @@ def _read_words(session: "Session", entity: str, words: list[str], *, sets: bool
 # --- asking accounting ---------------------------------------------------------------------------------------------------------
 
 
-def _ask(session: "Session", action: str, entity: str, request: _Request, *, commit: bool) -> Answer:
+def _ask(session: "Session", action: str, entity: str, request: Request, *, commit: bool) -> Answer:
     where = {name: [str(value) for value in values] for name, values in request.where.items()}
     return Answer(session.context.client.call("AccountingChange", action, entity, request.names, request.set, where, commit))
 
 
-def _add(session: "Session", entity: str, request: _Request, what: str, tell: "Callable[[Answer], int | None]") -> int:
+def add(session: "Session", entity: str, request: Request, what: str, tell: "Callable[[Answer], int | None]") -> int:
     """Say what an addition does, ask, and do it. `tell` prints it and returns an exit code, or None if there is nothing to do."""
     code = tell(_ask(session, "add", entity, request, commit=False))
     if code is None:
@@ -171,7 +178,7 @@ def _add(session: "Session", entity: str, request: _Request, what: str, tell: "C
     return code
 
 
-def _alter(session: "Session", action: str, entity: str, request: _Request, tell: "Callable[[Answer], int | None]") -> int:
+def alter(session: "Session", action: str, entity: str, request: Request, tell: "Callable[[Answer], int | None]") -> int:
     """Say what a change or a deletion does, ask, and do it."""
     try:
         answer = _ask(session, action, entity, request, commit=not session.asks)
@@ -185,12 +192,12 @@ def _alter(session: "Session", action: str, entity: str, request: _Request, tell
     code = tell(answer)
     if code is None:
         return 1
-    if session.asks and _has_done(answer) and session.confirmed():
+    if session.asks and has_done(answer) and session.confirmed():
         _ask(session, action, entity, request, commit=True)
     return code
 
 
-def _has_done(answer: Answer) -> bool:
+def has_done(answer: Answer) -> bool:
     return bool(answer.names or answer.associations)
 
 
@@ -256,10 +263,12 @@ def _limits_text(values: "dict[str, Any]") -> "list[str]":
     """One line for each limit that is set. Where a name fills its column, two lines have another width, as in Slurm."""
     found = []
     for label, field in _LIMIT_LABELS:
-        value = values.get(field)
-        if value is None or (field == "priority" and not value):
+        if field not in values:
             continue
+        value = values[field]
         text = ",".join(sorted(value)) if field == "qos" else sw.text_of_limit(field, value)
+        if value is None:
+            text = "(null)" if field == "default_qos" else "NONE"
         if text:
             found.append(f"  {label:<25}= {text}" if field == "grp_jobs_accrue" else f"  {label:<14}= {text}")
     return found
@@ -288,17 +297,17 @@ def _deleted_line(association: "list[str]") -> str:
     return f"  C = {cluster:<10} A = {account:<10} U = {user:<9}" + (f" P = {partition}" if partition else "")
 
 
-def _print_names(session: "Session", head: str, names: list[str]) -> None:
+def print_names(session: "Session", head: str, names: list[str]) -> None:
     for line in (head, *(f"  {name}" for name in names)):
         session.context.print(line)
 
 
-def _say(session: "Session", lines: list[str]) -> None:
+def say(session: "Session", lines: list[str]) -> None:
     for line in lines:
         session.context.print(line)
 
 
-_HELP = "        Contact your admin to"
+HELP = "        Contact your admin to"
 
 
 def _tell_problems(session: "Session", answer: Answer) -> None:
@@ -306,13 +315,13 @@ def _tell_problems(session: "Session", answer: Answer) -> None:
     complain = session.context.complain
     for kind, names in answer.problems:
         if kind == "no_cluster":
-            complain(f" This cluster '{names[0]}' doesn't exist.\n{_HELP} add it to accounting.")
+            complain(f" This cluster '{names[0]}' doesn't exist.\n{HELP} add it to accounting.")
         elif kind == "no_parent":
-            complain(f" Parent account '{names[0]}' doesn't exist on cluster {names[1]}\n{_HELP} add this account.")
+            complain(f" Parent account '{names[0]}' doesn't exist on cluster {names[1]}\n{HELP} add this account.")
         elif kind == "no_account":
-            complain(f" This account '{names[0]}' doesn't exist.\n{_HELP} add this account.")
+            complain(f" This account '{names[0]}' doesn't exist.\n{HELP} add this account.")
         elif kind == "no_account_on_cluster":
-            complain(f" This account '{names[0]}' doesn't exist on cluster {names[1]}\n{_HELP} add this account.")
+            complain(f" This account '{names[0]}' doesn't exist on cluster {names[1]}\n{HELP} add this account.")
 
 
 def _no_access_to_default_qos(session: "Session", answer: Answer) -> bool:
@@ -331,7 +340,7 @@ def _no_access_to_default_qos(session: "Session", answer: Answer) -> bool:
 # --- add -----------------------------------------------------------------------------------------------------------------------
 
 
-def _add_cluster(session: "Session", request: _Request) -> int:
+def _add_cluster(session: "Session", request: Request) -> int:
     context = session.context
     if not request.is_well:
         return 1
@@ -347,16 +356,14 @@ def _add_cluster(session: "Session", request: _Request) -> int:
 
     def tell(answer: Answer) -> int:
         context.print(" Adding Cluster(s)")
-        _say(session, [f"  Name           = {name}" for name in answer.names])
-        limits = _limits_text(request.set)
-        if limits:
-            _say(session, [" Setting", " Default Limits:", *limits])
+        say(session, [f"  Name           = {name}" for name in answer.names])
+        say(session, _cluster_settings(request))
         return 0
 
-    return _add(session, "cluster", request, "clusters", tell)
+    return add(session, "cluster", request, "clusters", tell)
 
 
-def _add_account(session: "Session", request: _Request) -> int:
+def _add_account(session: "Session", request: Request) -> int:
     context = session.context
     if not request.is_well:
         return 1
@@ -370,23 +377,23 @@ def _add_account(session: "Session", request: _Request) -> int:
             if any(kind == "no_parent" for kind, _ in answer.problems):
                 context.complain(" No associations created.")
             elif not answer.problems:
-                context.print(_NOTHING_NEW)
+                context.print(NOTHING_NEW)
             return None
         if answer.names:
-            _print_names(session, " Adding Account(s)", answer.names)
+            print_names(session, " Adding Account(s)", answer.names)
             context.print(" Settings")
             context.print(f"  Description     = {request.set.get('description') or 'Account Name'}")
             context.print(f"  Organization    = {request.set.get('organization') or 'Parent/Account Name'}")
         if answer.associations:
-            _say(session, [" Associations", *map(_association_line, answer.associations)])
+            say(session, [" Associations", *map(_association_line, answer.associations)])
         if request.keys - {"clusters"}:
-            _say(session, [" Settings", *_limits_text({"parent": "root", **request.set})])
+            say(session, [" Settings", *_limits_text({"parent": "root", **request.set})])
         return 1 if answer.problems else 0
 
-    return _add(session, "account", request, "accounts", tell)
+    return add(session, "account", request, "accounts", tell)
 
 
-def _add_user(session: "Session", request: _Request) -> int:
+def _add_user(session: "Session", request: Request) -> int:
     context = session.context
     if not request.is_well:
         return 1
@@ -410,33 +417,33 @@ def _add_user(session: "Session", request: _Request) -> int:
             if any(kind == "no_cluster" for kind, _ in answer.problems):
                 return None
             if known.issuperset(request.names):
-                context.print(_NOTHING_NEW)
+                context.print(NOTHING_NEW)
             elif answer.problems:
                 context.complain(" No associations or wckeys created.")
             return None
         if answer.names:
-            _print_names(session, " Adding User(s)", answer.names)
+            print_names(session, " Adding User(s)", answer.names)
         _tell_user_settings(session, values)
         if answer.associations:
-            _say(session, [" Associations =", *map(_association_line, answer.associations)])
+            say(session, [" Associations =", *map(_association_line, answer.associations)])
         if answer.wckeys:
-            _say(session, [" WCKeys =", *(f"  U = {user[:9]:<9} W = {key[:10]:<10} C = {cluster[:10]:<10}" for user, key, cluster in answer.wckeys)])
+            say(session, [" WCKeys =", *(f"  U = {user[:9]:<9} W = {key[:10]:<10} C = {cluster[:10]:<10}" for user, key, cluster in answer.wckeys)])
         if request.keys - {"default_account", "admin_level"}:
             limits = {name: value for name, value in values.items() if name not in {"parent", "accounts"}}
-            _say(session, [" Non Default Settings", *_limits_text(limits)])
+            say(session, [" Non Default Settings", *_limits_text(limits)])
         return 1 if answer.problems else 0
 
-    return _add(session, "user", request, "users", tell)
+    return add(session, "user", request, "users", tell)
 
 
 def _tell_user_settings(session: "Session", values: "dict[str, Any]") -> None:
     shown = (("Default Account =", "default_account"), ("Default WCKey   =", "default_wckey"), ("Admin Level     =", "admin_level"))
     lines = [f"  {label} {values[field]}" for label, field in shown if values.get(field)]
     if lines:
-        _say(session, [" Settings =", *lines])
+        say(session, [" Settings =", *lines])
 
 
-def _add_qos(session: "Session", request: _Request) -> int:
+def _add_qos(session: "Session", request: Request) -> int:
     context = session.context
     if not request.is_well:
         return 1
@@ -446,10 +453,10 @@ def _add_qos(session: "Session", request: _Request) -> int:
 
     def tell(answer: Answer) -> "int | None":
         if not answer.names:
-            context.print(_NOTHING_NEW)
+            context.print(NOTHING_NEW)
             return None
-        _print_names(session, " Adding QOS(s)", answer.names)
-        _say(session, [" Settings", f"  Description    = {request.set.get('description') or request.names[-1]}"])
+        print_names(session, " Adding QOS(s)", answer.names)
+        say(session, [" Settings", f"  Description    = {request.set.get('description') or request.names[-1]}"])
         for label, field in _QOS_LABELS:
             value = request.set.get(field)
             if value is None or value in ({}, []):
@@ -464,10 +471,10 @@ def _add_qos(session: "Session", request: _Request) -> int:
             context.print(f"  {label} = {text}" if field == "max_jobs_per_user" else f"  {label:<25}= {text}")
         return 0
 
-    return _add(session, "qos", request, "QOS", tell)
+    return add(session, "qos", request, "QOS", tell)
 
 
-def _add_coordinator(session: "Session", request: _Request) -> int:
+def _add_coordinator(session: "Session", request: Request) -> int:
     context = session.context
     if not request.is_well:
         return 1
@@ -482,11 +489,11 @@ def _add_coordinator(session: "Session", request: _Request) -> int:
     def tell(answer: Answer) -> "int | None":
         if _tell_strangers(session, answer):
             return None
-        _print_names(session, " Adding Coordinator User(s)", request.names)
-        _print_names(session, " To Account(s) and all sub-accounts", accounts)
+        print_names(session, " Adding Coordinator User(s)", request.names)
+        print_names(session, " To Account(s) and all sub-accounts", accounts)
         return 0
 
-    return _add(session, "coordinator", request, "coordinator", tell)
+    return add(session, "coordinator", request, "coordinator", tell)
 
 
 def _tell_strangers(session: "Session", answer: Answer) -> bool:
@@ -498,35 +505,56 @@ def _tell_strangers(session: "Session", answer: Answer) -> bool:
 # --- modify --------------------------------------------------------------------------------------------------------------------
 
 
-def _has_something_to_set(session: "Session", request: _Request) -> bool:
+def has_something_to_set(session: "Session", request: Request) -> bool:
     if not request.set and request.is_well:
         session.context.complain(" You didn't give me anything to set")
     return bool(request.set) and request.is_well
 
 
-def _nothing_modified(session: "Session") -> None:
+def nothing_modified(session: "Session") -> None:
     session.context.print(" Nothing modified")
 
 
-def _modify_cluster(session: "Session", request: _Request) -> int:
-    if not _has_something_to_set(session, request):
+def _modify_cluster(session: "Session", request: Request) -> int:
+    if not has_something_to_set(session, request):
         return 1
-    limits = _limits_text(request.set)
-    if limits:
-        _say(session, [" Setting", " Default Limits:", *limits])
+    say(session, _cluster_settings(request))
 
     def tell(answer: Answer) -> "int | None":
+        if _no_access_to_default_qos(session, answer):
+            return 0
         if not answer.names:
-            _nothing_modified(session)
+            nothing_modified(session)
             return None
-        _say(session, [" Modified cluster defaults for associations...", *map(_modified_line, answer.associations)])
+        if answer.associations:
+            say(session, [" Modified cluster defaults for associations...", *map(_modified_line, answer.associations)])
+        if _OF_CLUSTERS.intersection(request.set):
+            print_names(session, " Modified cluster...", answer.names)
         return 0
 
-    return _alter(session, "modify", "cluster", request, tell)
+    return alter(session, "modify", "cluster", request, tell)
 
 
-def _modify_account(session: "Session", request: _Request) -> int:
-    if not _has_something_to_set(session, request):
+_OF_CLUSTERS = frozenset(("classification", "features", "fed_state", "federation"))
+
+
+def _cluster_settings(request: Request) -> "list[str]":
+    """What is set of clusters themselves, and of their roots' limits."""
+    values = request.set
+    lines = [
+        f"  {label:<15}= {values[field]}" for label, field in (("Classification", "classification"), ("Federation", "federation")) if field in values
+    ]
+    lines += [f"  Feature     {each[0]}= {each[1:]}" if each[0] in "+-" else f"  Feature       = {each}" for each in values.get("features", [])]
+    if "fed_state" in values:
+        lines.append(f"  FedState       = {values['fed_state']}")
+    limits = _limits_text(values)
+    if limits:
+        lines += ["  Default Limits:", *limits]
+    return [" Setting", *lines] if lines else []
+
+
+def _modify_account(session: "Session", request: Request) -> int:
+    if not has_something_to_set(session, request):
         return 1
     if {"descriptions", "organizations"}.intersection(request.where) and not {"description", "organization"}.intersection(request.set):
         session.context.complain(" There was a problem with your 'where' options.")
@@ -539,24 +567,24 @@ def _modify_account(session: "Session", request: _Request) -> int:
     def tell(answer: Answer) -> "int | None":
         if _no_access_to_default_qos(session, answer):
             return 0
-        if not _has_done(answer):
-            _nothing_modified(session)
+        if not has_done(answer):
+            nothing_modified(session)
             return None
         if answer.names:
-            _print_names(session, " Modified accounts...", answer.names)
+            print_names(session, " Modified accounts...", answer.names)
         if answer.associations:
-            _say(session, [" Modified account associations...", *map(_modified_line, answer.associations)])
+            say(session, [" Modified account associations...", *map(_modified_line, answer.associations)])
         return 0
 
-    return _alter(session, "modify", "account", request, tell)
+    return alter(session, "modify", "account", request, tell)
 
 
-def _modify_user(session: "Session", request: _Request) -> int:
-    if not _has_something_to_set(session, request):
+def _modify_user(session: "Session", request: Request) -> int:
+    if not has_something_to_set(session, request):
         return 1
     context = session.context
     if request.set.get("admin_level") == "":
-        _nothing_modified(session)
+        nothing_modified(session)
         context.complain(
             "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_modify_users: Request didn't affect anything or your user doesn't have privilege"
             " to perform this action"
@@ -572,20 +600,20 @@ def _modify_user(session: "Session", request: _Request) -> int:
             if lines:
                 strange = True
                 context.print(f" Can't modify because these users aren't associated with new default {what} '{lines[0][2]}'...")
-                _say(session, [f"  U = {user} C = {cluster}" for user, cluster, _ in lines])
+                say(session, [f"  U = {user} C = {cluster}" for user, cluster, _ in lines])
         if answer.names:
-            _print_names(session, " Modified users...", answer.names)
+            print_names(session, " Modified users...", answer.names)
         if answer.associations:
-            _say(session, [" Modified user associations...", *map(_modified_line, answer.associations)])
-        if not strange and not _has_done(answer):
-            _nothing_modified(session)
+            say(session, [" Modified user associations...", *map(_modified_line, answer.associations)])
+        if not strange and not has_done(answer):
+            nothing_modified(session)
             return None
         return 1 if strange else 0
 
-    return _alter(session, "modify", "user", request, tell)
+    return alter(session, "modify", "user", request, tell)
 
 
-def _modify_qos(session: "Session", request: _Request) -> int:
+def _modify_qos(session: "Session", request: Request) -> int:
     if not request.set and request.is_well:
         session.context.complain(" You didn't give me anything to set")
     if not request.set or not request.is_well:
@@ -593,39 +621,39 @@ def _modify_qos(session: "Session", request: _Request) -> int:
 
     def tell(answer: Answer) -> "int | None":
         if not answer.names:
-            _nothing_modified(session)
+            nothing_modified(session)
             return None
-        _print_names(session, " Modified qos...", answer.names)
+        print_names(session, " Modified qos...", answer.names)
         return 0
 
-    return _alter(session, "modify", "qos", request, tell)
+    return alter(session, "modify", "qos", request, tell)
 
 
 # --- delete --------------------------------------------------------------------------------------------------------------------
 
 
-def _has_conditions(session: "Session", request: _Request) -> bool:
+def has_conditions(session: "Session", request: Request) -> bool:
     if not request.where:
         session.context.complain(" No conditions given to remove, not executing.")
         return False
     return request.is_well
 
 
-def _tell_deleted(session: "Session", answer: Answer, head: str, associations_head: str = "") -> "int | None":
-    if not _has_done(answer):
+def tell_deleted(session: "Session", answer: Answer, head: str, associations_head: str = "") -> "int | None":
+    if not has_done(answer):
         session.context.print(" Nothing deleted")
         return None
     if answer.names:
-        _print_names(session, head, answer.names)
+        print_names(session, head, answer.names)
     else:
-        _say(session, [associations_head, *map(_deleted_line, answer.associations)])
+        say(session, [associations_head, *map(_deleted_line, answer.associations)])
     return 0
 
 
-def _delete_cluster(session: "Session", request: _Request) -> int:
-    if not request.is_well or not _has_conditions(session, request):
+def _delete_cluster(session: "Session", request: Request) -> int:
+    if not request.is_well or not has_conditions(session, request):
         return 1
-    return _alter(session, "delete", "cluster", request, lambda answer: _tell_deleted(session, answer, " Deleting clusters..."))
+    return alter(session, "delete", "cluster", request, lambda answer: tell_deleted(session, answer, " Deleting clusters..."))
 
 
 _KEEP_ACCOUNTS = (
@@ -646,8 +674,8 @@ def _tell_default_accounts(session: "Session", answer: Answer, advice: str) -> N
     complain(" Changes Discarded")
 
 
-def _delete_account(session: "Session", request: _Request) -> int:
-    if not _has_conditions(session, request):
+def _delete_account(session: "Session", request: Request) -> int:
+    if not has_conditions(session, request):
         return 1
     complain = session.context.complain
 
@@ -658,13 +686,13 @@ def _delete_account(session: "Session", request: _Request) -> int:
         if answer.problems:
             _tell_default_accounts(session, answer, _KEEP_ACCOUNTS)
             return None
-        return _tell_deleted(session, answer, " Deleting accounts...", " Deleting account associations...")
+        return tell_deleted(session, answer, " Deleting accounts...", " Deleting account associations...")
 
-    return _alter(session, "delete", "account", request, tell)
+    return alter(session, "delete", "account", request, tell)
 
 
-def _delete_user(session: "Session", request: _Request) -> int:
-    if not _has_conditions(session, request):
+def _delete_user(session: "Session", request: Request) -> int:
+    if not has_conditions(session, request):
         return 1
 
     def tell(answer: Answer) -> "int | None":
@@ -672,29 +700,29 @@ def _delete_user(session: "Session", request: _Request) -> int:
             _tell_default_accounts(session, answer, _CHANGE_DEFAULTS)
             return None
         if not answer.associations:
-            return _tell_deleted(session, answer, " Deleting users...")
-        _say(session, [" Deleting user associations...", *map(_deleted_line, answer.associations)])
+            return tell_deleted(session, answer, " Deleting users...")
+        say(session, [" Deleting user associations...", *map(_deleted_line, answer.associations)])
         if answer.names:
-            _print_names(session, " Deleting users (No Associations)...", answer.names)
+            print_names(session, " Deleting users (No Associations)...", answer.names)
         return 0
 
-    return _alter(session, "delete", "user", request, tell)
+    return alter(session, "delete", "user", request, tell)
 
 
-def _delete_qos(session: "Session", request: _Request) -> int:
-    if not _has_conditions(session, request):
+def _delete_qos(session: "Session", request: Request) -> int:
+    if not has_conditions(session, request):
         return 1
-    return _alter(session, "delete", "qos", request, lambda answer: _tell_deleted(session, answer, " Deleting QOS(s)..."))
+    return alter(session, "delete", "qos", request, lambda answer: tell_deleted(session, answer, " Deleting QOS(s)..."))
 
 
-def _modify_job(session: "Session", request: _Request) -> int:
+def _modify_job(session: "Session", request: Request) -> int:
     """What could not be understood is passed over."""
     context = session.context
     for word in request.where.get("names", []):
         context.complain(f" Unknown condition: {word}\n Use keyword 'set' to modify value")
     if not request.set:
         context.complain(" You didn't give me anything to set")
-    if request.where.get("names") or not request.set:
+    if request.where.get("names") or not request.set or not request.is_well:
         return 1
     strange = next((each for each in request.where.get("job_ids", []) if not each.isdigit()), None)
     if strange is not None:
@@ -709,16 +737,16 @@ def _modify_job(session: "Session", request: _Request) -> int:
                 "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_modify_job: Request didn't affect anything or your user doesn't have privilege"
                 " to perform this action"
             )
-            _nothing_modified(session)
+            nothing_modified(session)
             return None
         jobs = [name.split() for name in answer.names]
-        _print_names(session, " Modified jobs...", [f"{number} submitted at {timestamp(int(submitted))}" for number, submitted in jobs])
+        print_names(session, " Modified jobs...", [f"{number} submitted at {timestamp(int(submitted))}" for number, submitted in jobs])
         return 0
 
-    return _alter(session, "modify", "job", request, tell)
+    return alter(session, "modify", "job", request, tell)
 
 
-def _delete_coordinator(session: "Session", request: _Request) -> int:
+def _delete_coordinator(session: "Session", request: Request) -> int:
     context = session.context
     if not request.is_well:
         return 1
@@ -731,15 +759,15 @@ def _delete_coordinator(session: "Session", request: _Request) -> int:
         if _tell_strangers(session, answer):
             return None
         if names:
-            _print_names(session, " Removing Coordinators with user name", names)
-            _print_names(session, " From Account(s)" if accounts else " From all accounts", accounts)
+            print_names(session, " Removing Coordinators with user name", names)
+            print_names(session, " From Account(s)" if accounts else " From all accounts", accounts)
         else:
-            _print_names(session, " Removing all users from Accounts", accounts)
+            print_names(session, " Removing all users from Accounts", accounts)
         if not answer.associations:
             context.print(" Nothing removed")
             return None
         context.print(" Removed Coordinators (sub accounts not listed)...")
-        _say(session, [f"  U = {user:<9} A = {account:<10}" for _, account, _, user, _ in answer.associations])
+        say(session, [f"  U = {user:<9} A = {account:<10}" for _, account, _, user, _ in answer.associations])
         return 0
 
-    return _alter(session, "delete", "coordinator", request, tell)
+    return alter(session, "delete", "coordinator", request, tell)

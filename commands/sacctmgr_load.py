@@ -100,9 +100,11 @@ class _Load:
         self.cluster = self.cluster or name
         session.context.print(f"For cluster {self.cluster}")
         limits = _limits(values)
-        rows = [] if self.is_clean else _placed(session, self.cluster)
-        self.placed = {(row["account"], row["user"], row["partition"]): row for row in rows}
+        rows = _placed(session, self.cluster)
         self.defaults = {row["user"]: row["account"] for row in rows if row["is_default"]}
+        if self.is_clean:
+            rows = []
+        self.placed = {(row["account"], row["user"], row["partition"]): row for row in rows}
         if rows:
             self._compare("Cluster", self.cluster, self.placed["root", "", ""], limits, ("modify", "cluster", [], limits, {"names": [self.cluster]}))
             return
@@ -140,7 +142,7 @@ class _Load:
         limits = _limits(values)
         known = self.users.get(name)
         where = {"names": [name], "clusters": [self.cluster]}
-        default = values.get("default_account", "" if name in self.defaults else self.parent)
+        default = values.get("default_account", "" if name in self.users else self.parent)
         own = {field: values[field] for field in ("admin_level", "default_wckey") if values.get(field)}
         if known is None:
             coordinated = values.get("coordinator", "")
@@ -165,7 +167,7 @@ class _Load:
         else:
             there = {**where, "accounts": [self.parent], **({"partitions": [partition]} if partition else {})}
             self._compare("User", name, place, limits, ("modify", "user", [], limits, there))
-        if default and default != self.defaults.get(name, ""):
+        if default and (self.is_clean or default != self.defaults.get(name, "")):
             self.defaults[name] = default
             self.changes.append(("default", "user", [], {"default_account": default}, where))
         accounts = [each for each in values.get("coordinator", "").split(",") if each and each not in self.users[name]["coordinates"]]
@@ -256,7 +258,7 @@ def _placed(session: "Session", cluster: str) -> "list[Row]":
     return session.table.rows("associations", names, {"clusters": [cluster]}, ["raw"])
 
 
-_LIMIT_FIELDS = {key.field for key in sw.SET["cluster"]} - {"classification"}
+_LIMIT_FIELDS = {key.field for key in sw.SET["cluster"]} - {"classification", "features", "fed_state", "federation"}
 
 
 def _limits(values: "Values") -> "Values":

@@ -51,10 +51,8 @@ _TABLES = {
     "event": "events",
     "reservation": "reservations",
     "problem": "problems",
-}
-_EMPTY = {
-    "federation": "federation,cluster,fedid,features%20,fedstate",
-    "resource": "name,server,type,counts,allocated,servertype",
+    "federation": "federations",
+    "resource": "resources",
 }
 _ASSOCIATION = [
     *(
@@ -81,7 +79,19 @@ _COLUMNS = {
     "user": ["name", "admin_level", "default_account", "default_wckey", "coordinates"],
     "association": _ASSOCIATION,
     "cluster": [
-        *("cluster", "control_host", "control_port", "rpc_version", "classification", "nodes", "tres"),
+        *(
+            "cluster",
+            "control_host",
+            "control_port",
+            "rpc_version",
+            "classification",
+            "nodes",
+            "tres",
+            "federation",
+            "fed_id",
+            "fed_state",
+            "features",
+        ),
         *(name for name in _ASSOCIATION if name not in {"cluster", "account", "user", "partition", "depth", "qos_raw"}),
     ],
     "qos": [
@@ -97,7 +107,13 @@ _COLUMNS = {
     "event": ["cluster", "node", "start_time", "end_time", "state", "reason", "user_id", "nodes", "tres"],
     "reservation": ["cluster", "id", "name", "start_time", "end_time", "nodes", "tres", "flags", "associations"],
     "problem": ["cluster", "account", "user", "problem"],
+    "federation": ["federation", "cluster", "fed_id", "features", "fed_state"],
+    "resource": ["id", "name", "server", "type", "count", "server_type", "description", "allocated", "cluster", "allowed"],
 }
+
+
+_HINTS = dict.fromkeys(("user", "account", "cluster", "tres", "reservation", "federation"), "value")
+_HINTS |= {"qos": "SLURM_PRINT_VALUE", "resource": "SLURM_PRINT_VALUE"}
 
 
 def show(session: "Session", entity: str, words: list[str]) -> int:
@@ -108,11 +124,6 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
         return _show_runaways(session, words)
     if entity == "stats":
         return _show_statistics(session)
-    if entity in _EMPTY:  # nobody can add any
-        columns = fields.columns_of(_EMPTY[entity])
-        for line in fields.lines(columns, [], header=session.header, parsable=session.parsable):
-            session.context.print(line)
-        return 0
     context = session.context
     chosen = _read(session, entity, words)
     if chosen is None:
@@ -161,7 +172,7 @@ def _read(session: "Session", entity: str, words: list[str]) -> "tuple[dict[str,
             continue
         found = sw.find_key(sw.WHERE[entity], key)
         if found is None:
-            hint = {"qos": "SLURM_PRINT_VALUE", "user": "value", "account": "value", "cluster": "value", "tres": "value"}.get(entity)
+            hint = _HINTS.get(entity)
             context.complain(f" Unknown condition: {word}" + (f"\n Use keyword 'set' to modify {hint}" if hint else ""))
             is_well = False
         else:
@@ -188,8 +199,11 @@ def _default_format(entity: str, flags: set[str]) -> str:
         return form
     if entity == "association" and flags & {"WOLimits", "WOPLimits"}:
         return fields.DEFAULTS["association short"]
-    if entity == "cluster" and "WOLimits" in flags:
-        return fields.DEFAULTS["cluster short"]
+    if entity == "cluster":
+        short = fields.DEFAULTS["cluster short" if "WOLimits" in flags else "cluster"]
+        return f"{short},federation,id,features,fedstate" if "WithFed" in flags else short
+    if entity == "resource" and "WithClusters" in flags:
+        return fields.DEFAULTS["resource"] + ",cluster,allowed"
     return fields.DEFAULTS[entity]
 
 
@@ -229,12 +243,10 @@ def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags:
             for row in rows
             if (not after or row["time"] >= after[0]) and (not named or any(name in f"{row['where']} {row['info']}" for name in named))
         ]
-    if entity == "cluster":
-        conditions.pop("classifications", None)
-        conditions.pop("flags", None)
     if entity == "problem":
         conditions = {}
-    rows = table.rows(_TABLES[entity], _COLUMNS[entity], conditions)
+    wire = ["with_clusters"] if entity == "resource" and "WithClusters" in flags else []
+    rows = table.rows(_TABLES[entity], _COLUMNS[entity], conditions, wire)
     return [_finish(session, entity, row) for row in rows if entity != "problem" or _is_problem_of(row, where)]
 
 
@@ -249,6 +261,8 @@ def _is_problem_of(row: "Row", where: "dict[str, list[Any]]") -> bool:
 def _finish(session: "Session", entity: str, row: "Row") -> "Row":
     """What columns read beside what was asked."""
     row["@now"] = session.table.now
+    if entity in {"cluster", "federation"}:
+        row["id"] = row["fed_id"]
     if entity == "cluster":
         row["node_names"] = row["nodes"]
         row["node_count"] = row["tres"].get("node", 0)

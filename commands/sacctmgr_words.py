@@ -183,7 +183,15 @@ SET = {  # what `set` takes, and what `add` takes beside names
     "account": _keys(_ACCOUNT_SET),
     "user": _keys(_USER_SET),
     "qos": _keys(_QOS_SET),
-    "cluster": _keys(_LIMITS + "\nClassification 3 classification name"),
+    "cluster": _keys(
+        _LIMITS + "\nClassification 3 classification classification\nFeatures 2 features signed\nFederation 3 federation name\n"
+        "FedState 4 fed_state fed_state"
+    ),
+    "resource": _keys(
+        "Count 3 count number\nDescription 1 description lowered\nFlags 2 flags no_flags\nServer 2 server name\nServerType 7 server_type text\n"
+        "Type 1 type license\nPercentAllowed 1 allowed number"
+    ),
+    "federation": _keys("Clusters 1 clusters signed"),
     "coordinator": [],
     "job": _keys(
         "AdminComment 2 admin_comment text\nComment 2 comment text\nDerivedExitCode 12 derived_exit_status number\n"
@@ -197,7 +205,14 @@ WHERE = {
     "qos": _keys(
         "Names 1 names names\nQOSLevel 1 names names\nDescriptions 1 descriptions names\nIds 1 ids numbers\nPreemptMode 8 preempt_modes modes"
     ),
-    "cluster": _keys("Names 1 names names\nClusters 1 names names\nClassification 3 classifications names\nFlags 2 flags names"),
+    "cluster": _keys(
+        "Names 1 names names\nClusters 1 names names\nClassification 3 classifications names\nFederations 3 federations names\nFlags 2 flags names"
+    ),
+    "resource": _keys(
+        "Names 1 names names\nClusters 1 clusters names\nDescriptions 1 descriptions names\nIds 1 ids numbers\nFlags 2 flags names\n"
+        "PercentAllowed 1 percents numbers\nServers 2 servers names\nServerType 7 server_types texts"
+    ),
+    "federation": _keys("Names 1 names names\nFederations 1 names names\nClusters 1 clusters names"),
     "coordinator": _keys("Names 1 names names\nUsers 1 names names\nAccounts 1 accounts names\nAcct 4 accounts names"),
     "association": _keys(
         "Ids 1 ids numbers\nAssociations 2 ids numbers\nAccounts 2 accounts names\nAcct 4 accounts names\nClusters 1 clusters names\n"
@@ -222,6 +237,8 @@ ADDED_TO = {  # where `add` puts it
     "user": _keys(_ADDED_TO),
     "qos": _keys("Names 1 names names"),
     "cluster": _keys("Names 1 names names"),
+    "resource": _keys("Names 1 names names\nClusters 1 clusters names"),
+    "federation": _keys("Names 1 names names"),
     "coordinator": WHERE["coordinator"],
 }
 
@@ -313,7 +330,7 @@ def minutes(label: str, text: str, word: str) -> "int | None":
     return None if seconds is None else -(-seconds // 60)
 
 
-_LABELS = {"MaxWallDurationPerJob": "MaxWall", "MaxTRESPerJob": "MaxTRES", "MinPrioThres": "MinPrioThreshold"}
+_LABELS = {"Count": "count", "MaxWallDurationPerJob": "MaxWall", "MaxTRESPerJob": "MaxTRES", "MinPrioThres": "MinPrioThreshold"}
 
 
 def read_value(key: Key, operator: str, text: str, word: str, words: Vocabulary) -> "Any":
@@ -350,11 +367,46 @@ def read_value(key: Key, operator: str, text: str, word: str, words: Vocabulary)
         if any(mode not in _PREEMPT_MODES for mode in modes):
             raise ValueRefusedError(f" Bad Preempt Mode given: {word}")
         return ",".join(sorted(modes, key=lambda mode: mode != "within"))
+    if kind in _READERS:
+        return _READERS[kind](operator, text)
     if kind == "raw_usage":
         if number(label, text):
             raise ValueRefusedError("Raw usage can only be set to 0 (zero)", is_error=True)
         return 0
     return text if kind == "text" else text.lower()
+
+
+def _classification(_operator: str, text: str) -> str:
+    for name in ("Capability", "Capacity", "Capapacity"):
+        if text and name.lower().startswith(text.lower()):
+            return name
+    raise ValueRefusedError("")
+
+
+def _fed_state(_operator: str, text: str) -> str:
+    for name in ("ACTIVE", "INACTIVE", "DRAIN+REMOVE", "DRAIN"):
+        if text.upper() == name:
+            return name
+    raise ValueRefusedError(f"Invalid FedState {text}.")
+
+
+def _signed(operator: str, text: str) -> "list[str]":
+    """Names that replace what there is; with `+=` or `-=`, or a sign of their own, that come or go."""
+    sign = operator[0] if operator in {"+=", "-="} else ""
+    return [sign + name for name in names_in(text)]
+
+
+def _license(_operator: str, text: str) -> str:
+    if text and "license".startswith(text.lower()):
+        return "License"
+    raise ValueRefusedError(f" Unknown resource type: '{text}'  Valid resources is License.")
+
+
+def _no_flags(_operator: str, text: str) -> "Any":
+    raise ValueRefusedError(f" Unknown Server Resource flag used in:\n  '{text}'\n Valid Server Resource flags are\n '(null)'", to_stdout=True)
+
+
+_READERS = {"classification": _classification, "fed_state": _fed_state, "license": _license, "no_flags": _no_flags, "signed": _signed}
 
 
 def _tres(kind: str, text: str, words: Vocabulary) -> "dict[str, int]":

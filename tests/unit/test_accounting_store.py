@@ -57,6 +57,9 @@ def test_what_was_changed_is_there_after_a_restart(house):
         "add user anna account=physics partition=debug defaultwckey=key qos=+fast adminlevel=operator",
         "add coordinator account=physics names=anna",
         "delete qos normal",
+        "add resource matlab count=50 server=flex_host type=license cluster=conform percentallowed=25",
+        "add federation fed clusters=conform",
+        "modify cluster conform set features=a,b",
     )
     before = house.accounting.ledger
     house.reopen()
@@ -161,7 +164,7 @@ def test_migrations_lead_to_the_schema_that_the_program_states(house):
 def test_a_database_of_a_later_version_is_refused(house, url):
     with house.store.engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(StoreError, match="later than 0003"):
+    with pytest.raises(StoreError, match="later than 0004"):
         Store(url)
 
 
