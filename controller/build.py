@@ -185,6 +185,8 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         tracked_gres=tuple(dict.fromkeys(word.lower() for word in config.words("AccountingStorageTRES") if word.lower().startswith("gres/"))),
         prolog_slurmctld=config.text("PrologSlurmctld"),
         epilog_slurmctld=config.text("EpilogSlurmctld"),
+        reservation_prolog=config.text("ResvProlog"),
+        reservation_epilog=config.text("ResvEpilog"),
         has_prolog=config.is_set("Prolog"),
         has_epilog=config.is_set("Epilog"),
         mail_program="" if cluster.executor == "emulated" else config.text("MailProg"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from understudy.controller.core import log
 from understudy.controller.eligibility import review
 from understudy.controller.scheduling.main_pass import kept_back, run_length
 from understudy.controller.scheduling.reserved import DELETED, MAINTENANCE, WAITS, Reservation, blocked_cores
@@ -179,13 +180,17 @@ def catch_up(core: Core, now: float) -> None:
             continue
         while reservation.end_time <= now and _come_again(reservation):
             is_over = True
+            if reservation.was_active:
+                _run(core, core.settings.reservation_epilog, reservation)
             reservation.was_active = False
             reservation.idle_rounds += 1
             core.journal.reservation(reservation.name)
         if reservation.end_time <= now and not reservation.has_ended:
             is_over = reservation.has_ended = True
+            _run(core, core.settings.reservation_epilog, reservation)
         if not reservation.was_active and reservation.start_time <= begins:
             reservation.was_active = has_begun = True
+            _run(core, core.settings.reservation_prolog, reservation)
         if reservation.flags & PURGE_COMP and reservation.end_time > now and _is_idle_too_long(core, reservation, ends):
             reservation.end_time = int(ends)
             is_over = True
@@ -198,13 +203,22 @@ def catch_up(core: Core, now: float) -> None:
         core.policy.note("change" if has_begun or core.policy.exact_limits else "priority", now)
 
 
+def _run(core: Core, program: str, reservation: Reservation) -> None:
+    """Run ResvProlog or ResvEpilog; nobody waits for it. Where jobs are emulated no program of the site is run."""
+    if program and not core.settings.emulates_jobs:
+        core.journal.reservation(reservation.name)  # after a restart it is not run again
+        core.run_script([program, reservation.name], {}, lambda code: log.error("%s ended with %d", program, code) if code else None)
+
+
 def arm(core: Core) -> None:
     """Set the timer to the next look or end that could matter to a job."""
     table = core.tables.reservations
     now = core.time.now()
     when = inf
     is_idle = bool(table) and _is_idle(core)
-    for each in table if core.tables.pending or core.tables.running else ():
+    settings = core.settings
+    has_programs = bool(settings.reservation_prolog or settings.reservation_epilog) and not settings.emulates_jobs
+    for each in table if core.tables.pending or core.tables.running or has_programs else ():
         if each.flags & TIME_FLOAT or (is_idle and each.flags & REPEATS):
             continue
         if not each.was_active:

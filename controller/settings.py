@@ -66,6 +66,8 @@ class Settings:
     tracked_gres: tuple[str, ...] = ()  # those of AccountingStorageTRES, as `gres/gpu`, in the order of the file
     prolog_slurmctld: str = ""
     epilog_slurmctld: str = ""
+    reservation_prolog: str = ""
+    reservation_epilog: str = ""
     has_prolog: bool = False  # programs of the nodes'
     has_epilog: bool = False
     gathers_usage: bool = False  # JobAcctGatherType

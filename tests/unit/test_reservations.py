@@ -430,3 +430,18 @@ def test_nodes_that_others_have_reserved_replace_none(h: Harness) -> None:
     h.submit(reservation="a")
     h.run(6)
     assert shown(h, "a")["nodes"] == "n1"
+
+
+def test_programs_are_run_when_a_reservation_begins_and_ends(h: Harness) -> None:
+    ran: list[tuple[list[str], float]] = []
+    h.core.settings = Settings(reservation_prolog="/p", reservation_epilog="/e", emulates_jobs=False)
+    h.core.run_script = lambda words, _environment, _done: ran.append((words, h.time.now() - NOW))
+    create(h, start=100, minutes=1)
+    h.run(300)
+    assert [words for words, _ in ran] == [["/p", "r"], ["/e", "r"]]
+    assert 100 <= ran[0][1] < 106
+    assert 160 <= ran[1][1] < 162
+    create(h, "gone", start=300, minutes=1)
+    ask(h, "delete", "gone")
+    h.run(300)
+    assert len(ran) == 2
