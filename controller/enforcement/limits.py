@@ -241,6 +241,13 @@ class JobLimits:
             return None
         return min(test.limit for test in line.nodes)
 
+    def favoured_nodes(self, job: Job, partition: Partition) -> int:
+        """The nodes that somebody uses already whose number of nodes is limited: more jobs there cost nothing of the limit."""
+        line = self.line(job, partition)
+        if isinstance(line, str):
+            return 0
+        return next((test.use.nodes for test in line.nodes if test.use.counts_nodes and test.use.nodes), 0)
+
     def by_request(self, job: Job, partition: Partition, now: float, *, whole: bool = True) -> str:
         """The limit by resource that the job breaks by what it asks for. Not `whole`: only what no choice of nodes could help."""
         line = self.line(job, partition)
@@ -268,8 +275,8 @@ class JobLimits:
         lifted = job.lifted
         for test in line.after:
             tres = test.tres
-            if not whole and (tres == "mem" or test.what is What.LEAST):
-                continue  # memory may turn out not to be counted, and more may be allocated than asked for
+            if not whole and (tres == "mem" or test.what in (What.LEAST, What.NODES)):
+                continue  # memory may turn out not to be counted, more may be allocated than asked for, and nodes may be in use already
             if tres not in lifted and self._breaks(test, job, line, wanted.get(tres, 0), allocation):
                 self._ask_for_time(test.what)
                 return test.reason
@@ -282,7 +289,9 @@ class JobLimits:
         if what is What.PER_JOB:
             return amount > limit
         if what is What.NODES:
-            return allocation is not None and (use.nodes | allocation.nodes).bit_count() > limit
+            if allocation is None:  # no nodes were found: then none that are in use already are thought of
+                return use.nodes.bit_count() + job.min_nodes > limit
+            return (use.nodes | allocation.nodes).bit_count() > limit
         if what is What.LEAST:
             return amount < limit
         if what is What.PER_NODE:

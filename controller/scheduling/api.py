@@ -43,6 +43,9 @@ class Limits(Protocol):
     def most_nodes(self, job: Job, partition: Partition) -> int | None:
         """How many nodes it may have at most."""
 
+    def favoured_nodes(self, job: Job, partition: Partition) -> int:
+        """The nodes (bitmap) that come first among those of a weight, 0 for none."""
+
     def keeps_no_nodes(self, job: Job, partition: Partition, *, in_plan: bool) -> bool:
         """Whether no nodes may be kept for it; `in_plan`: in backfill's plan."""
 
@@ -67,6 +70,10 @@ class NoLimits:
     def most_nodes(self, job: Job, partition: Partition) -> int | None:
         del job, partition
         return None
+
+    def favoured_nodes(self, job: Job, partition: Partition) -> int:
+        del job, partition
+        return 0
 
     def keeps_no_nodes(self, job: Job, partition: Partition, *, in_plan: bool) -> bool:
         del job, partition, in_plan

@@ -69,6 +69,7 @@ class Request:
     blocked_cores: dict[int, int] | None = None  # reserved cores (masks by node), which it may not have
     switches: int = 0  # leaf switches that its nodes may be on, 0 for any number
     spared: int = 0  # bitmap of nodes that come last, whatever their weight
+    favoured: int = 0  # bitmap of nodes that come first among those of their weight
     counted: tuple[tuple[int, int], ...] = ()  # (bitmap, how many of its nodes the job must have at least)
 
     @property

@@ -171,7 +171,7 @@ class SelectConsTres(ChoosingSelector):
         kind = table.kind_of(usable)
         is_simple = table.tree_for(request.switches) is None
         is_special = request.required or request.contiguous or request.spreads or by_load or (request.is_serial and self.packs_serial)
-        is_special = is_special or 0 < usable & request.spared < usable
+        is_special = is_special or 0 < usable & request.spared < usable or 0 < usable & request.favoured < usable
         if kind is not None and is_simple and not usable & ~free.idle_nodes and not is_special and request.cpus_left is None:
             return self._choose_alike(request, usable, table, free, kind, nodes_only=nodes_only)
         return self._choose_any_kind(request, usable, table, free, kind, by_load=by_load, nodes_only=nodes_only)
@@ -282,6 +282,9 @@ class SelectConsTres(ChoosingSelector):
         if request.spared:
             spared = nodeset.to_flags(request.spared, len(table.nodes))[at]
             weight = (table.weight[at] if weight is None else weight) + spared * _LAST
+        if request.favoured:
+            favoured = nodeset.to_flags(request.favoured, len(table.nodes))[at]
+            weight = (table.weight[at] if weight is None else weight) * 2 - favoured
         if request.gres is not None and request.gres.per_job:
             chosen = choose_for_job(request.gres, at, cpus, weight, required, demand, free)
         elif request.is_serial and self.packs_serial:

@@ -79,6 +79,8 @@ class ChoosingSelector(ABC):
         request = Request.of(job, partition, table)
         if request is None:
             return None
+        if tables.limits.enforced:
+            request.favoured = tables.limits.favoured_nodes(job, partition)
         is_alone = request.rows == 1 and not _pushes_aside(tables)
         if is_alone and self.is_plain(request) and int(table.free_cpus @ nodeset.to_flags(usable, len(table.nodes))) < request.cpus:
             return None
@@ -126,6 +128,8 @@ class ChoosingSelector(ABC):
         request = self._request(job, partition, tables)
         if request is None:
             return None
+        if tables.limits.enforced:
+            request.favoured = tables.limits.favoured_nodes(job, partition)
         timeline = self._timeline
         if timeline is None or timeline.tables is not tables:
             timeline = self._timeline = Timeline(

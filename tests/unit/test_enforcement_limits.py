@@ -421,3 +421,26 @@ def test_nothing_is_enforced_that_slurm_conf_does_not_name() -> None:
     house.run(WAIT_S)
     assert job.is_running
     assert House(enforce="none").submit(OTHER, account="none").spec.account == "none"
+
+
+def test_nodes_in_use_come_first_for_whom_nodes_are_limited() -> None:
+    house = House()
+    house.set_association(2, grp_tres={"node": 3})
+    for tasks, account in ((7, "other"), (4, "")):
+        submit(house, OTHER, account=account, num_tasks=tasks, min_nodes=1, max_nodes=1)
+    limited, free = submit(house, OTHER, num_tasks=1), submit(house, OTHER, account="other", num_tasks=1)
+    house.run(WAIT_S)
+    assert (limited.node_list, free.node_list) == ("n2", "n1"), "the least that suffices is on n1"
+
+
+def test_who_finds_no_nodes_and_has_too_many_already_lets_others_pass() -> None:
+    house = House()
+    house.set_association(2, grp_tres={"node": 3})
+    submit(house, OTHER, min_nodes=2, num_tasks=2, ntasks_per_node=1)
+    for _ in range(2):
+        submit(house, OTHER, account="other", min_nodes=1, max_nodes=1, num_tasks=8)
+    wide = submit(house, OTHER, min_nodes=2, num_tasks=16, ntasks_per_node=8)
+    small = submit(house, OTHER, account="other", num_tasks=1)
+    house.run(WAIT_S)
+    assert wide.reason == "AssocGrpNodeLimit"
+    assert small.is_running
