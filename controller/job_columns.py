@@ -116,7 +116,10 @@ def _estimated_nodes(core: Core, job: Job) -> int:
             where = core.tables.partitions.get(name)
             if where is not None and (found := nodes_if_empty(core, job, where)):
                 return found
-    return max(job.min_nodes, _nodes_for_tasks(job, largest_node(core, job.partitions)))
+    count = _nodes_for_tasks(job, largest_node(core, job.partitions))
+    if job.is_held and job.max_nodes is not None:
+        count = min(count, job.max_nodes)
+    return max(job.min_nodes, count)
 
 
 def _nodes_for_tasks(job: Job, cpus: int) -> int:

@@ -124,6 +124,8 @@ def test_a_range_of_nodes_asks_for_one_cpu(h: Harness) -> None:
         ({"num_tasks": 9, "hold": True}, 3),
         ({"min_nodes": 2, "max_nodes": 3, "hold": True}, 2),
         ({"num_tasks": 20, "overcommit": True, "hold": True}, 5),
+        ({"num_tasks": 20, "overcommit": True, "min_nodes": 1, "max_nodes": 1, "hold": True}, 1),
+        ({"num_tasks": 20, "min_nodes": 2, "max_nodes": 2}, 5),
     ],
 )
 def test_a_pending_job_shows_the_nodes_that_it_would_get(h: Harness, spec: dict[str, Any], nodes: int) -> None:
