@@ -22,6 +22,7 @@ OPTIONS = OptionTable(
         Option("help", "", NONE, "print this text"),
         Option("hurry", "H", NONE, "stage nothing out", env="SCANCEL_HURRY"),
         Option("interactive", "i", NONE, "ask before each job", env="SCANCEL_INTERACTIVE"),
+        Option("jobname", "", REQUIRED, "", dest="name"),
         Option("me", "", NONE, "only my own jobs"),
         Option("name", "n", REQUIRED, "NAME: only jobs of this name", env="SCANCEL_NAME"),
         Option("nodelist", "w", REQUIRED, "HOSTS: only jobs on these nodes"),
@@ -58,7 +59,7 @@ _TEXT_FILTERS = (
     ("wckey", "wckey"),
 )
 
-INVALID_JOB_ID, ALREADY_DONE, CONNECT_FAILED = 2017, 2021, 1005
+INVALID_JOB_ID, ALREADY_DONE, CONNECT_FAILED, NOT_FEDERATED = 2017, 2021, 1005, 2239
 _NOT_WORTH_A_WORD = frozenset((INVALID_JOB_ID, ALREADY_DONE))  # unless --verbose: what was to end has ended
 
 
@@ -86,10 +87,12 @@ def scancel(arguments: list[str], context: Context) -> int:
         where, states = _filters(options, context)
     except _RefusedLineError:
         return 1
-    has_filters = bool(where or states is not None or options.get("nodelist"))
+    has_filters = bool(where or states is not None or options.get("nodelist") is not None)
     if not jobs and not has_filters:
         context.error("No job identification provided")
         return 1
+    if any(options.get(name) == "" for name in (*(name for name, _ in _TEXT_FILTERS), "nodelist")):
+        return 0  # which no job matches
     try:
         if not (has_filters or signal is not None or {"interactive", "batch"} & options.keys() or any("." in job for job in jobs)):
             return _cancel(jobs, None, options, context)
@@ -153,13 +156,13 @@ def _signal(text: str | None, context: Context) -> int | None:
 
 def _filters(options: "dict[str, str | None]", context: Context) -> "tuple[dict[str, list[Any]], list[tuple[int, int]] | None]":
     """(values by column, states as of states.job_state_from)."""
-    where: dict[str, list[Any]] = {column: [options[name]] for name, column in _TEXT_FILTERS if options.get(name)}
-    if options.get("user"):
+    where: dict[str, list[Any]] = {column: [options[name]] for name, column in _TEXT_FILTERS if options.get(name) is not None}
+    if options.get("user") is not None:
         where["user_id"] = [_user_id(options["user"] or "", context)]
     if "me" in options:
         where["user_id"] = [os.getuid()]
     states = None
-    if options.get("state"):
+    if options.get("state") is not None:
         state = job_state_from(options["state"] or "")
         if state is None:
             context.complain(f"Invalid job state specified: {options['state']}\n{_VALID_STATES}")
@@ -281,9 +284,13 @@ def _name(job: "dict[str, Any]") -> str:
 
 
 def _confirmed(name: str, job: "dict[str, Any]", context: Context) -> bool:
-    context.stdout.write(f"Cancel job_id={name} name={job['name']} partition={job['partition']} [y/n]? ")
-    context.stdout.flush()
-    return context.stdin.readline().strip().lower().startswith("y")
+    """Ask until the answer begins as yes or no does; the end of the input is no."""
+    while True:
+        context.stdout.write(f"Cancel {'step' if '.' in name else 'job'}_id={name} name={job['name']} partition={job['partition']} [y/n]? ")
+        context.stdout.flush()
+        answer = context.stdin.readline()
+        if not answer or answer[0] in "yYnN":
+            return answer[:1] in {"y", "Y"}
 
 
 def _cancel(jobs: list[str], signal: int | None, options: "dict[str, str | None]", context: Context) -> int:
@@ -294,6 +301,10 @@ def _cancel(jobs: list[str], signal: int | None, options: "dict[str, str | None]
     if verbose:
         for job in jobs:
             context.complain(f"{context.program}: " + (f"Terminating job {job}" if signal is None else f"Signal {signal} to job {job}"))
+    if "sibling" in options:
+        for job in jobs:
+            context.error(f"Kill job error on job id {job}: Not a valid federated job")
+        return NOT_FEDERATED & 0xFF
     (results,) = context.client.call("CancelJobs", jobs, signal, {}, "batch" in options, "full" in options, "hurry" in options)
     code = 0
     for job, error, text in results:

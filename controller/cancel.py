@@ -17,6 +17,7 @@ from understudy.controller.job import JobEvent, advance
 from understudy.controller.rights import may_control
 from understudy.controller.steps import cancel_step, signal_steps
 from understudy.model.errors import SlurmError
+from understudy.model.states import JobFlag
 from understudy.protocol.messages import JobResults
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ ACCESS_DENIED: Final = 2002
 JOB_PENDING: Final = 2024
 ALREADY_DONE: Final = 2021
 SIGKILL: Final = 9
+SIGCONT: Final = 18
+SIGSTOP: Final = 19
 
 
 def cancel_jobs(core: Core, message: CancelJobs, sender: Sender) -> JobResults:
@@ -62,7 +65,8 @@ def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender,
         raise SlurmError(ACCESS_DENIED)
     if job.is_finished:
         raise SlurmError(ALREADY_DONE)
-    if message.signal is None or (message.signal == SIGKILL and not message.batch_only):
+    signal = SIGKILL if message.signal is None and message.batch_only and job.is_active else message.signal
+    if signal is None or (signal == SIGKILL and not message.batch_only):
         require_whole(job)
         for each in components(job):
             if not each.is_finished:
@@ -73,11 +77,15 @@ def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender,
     elif job.is_pending:
         raise SlurmError(JOB_PENDING)
     elif message.batch_only:
-        signal_job(core, job, message.signal, batch_only=not message.full)
+        signal_job(core, job, signal, batch_only=not message.full)
     else:  # its steps are meant, and with --full the script, too
         if message.full:
-            signal_job(core, job, message.signal, batch_only=False)
-        signal_steps(core, job, message.signal)
+            signal_job(core, job, signal, batch_only=False)
+        signal_steps(core, job, signal)
+    if signal in (SIGSTOP, SIGCONT) and job.is_active:
+        job.flags = job.flags | JobFlag.STOPPED if signal == SIGSTOP else job.flags & ~JobFlag.STOPPED
+        core.last_job_update = now
+        core.journal.job(job.job_id)
 
 
 def cancel(core: Core, job: Job, now: float) -> None:

@@ -79,7 +79,7 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
     advance(job, event, now)
     job.end_time = int(now)
     job.reason, job.reason_detail = reason, ""
-    job.flags = JobFlag.COMPLETING if not job.flags else job.flags & ~JobFlag.CONFIGURING | JobFlag.COMPLETING
+    job.flags = JobFlag.COMPLETING if not job.flags else job.flags & ~(JobFlag.CONFIGURING | JobFlag.STOPPED) | JobFlag.COMPLETING
     job.completing_nodes = allocation.nodes
     tables = core.tables
     del tables.running[job.job_id]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 JobGetter = "Callable[[Core, Job, float], Any]"
 
-NOT_YET_SEEN_S: Final = 1.5  # Slurm notes it when its main loop first sees the job, which is soon after its submission
+NOT_YET_SEEN_S: Final = 3  # Slurm notes it when its main loop first sees the job, which is soon after its submission
 _COMPLETING: Final = int(JobFlag.COMPLETING)
 
 

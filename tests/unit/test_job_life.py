@@ -170,6 +170,25 @@ def test_a_signal_reaches_the_script_only_if_it_is_meant_for_it(h: Harness) -> N
     assert sent.message == SignalJob(job.job_id, 0, 10, True)
 
 
+def test_a_job_is_shown_stopped_until_it_is_continued_or_ends(h: Harness) -> None:
+    job = h.submit()
+    h.cancel(job, signal=19)
+    assert job.flags == JobFlag.STOPPED
+    h.cancel(job, signal=18)
+    assert not job.flags
+    h.cancel(job, signal=19)
+    h.cancel(job)
+    assert job.flags == JobFlag.COMPLETING
+
+
+def test_the_script_alone_is_killed_where_no_signal_is_named(h: Harness) -> None:
+    job = h.submit()
+    assert h.result(h.ask(CancelJobs([str(job.job_id)], batch_only=True), USER)) == 0
+    (sent,) = h.sent(SignalJob)
+    assert sent.message == SignalJob(job.job_id, 0, 9, True)
+    assert job.is_running
+
+
 def test_jobs_are_cancelled_by_what_they_match(h: Harness) -> None:
     mine, theirs = h.submit(name="a"), h.submit(OTHER, name="a")
     h.submit(name="b")

@@ -93,3 +93,28 @@ def test_interactive_asks_for_each_job() -> None:
     outcome, asked = cancel("-i", "-n", "b", stdin="n\ny\n")
     assert outcome.out == "Cancel job_id=7302 name=b partition=batch [y/n]? Cancel job_id=7303 name=b partition=batch [y/n]? "
     assert [fields["job_ids"] for fields in asked] == [["7303"]]
+
+
+@pytest.mark.parametrize("option", ["-n", "-p", "-A", "-q", "-R", "-w", "--wckey"])
+def test_a_filter_without_a_text_matches_no_job(option: str) -> None:
+    outcome, asked = cancel(option, "")
+    assert (outcome.code, outcome.err, asked) == (0, "", [])
+
+
+@pytest.mark.parametrize(
+    ("said", "asked_times", "is_cancelled"),
+    [("y\n", 1, True), ("Yes\n", 1, True), ("n\ny\n", 1, False), ("x\n\ny\n", 3, True), (" y\nN\n", 2, False), ("", 1, False)],
+)
+def test_it_asks_until_it_is_told_yes_or_no(said: str, asked_times: int, is_cancelled: bool) -> None:
+    outcome, asked = cancel("-i", "7301", stdin=said)
+    assert outcome.out == "Cancel job_id=7301 name=a partition=debug [y/n]? " * asked_times
+    assert [fields["job_ids"] for fields in asked] == ([["7301"]] if is_cancelled else [])
+
+
+def test_jobs_of_a_federation_are_refused() -> None:
+    outcome, asked = cancel("--sibling=x", "7301")
+    assert (outcome.code, outcome.err, asked) == (2239 & 0xFF, "scancel: error: Kill job error on job id 7301: Not a valid federated job\n", [])
+
+
+def test_the_name_has_a_longer_name() -> None:
+    assert cancel("--jobname=a")[1][0]["job_ids"] == ["7301"]
