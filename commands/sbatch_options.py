@@ -516,7 +516,7 @@ def _node_list(job: Job, option: Option, value: str) -> None:
 
 def _require_root(option: Option) -> None:
     if os.getuid():
-        raise BadOptionError(f"--{option.long} only permitted by root user", 1)
+        raise BadOptionError(f"--{option.long} only permitted by root user", 255)
 
 
 def _user(job: Job, option: Option, value: str) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ACTIONS = ("hold", "uhold", "release", "requeue", "requeuehold", "suspend", "resume", "top")
 NOT_SUPPORTED = 2036
 HELD = 2042
+FINISHED = 2084
 
 
 def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults:
@@ -76,7 +77,7 @@ def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float)
 def hold(core: Core, job: Job, held_by: str, by_admin: bool, now: float) -> None:
     """Keep a pending job from being started. An administrator's hold is changed by administrators only."""
     if job.is_finished:
-        raise SlurmError(2021)
+        raise SlurmError(FINISHED)
     if job.held_by == HELD_BY_ADMIN and not by_admin:
         return
     job.priority, job.held_by, job.admin_priority = 0, held_by, None
@@ -92,7 +93,7 @@ def hold(core: Core, job: Job, held_by: str, by_admin: bool, now: float) -> None
 def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
     """Let a held job be started. It gets the priority of a new one."""
     if job.is_finished:
-        raise SlurmError(2021)
+        raise SlurmError(FINISHED)
     if job.held_by == HELD_BY_ADMIN and not by_admin:
         raise SlurmError(2002)
     if not job.is_pending:

@@ -51,6 +51,7 @@ INVALID_PARTITION: Final = 2000
 INVALID_TRES: Final = 2115
 NOT_PERSISTENT: Final = 2095
 NOT_RUNNING: Final = 2085
+FINISHED: Final = 2084
 LEAST_PRIORITY: Final = 2  # of a job that was held until its nice value was changed
 SEEN_AGAIN_S: Final = 30.0  # until the scheduler finds that such a job is held no more
 INVALID_TIME: Final = 2054
@@ -77,7 +78,7 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
     if not may_control(core, sender.user_id, job):
         raise SlurmError(2010)
     if job.is_finished:
-        raise SlurmError(2021)
+        raise SlurmError(FINISHED)
     if job.job_id in core.crontabs.entries:
         raise SlurmError(2096)
     change = Change(core, job, now, by_admin=by_admin, of_cluster=core.is_admin(sender.user_id))

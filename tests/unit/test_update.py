@@ -130,7 +130,7 @@ def test_who_may_change_what(h: Harness) -> None:
 def test_finished_and_unknown_jobs_are_not_changed(h: Harness) -> None:
     job = h.submit()
     h.complete(job)
-    assert h.update(job, name="x") == 2021
+    assert h.update(job, name="x") == 2084
     assert h.result(h.ask(UpdateJobs(["99"], {"name": "x"}))) == 2017
     assert h.result(h.ask(UpdateJobs(["x"], {"name": "x"}))) == 2017
 
