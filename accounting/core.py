@@ -73,6 +73,7 @@ class Accounting:
         user_name: Callable[[int], str],
         stop: Callable[[], None],
         gathers: bool = False,
+        configuration: Callable[[], list[tuple[str, str]]] = list,
     ) -> None:
         """Load what is in the store.
 
@@ -82,10 +83,11 @@ class Accounting:
             superusers: user ids who may do everything: root's, and that of who runs the cluster.
             user_name: gives names to user ids.
             stop: ends the daemon.
+            configuration: tells what slurmdbd.conf says.
             gathers: records are written many at a time, before somebody asks for them; until then a crash would lose them.
         """
         self.store, self._now, self._superusers, self._user_name, self._stop = store, now, superusers, user_name, stop
-        self._gathers = gathers
+        self._gathers, self._configuration = gathers, configuration
         self._waiting: dict[str, list[Any]] = {}  # by cluster
         self.number = 1
         self.controllers: dict[str, str] = {}  # cluster: the peer that is its controller
@@ -135,6 +137,8 @@ class Accounting:
     def _query(self, query: AccountingQuery) -> Rows:
         self.flush()
         now = self._now()
+        if query.table == "config":
+            return Rows([list(each) for each in self._configuration()], now)
         if query.table == "usage":
             for cluster in self.ledger.clusters:
                 roll_up(self.store, self.ledger, cluster, now)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import argparse
 import pwd
+import socket
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from understudy.accounting.configuration import configuration
 from understudy.accounting.core import PURGED, Accounting, Sender
 from understudy.accounting.rollup import HOUR_S, hour_of
 from understudy.accounting.store import Store, StoreError
@@ -71,7 +74,23 @@ class Server:
             user_name=user_name,
             stop=daemon.stop,
             gathers=cluster.state != "disk",
+            configuration=partial(configuration, dbd, self._facts(cluster, dbd.path)),
         )
+
+    def _facts(self, cluster: Cluster, path: str) -> dict[str, str]:
+        """What the file need not say."""
+        host, _, port = cluster.accounting.rpartition(":")
+        kind = self.store.engine.dialect.name
+        return {
+            "BOOT_TIME": time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(self._daemon.time.now())),
+            "DbdHost": socket.gethostname().partition(".")[0],
+            "DbdAddr": host.rpartition(":")[2].lstrip("/"),
+            "DbdPort": port if port.isdigit() else "",
+            "SLURMDBD_CONF": path,
+            "SlurmUser": f"{user_name(cluster.user_id)}({cluster.user_id})",
+            "StorageType": f"accounting_storage/{'mysql' if kind == 'mariadb' else kind}",
+            "StorageLoc": self.store.engine.url.database or "",
+        }
 
     def start(self) -> None:
         """Serve."""

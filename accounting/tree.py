@@ -102,8 +102,8 @@ def sorted_for_show(associations: Iterable[Association]) -> list[tuple[int, Asso
     return list(walk(0, 0))
 
 
-def _show_key(association: Association) -> tuple[str, bool, str, str]:
-    return association.cluster, not association.is_user, association.user or association.account, association.partition
+def _show_key(association: Association) -> tuple[str, bool, str, int]:
+    return association.cluster, not association.is_user, association.user or association.account, association.position
 
 
 def place_in_front(draft: Draft, associations: Iterable[Association]) -> None:

@@ -3,7 +3,7 @@
 Place: commands alone; beside client.py, whose protocol it speaks.
 """
 
-from understudy.commands.client import Client, Context
+from understudy.commands.client import Client, Context, RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,13 @@ class AccountingClient(Client):
     def controller_jobs(self) -> "list[int]":
         """The jobs that the controller knows, tasks of arrays among them."""
         return [number for (number,) in Client().query("jobs", ["job_id"]).rows]
+
+    def controller_config(self) -> "dict[str, str]":
+        """What slurm.conf says, as the controller shows it; nothing if it does not answer."""
+        try:
+            return dict(Client().query("config", ["name", "value"]).rows)
+        except RefusedError:
+            return {}
 
 
 class Table:

@@ -68,7 +68,7 @@ def _unknown_option(session: "Session", entity: str, word: str, *, adds_user: bo
     (session.context.print if entity in _TO_STDOUT else session.context.complain)(text)
 
 
-def _set(session: "Session", request: Request, entity: str, key: sw.Key, operator: str, value: str, word: str) -> None:
+def _set(session: "Session", request: Request, entity: str, key: sw.Key, operator: str, value: str, word: str, *, is_new: bool = False) -> None:
     """Take one word of `set` over."""
     try:
         read = sw.read_value(key, operator, value, word, session.words)
@@ -77,10 +77,13 @@ def _set(session: "Session", request: Request, entity: str, key: sw.Key, operato
         if key.kind == "classification" or (entity in {"qos", "resource"} and key.kind in {"number", "factor"}):
             return  # Slurm goes on as if it had not been there
         request.is_well = False
-        if entity not in _TO_STDOUT and key.kind not in {"default_qos", "fed_state", "classification"}:
+        if entity not in _TO_STDOUT and key.kind not in {"default_qos", "fed_state", "classification", "raw_usage"}:
             _unknown_option(session, entity, word)
         return
     if key.kind == "ignored":
+        return
+    if key.kind == "raw_usage" and is_new:
+        request.keys.add(key.field)  # what is new has used nothing
         return
     if isinstance(read, dict) and key.field in request.set:
         read = {**request.set[key.field], **read}
@@ -106,7 +109,7 @@ def _read_addition(session: "Session", entity: str, words: list[str]) -> Request
             request.where.setdefault(place.field, []).extend(sw.names_in(value, lower=place.kind == "names"))
             request.keys.add(place.field)
         elif (found := sw.find_key(sw.SET[entity], key)) is not None:
-            _set(session, request, entity, found, operator, value, word)
+            _set(session, request, entity, found, operator, value, word, is_new=True)
         else:
             request.is_well = False
             if entity == "coordinator":

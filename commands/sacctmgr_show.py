@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from understudy.commands.accounting_client import Table
     from understudy.commands.sacctmgr import Session
 
     Row = dict[str, Any]
@@ -33,7 +34,7 @@ _FLAGS = [  # word, how many letters are enough
 _POSITIONAL = {"association": "ids", "event": "event", "transaction": "ids"}  # what a word without a key is; else a name
 _NEED_ASSOCIATIONS = {  # conditions that Slurm looks at with WithAssoc alone
     "account": {"clusters", "parents", "qos", "default_qos", "users"},
-    "user": {"accounts", "clusters", "partitions", "qos", "default_qos"},
+    "user": {"accounts", "partitions", "qos", "default_qos"},
 }
 _ONLY_WITH_ASSOCIATIONS = (
     "You requested options that are only valid when querying with the withassoc option.\n"
@@ -162,6 +163,9 @@ def _read(session: "Session", entity: str, words: list[str]) -> "tuple[dict[str,
             flag = next((name for name, least in _FLAGS if len(value) >= least and name.lower().startswith(value.lower())), "")
             if flag:
                 flags.add(flag)
+            elif entity == "reservation" and value.lower() not in {"where", "set", ""}:
+                context.complain(f" Unknown condition: {word}\n Use keyword 'set' to modify value")
+                is_well = False
             elif value.lower() not in {"where", "set", ""}:
                 field = _POSITIONAL.get(entity, "names")
                 kind = "numbers" if field == "ids" else "event" if field == "event" else "names"
@@ -238,6 +242,7 @@ def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags:
         named = [*conditions.pop("accounts", []), *conditions.pop("users", [])]
         after = conditions.get("after")
         rows = table.rows("transactions", _COLUMNS[entity], conditions)
+        _name_associations(table, rows if "WithAssociations" in flags else [])
         return [
             row
             for row in rows
@@ -279,6 +284,21 @@ def _finish(session: "Session", entity: str, row: "Row") -> "Row":
         row["flags"] = row["flags"].split(",") if row["flags"] else []
         row["associations"] = [str(each) for each in row["associations"]]
     return row
+
+
+_NUMBERED = "id_assoc="
+
+
+def _name_associations(table: "Table", rows: "list[Row]") -> None:
+    """Say of transactions which association they were about."""
+    numbers = {row["where"].removeprefix(_NUMBERED) for row in rows if row["where"].startswith(_NUMBERED)}
+    wanted = [int(number) for number in numbers if number.isdigit()]
+    found = {}
+    if wanted:
+        found = {str(row["id"]): row for row in table.rows("associations", ["id", "cluster", "account", "user"], {"ids": wanted})}
+    for row in rows:
+        known = found.get(row["where"].removeprefix(_NUMBERED), {})
+        row |= {name: known.get(name, "") for name in ("cluster", "account", "user")}
 
 
 def _is_within(number: int, bounds: str) -> bool:
@@ -340,20 +360,30 @@ def _with_associations(session: "Session", entity: str, where: "dict[str, list[A
     return found
 
 
+_OF_SLURM_CONF = (
+    *("AccountingStorageBackupHost", "AccountingStorageHost", "AccountingStorageParameters", "AccountingStoragePass", "AccountingStoragePort"),
+    *("AccountingStorageType", "AccountingStorageUser", "AuthType", "MessageTimeout", "PluginDir", "PrivateData", "SlurmUserId", "SLURM_CONF"),
+    *("SLURM_VERSION", "TCPTimeout", "TrackWCKey"),
+)
+
+
 def _show_configuration(session: "Session") -> int:
-    """The part of the configuration that has a meaning here."""
+    """What concerns accounting in slurm.conf, and the accounting daemon's own configuration."""
     from understudy.commands.client import VERSION
     from understudy.commands.texts import timestamp
 
-    session.table.rows("tres", ["id"], {"ids": [0]})
     context = session.context
+    own = session.table.rows("config", ["name", "value"])
+    shown = context.client.controller_config()  # type: ignore[attr-defined]
+    defaults = {"AccountingStorageType": "accounting_storage/slurmdbd", "SLURM_VERSION": VERSION, "SlurmUserId": _user_text(0)}
     context.print(f"Configuration data as of {timestamp(session.table.now)}")
-    common = [("PrivateData", "none"), ("SlurmUserId", _user_text(0)), ("SLURM_VERSION", VERSION), ("TrackWCKey", "No")]
-    for name, value in (("AccountingStorageType", "accounting_storage/slurmdbd"), *common):
-        context.print(f"{name:<22} = {value}")
+    for name in _OF_SLURM_CONF:
+        value = shown.get("SlurmUser" if name == "SlurmUserId" else name) or defaults.get(name, "(null)")
+        value = {"AccountingStorageUser": "N/A"}.get(name, value)  # of no meaning with slurmdbd
+        context.print(f"{name + ' ' * (name == 'AccountingStorageBackupHost'):<22} = {value}")  # two blanks there, as Slurm has it
     context.print("\nSlurmDBD configuration:")
-    for name, value in (("PrivateData", "none"), ("SLURMDBD_VERSION", VERSION), ("SlurmUser", _user_text(0)), ("TrackWCKey", "No")):
-        context.print(f"{name:<22} = {value}")
+    for row in own:
+        context.print(f"{row['name']:<22} = {row['value']}")
     return 0
 
 

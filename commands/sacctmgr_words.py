@@ -225,7 +225,7 @@ WHERE = {
         "Start 1 after time\nUsers 1 users names"
     ),
     "event": _keys(
-        "Clusters 1 clusters names\nCondFlags 2 open open\nCpus 3 cpus texts\nEnd 2 before time\nEvent 2 event event\nMaxCpus 2 cpus at_most\n"
+        "Clusters 1 clusters names\nCondFlags 2 open open\nEnd 2 before time\nEvent 2 event event\nMaxCpus 2 cpus at_most\n"
         "MinCpus 2 cpus at_least\nNodes 1 nodes nodes\nStart 4 after time\nReason 1 reasons texts\nStates 4 states states\nUsers 1 users users"
     ),
     "reservation": _keys("Clusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\nNames 1 names texts\nStart 1 after time"),

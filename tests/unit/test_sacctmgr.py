@@ -4,6 +4,8 @@ import pytest
 from accounting_harness import NOW, House, LocalClient
 
 from understudy.accounting import schema
+from understudy.accounting.configuration import configuration
+from understudy.model.dbd_conf import DbdConfig
 from understudy.protocol.messages import AccountingRecords, EventRecord, JobRecord
 
 
@@ -355,3 +357,20 @@ def test_a_partition_s_association_added_later_is_no_default(house):
 def test_nothing_is_changed_in_readonly_mode(house):
     said = house.sacctmgr("-r -i add account a")
     assert (said.code, said.err) == (1, "Can't run this command in readonly mode.\n")
+
+
+def test_the_configuration_is_that_of_the_controller_and_of_accounting(house, monkeypatch):
+    monkeypatch.setattr(LocalClient, "controller_config", lambda _client: {"TrackWCKey": "Yes", "SlurmUser": "root(0)"}, raising=False)
+    dbd = DbdConfig("/etc/slurmdbd.conf", {"PurgeJobAfter": "12months", "TrackWCKey": "yes"})
+    house.accounting._configuration = lambda: configuration(dbd, {"DbdHost": "here"})
+    lines = house.sacctmgr("show config").out.splitlines()
+    assert lines[2] == "AccountingStorageHost  = (null)"
+    assert {"TrackWCKey             = Yes", "SlurmUserId            = root(0)", "PurgeJobAfter          = 12months"} <= set(lines)
+    assert {"DbdHost                = here", "MessageTimeout         = 10 secs", "PurgeStepAfter         = NONE"} <= set(lines)
+    assert lines.index("SlurmDBD configuration:") == 18
+
+
+def test_transactions_name_their_associations(house):
+    house.do("add account a", "add user u account=a")
+    rows = house.show("transaction withassoc format=action,cluster,account,user")
+    assert rows[-2:] == ["Add Users|||", "Add Associations|conform|a|u"]
