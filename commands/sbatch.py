@@ -340,7 +340,7 @@ def _await_end(job_id: int, context: Context) -> int:
             time.sleep(longest)
             continue
         if not rows or all(row[0] >= COMPLETED and not row[1] & COMPLETING for row in rows):  # no rows: it ended so long ago that it is forgotten
-            return max((signal + 128 if signal else code for _, _, code, signal in rows or seen), default=0)
+            return max((1 if signal else code for _, _, code, signal in rows or seen), default=0)
         seen = rows
         time.sleep(pause)
         pause = min(pause * 2, longest)

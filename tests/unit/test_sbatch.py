@@ -283,6 +283,8 @@ def test_wait_ends_with_the_jobs_exit_code() -> None:
     client = FakeClient(jobs=[record("jobs", job_id=7301, state=5, exit_code=3)])
     client.answers["SubmitJob"] = [7301, ""]
     assert run_command(sbatch, "--wait", "--wrap", "exit 3", client=client).code == 3
+    client.tables["jobs"] = [record("jobs", job_id=7301, state=5, exit_signal=9)]
+    assert run_command(sbatch, "--wait", "--wrap", "kill -9 $$", client=client).code == 1
 
 
 def test_test_only_prints_what_the_controller_foresees() -> None:
