@@ -238,7 +238,7 @@ def _batch_end(job: Job) -> tuple[int, int | None, int]:
         if job.exit_code:  # it had something to say
             return int(JobState.FAILED), job.exit_code, 0
         return int(JobState.CANCELLED), 0, job.exit_signal or _SIGTERM
-    if job.exit_signal:
+    if job.exit_signal and job.state is not JobState.OUT_OF_MEMORY:
         return int(JobState.CANCELLED), 0, job.exit_signal
     return int(job.state), job.exit_code, job.exit_signal
 

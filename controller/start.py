@@ -214,9 +214,8 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
         job.time_limit_s if core.policy.exact_limits else None,
     )
     if not core.settings.emulates_jobs:
-        share = job.allocation.share_on(job.allocation.first_node) if job.allocation is not None else None
         told = node_environment(core, job, is_over=False)
-        message = msgspec.structs.replace(message, memory_mb=share.memory_mb if share is not None else 0, program_environment=told)
+        message = msgspec.structs.replace(message, memory_mb=_first_nodes_memory_mb(job), program_environment=told)
 
     def is_wanted() -> bool:
         return job.restarts == run and job.is_running
@@ -231,6 +230,15 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
             core.journal.job(job_id)
 
     core.agents.send(daemon.name, message, wanted=is_wanted, done=launched)
+
+
+def _first_nodes_memory_mb(job: Job) -> int:
+    """What the job may use where its script runs; 0: nobody said. Where memory is given to nobody, what was asked for counts."""
+    held = job.allocation
+    share = held.share_on(held.first_node) if held is not None else None
+    if share is None or share.memory_mb:
+        return share.memory_mb if share is not None else 0
+    return job.memory_per_node_mb or (job.memory_per_cpu_mb or 0) * share.cpus
 
 
 def job_environment(core: Core, job: Job) -> list[str]:

@@ -32,6 +32,7 @@ SUSPENDED: Final = 2077
 TOO_MANY_STEPS: Final = 2076
 SIGKILL: Final = 9
 SIGTERM: Final = 15
+OUT_OF_MEMORY: Final = 125  # the "signal" of a step that used more memory than it had
 OF_JOB: Final = -1  # the step id in a credential that is for the job's nodes rather than for a step
 
 
@@ -180,6 +181,8 @@ def _end(core: Core, job: Job, step: Step) -> None:
         ended_with_job = job.is_finished and job.state not in {JobState.COMPLETED, JobState.FAILED}
         if step.killed_by is not None or ended_with_job or (step.exit_signal and step.exit_signal in {SIGKILL, SIGTERM}):
             step.state = JobState.CANCELLED
+        elif step.exit_signal == OUT_OF_MEMORY:
+            step.state = JobState.OUT_OF_MEMORY
         elif step.exit_signal or step.exit_code:
             step.state = JobState.FAILED
         else:

@@ -95,6 +95,8 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             kill_wait_s=settings.kill_wait_s,
             task_prolog=settings.task_prolog,
             task_epilog=settings.task_epilog,
+            memory=real.memory,
+            over_memory=settings.over_memory,
         )
         daemon.at_exit.append(steps.close)
         front_end.step_runner = steps

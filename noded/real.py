@@ -94,7 +94,7 @@ class RealExecutor:
         self._scripts: dict[Key, _Script] = {}
         self._in_prolog: dict[Key, bool] = {}  # whether the job is to be ended
         self.programs = Programs(log)
-        self._memory = MemoryWatch(settings.gather_s, enforces=bool(settings.over_memory))
+        self.memory = MemoryWatch(settings.gather_s, enforces=bool(settings.over_memory))
         self._host = socket.gethostname().partition(".")[0]
         spool.mkdir(parents=True, exist_ok=True)
         spool.chmod(0o755)  # users run their scripts from there
@@ -246,7 +246,7 @@ class RealExecutor:
             if script.process is not None:
                 script.process.wait()
         self._scripts.clear()
-        self._memory.close()
+        self.memory.close()
         self.programs.close()
 
     # --- starting ------------------------------------------------------------------------------------------------------------
@@ -418,7 +418,7 @@ class RealExecutor:
 
     def _watch_no_more(self, script: _Script) -> None:
         if script.memory is not None:
-            self._memory.remove(script.memory)
+            self.memory.remove(script.memory)
         if script.killer is not None:
             script.killer.cancel()
         if script.process is not None and script.process.stdout is not None:
@@ -443,12 +443,12 @@ class RealExecutor:
     def _watch_memory(self, key: Key, script: _Script) -> None:
         limit = script.launch.memory_mb << 20
         script.memory = Watched(script.stepd, limit, lambda used, largest: self._over_memory(key, script, used, largest))
-        self._memory.add(script.memory)
+        self.memory.add(script.memory)
 
     def _over_memory(self, key: Key, script: _Script, used: int, largest: int) -> None:
         assert script.memory is not None
         if self._settings.over_memory == KILL_JOB:
-            self._memory.remove(script.memory)
+            self.memory.remove(script.memory)
             self.notify(key, f"StepId={key[0]}.batch exceeded memory limit ({used} > {script.memory.limit}), being killed")
             self.notify(key, "Exceeded job memory limit")
             with contextlib.suppress(ProcessLookupError):

@@ -29,6 +29,8 @@ from typing import TYPE_CHECKING, Any, Final
 from understudy.model.hostlist import expand
 from understudy.noded import family
 from understudy.noded.real import FOLDER, start_time
+from understudy.noded.settings import KILL_JOB
+from understudy.noded.usage import MemoryWatch, Watched
 
 if TYPE_CHECKING:
     import logging
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from understudy.noded.steps import StepKey
     from understudy.protocol.messages import LaunchTasks
 
+OUT_OF_MEMORY: Final = 125  # the "signal" of a step that used more memory than it had
 _TASKD: Final = f"import sys; sys.path.insert(0, {FOLDER!r}); from understudy.noded import taskd; sys.exit(taskd.main())"
 _STOP_S: Final = 5.0
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
@@ -54,6 +57,8 @@ class _Running:
     said: bytes = b""
     asking: list[Callable[[list[list[object]]], None]] = field(default_factory=list)
     result: tuple[int, int, dict[str, int]] | None = None
+    memory: Watched | None = None
+    lacks_memory: bool = False  # some tasks were killed as it used more than it has
     is_over: bool = False
 
 
@@ -70,11 +75,14 @@ class RealSteps:
         kill_wait_s: float,
         task_prolog: str = "",
         task_epilog: str = "",
+        memory: MemoryWatch | None = None,
+        over_memory: str = "",
     ) -> None:
         spool.mkdir(parents=True, exist_ok=True)
         self._spool = spool
         self._on_ended, self._log, self._conf, self._kill_wait_s = on_ended, log, conf, kill_wait_s
         self._task_prolog, self._task_epilog = task_prolog, task_epilog
+        self._memory, self._over = memory, over_memory
         self._loop = asyncio.get_running_loop()
         self._steps: dict[StepKey, _Running] = {}
         self._host = socket.gethostname().partition(".")[0]
@@ -131,6 +139,28 @@ class RealSteps:
         running.control.setblocking(False)
         self._steps[step] = running
         self._loop.add_reader(running.control.fileno(), self._hear, step)
+        if self._memory is not None and running.pid:
+            limit = memory_limit_mb(running.launch, running.nodes) << 20
+            running.memory = Watched(running.pid, limit, lambda used, largest: self._over_memory(step, running, used, largest))
+            self._memory.add(running.memory)
+
+    def _over_memory(self, step: StepKey, running: _Running, used: int, largest: int) -> None:
+        name = f"StepId={step[0]}.{step[2]}"
+        if self._over == KILL_JOB:
+            self._forget_memory(running)
+            self._tell(step, f"say {name} exceeded memory limit ({used} > {running.memory.limit if running.memory else 0}), being killed")
+            self._tell(step, "say Exceeded job memory limit")
+            self._tell(step, f"end {int(signal.SIGKILL)}")
+            return
+        if not running.lacks_memory:
+            self._tell(step, f"say Detected 1 oom_kill event in {name}. Some of the step tasks have been OOM Killed.")
+        running.lacks_memory = True
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(largest, signal.SIGKILL)
+
+    def _forget_memory(self, running: _Running) -> None:
+        if self._memory is not None and running.memory is not None:
+            self._memory.remove(running.memory)
 
     def _file(self, step: StepKey, end: str) -> Path:
         return self._spool / f"step.{step[0]}.{step[1]}.{step[2]}{end}"
@@ -290,6 +320,12 @@ class RealSteps:
             for path in (self._pid_file(step), self._file(step, ".sock"), self._file(step, ".end")):
                 path.unlink(missing_ok=True)
             code, number, usage = running.result or (0, int(signal.SIGKILL), {})
+            self._forget_memory(running)
+            if running.memory is not None and running.memory.resident:
+                usage["max_rss"] = max(usage.get("max_rss", 0), running.memory.resident)
+                usage["max_vmsize"] = running.memory.address_space
+            if running.lacks_memory:
+                code, number = 0, OUT_OF_MEMORY
             self._on_ended(step, code, number, usage)
 
     def _end_strays(self, step: StepKey, running: _Running) -> None:
@@ -298,6 +334,18 @@ class RealSteps:
         for node in expand(running.nodes):
             mark = f"SLURM_JOB_ID={given.get('SLURM_JOB_ID', step[0])}\0SLURM_STEP_ID={step[2]}\0SLURM_CONF={self._conf}\0SLURMD_NODENAME={node}"
             family.end_strays(mark.encode(), running.pid)
+
+
+def memory_limit_mb(launch: LaunchTasks, nodes: str) -> int:
+    """How much memory the step has on these of its nodes, as its environment says; 0: nobody said."""
+    given = dict(entry.partition("=")[::2] for entry in launch.environment)
+    own = dict.fromkeys(expand(nodes))
+    per_node, per_cpu = given.get("SLURM_MEM_PER_NODE", ""), given.get("SLURM_MEM_PER_CPU", "")
+    if per_node.isdecimal():
+        return int(per_node) * len(own)
+    if per_cpu.isdecimal():
+        return int(per_cpu) * sum(cpus for name, cpus in zip(expand(launch.nodes), launch.cpus, strict=True) if name in own)
+    return 0
 
 
 def _result(text: str) -> tuple[int, int, dict[str, int]] | None:

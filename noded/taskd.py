@@ -509,6 +509,8 @@ class Step:
             elif word == "attach":
                 key, _, address = rest.partition(" ")
                 self.connect(address, bytes.fromhex(key))
+            elif word == "say":
+                self.complain(self.order["nodes"][0], rest)
             elif word == "stat":
                 self.say("stat " + " ".join(f"{task.number}:{task.node['name']}:{task.pid}" for task in self.tasks if task.status is None))
 

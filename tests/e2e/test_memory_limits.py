@@ -1,0 +1,52 @@
+"""Scripts and steps that use more memory than their job has, as users see it."""
+
+import time
+
+import pytest
+from real_cluster import RealCluster
+
+HOG = "import time; b = bytearray(150 << 20); time.sleep(30)"
+
+
+@pytest.fixture
+def cluster(tmp_path, request):
+    (tmp_path / "cgroup.conf").write_text("ConstrainRAMSpace=yes\n")
+    cluster = RealCluster(tmp_path, more=request.param)
+    cluster.up()
+    yield cluster
+    cluster.down()
+
+
+def ended(cluster, job):
+    for _ in range(300):
+        state = cluster.run("squeue", "-h", "-t", "all", "-j", job, "-o", "%T").stdout.strip()
+        if state not in {"PENDING", "RUNNING", "COMPLETING"}:
+            return state
+        time.sleep(0.1)
+    raise AssertionError(state)
+
+
+@pytest.mark.parametrize("cluster", ["TaskPlugin=task/cgroup"], indirect=True)
+def test_who_lacks_memory_ends_so_where_it_is_constrained(cluster):
+    (cluster.folder / "hog.py").write_text(HOG)
+    script = cluster.run("sbatch", "--parsable", "--mem=60", "-o", "script.out", "-D", cluster.folder, "--wrap", "python3 hog.py").stdout.strip()
+    step = cluster.run(
+        "sbatch", "--parsable", "--mem=60", "-o", "step.out", "-D", cluster.folder, "--wrap", "srun python3 hog.py; echo on"
+    ).stdout.strip()
+    assert ended(cluster, script) == "OUT_OF_MEMORY"
+    assert "ExitCode=0:125" in cluster.run("scontrol", "show", "job", script).stdout
+    assert ended(cluster, step) == "COMPLETED"
+    assert "Detected 1 oom_kill event in StepId=" in (cluster.folder / "script.out").read_text()
+    text = (cluster.folder / "step.out").read_text()
+    assert f"Detected 1 oom_kill event in StepId={step}.0." in text
+    assert text.endswith("on\n")
+
+
+@pytest.mark.parametrize("cluster", ["JobAcctGatherType=jobacct_gather/linux\nJobAcctGatherParams=OverMemoryKill"], indirect=True)
+def test_who_uses_too_much_is_killed_with_his_step(cluster):
+    (cluster.folder / "hog.py").write_text(HOG)
+    outcome = cluster.run("srun", "--mem=60", "python3", str(cluster.folder / "hog.py"))
+    assert outcome.returncode == 137
+    assert " exceeded memory limit (" in outcome.stderr
+    assert " > 62914560), being killed" in outcome.stderr
+    assert "task 0: Killed" in outcome.stderr
