@@ -527,9 +527,7 @@ def _user(job: Job, option: Option, value: str) -> None:
         entry = pwd.getpwuid(int(value)) if value.isdigit() else pwd.getpwnam(value)
     except KeyError:
         raise _bad(option) from None
-    job.user_id = entry.pw_uid
-    if job.group_id < 0:
-        job.group_id = entry.pw_gid
+    job.user_id = entry.pw_uid  # the group stays that of who submits, as with Slurm
 
 
 def _group(job: Job, option: Option, value: str) -> None:
