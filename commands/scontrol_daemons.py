@@ -237,6 +237,11 @@ def completing(session: "Session", _words: list[str]) -> int:
     except RefusedError as error:
         session.complain(f"slurm_load_jobs error: {error.text}")
         return 1
+    try:
+        context.client.query("nodes", ["name"], {"name": []})  # which may be closed to the user
+    except RefusedError as error:
+        session.complain(f"slurm_load_nodes error: {error.text}")
+        return 1
     for job_id, flags, end, nodes, left in answer.rows:
         if flags & _COMPLETING:
             minutes, seconds = divmod(max(int(answer.now) - int(end or answer.now), 0), 60)

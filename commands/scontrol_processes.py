@@ -69,12 +69,13 @@ def list_processes(session: "Session", words: "list[str]") -> int:
         return 0
     if not node:
         context.error(_NO_NODE)
-    found = [
-        each for each in (processes() if node else ()) if _is_here(each, session, node) and job in {"", "*", each.job} and step in {"", each.step}
-    ]
+    here = [each for each in (processes() if node else ()) if _is_here(each, session, node)]
+    found = [each for each in here if job in {"", "*", each.job} and step in {"", each.step}]
     if not found:
         if job in {"", "*"}:
             context.complain("No job steps exist on this node.")
+        elif here and not dot:
+            context.complain(f"There are no steps for job {job} on node {node}.")
         else:
             context.complain(f"{f'StepId={job}.{step}' if dot else f'JobId={job}'} does not exist on node {node or '(null)'}.")
         return 1

@@ -141,7 +141,7 @@ def _update_step(words: "list[str]", session: "Session") -> int:
     """The time limit of a step, or of all of a job's."""
     context = session.context
     job, step, limit = "", "", None
-    for position, (key, _, value) in enumerate(pairs(words)):
+    for position, (key, sign, value) in enumerate(pairs(words)):
         lowered = key.lower()
         if len(lowered) > 3 and "stepid".startswith(lowered):
             job, _, step = value.partition(".")
@@ -150,8 +150,8 @@ def _update_step(words: "list[str]", session: "Session") -> int:
                 context.complain("Request aborted")
                 return 1
         elif len(lowered) > 1 and "timelimit".startswith(lowered):
-            check_limit(value, context)
-            limit = value
+            check_limit(value.removeprefix("+").removeprefix("-"), context)
+            limit = sign + value
         else:
             context.complain(f"Update of this parameter is not supported: {words[position]}")
             context.complain("Request aborted")
@@ -473,6 +473,8 @@ def control(action: str, words: "Sequence[str]", session: "Session") -> int:
             code |= say_results(session, context.client.call("ControlJobs", action, [], {"name": [name]})[0], action=action)
         if jobs:
             results = context.client.call("ControlJobs", action, jobs, {}, options)[0]
+            if action == "top":  # Slurm asks for all at once, and hears of the first
+                results = results[:1]
             if action in {"suspend", "resume"}:
                 results = [(job, error, UNEXPECTED if error == _INVALID_JOB and job.isdigit() else text) for job, error, text in results]
             code |= say_results(session, results, action=action)

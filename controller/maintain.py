@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.arrays import for_each
 from understudy.controller.rights import may_control
+from understudy.controller.steps import limit_step
 from understudy.model.debug_flags import changed_flags
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState
+from understudy.model.times import parse_limit, whole_minutes
 from understudy.protocol.messages import Message, NotifyTasks, Ok
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _PERMISSION: Final = "Permission denied"
 _DISABLED: Final = 2037
 _ENDED: Final = 2021
+_INVALID_LIMIT: Final = 2051
 _KEYS: Final = frozenset({"SlurmctldDebug", "DebugFlags", "SlurmSchedLogLevel", "FairShareDampeningFactor"})
 
 
@@ -63,15 +66,38 @@ def notify_job(core: Core, message: NotifyJob, sender: Sender) -> Message:
 
 
 def update_step(core: Core, message: UpdateStep, sender: Sender) -> Message:
-    """The time limit of steps. Steps that end with their job have none of their own."""
+    """Another time limit for a step, or for all that a job runs."""
+    now = core.time.now()
 
-    def check(job: Job) -> None:
+    def change(job: Job) -> None:
         if not may_control(core, sender.user_id, job):
             raise SlurmError(2010)
-        if message.step:
+        step = job.steps.get(int(message.step)) if message.step.isdecimal() else None
+        if message.step and (step is None or not step.is_running):
             raise SlurmError(2017)
+        for each in [step] if step is not None else [each for each in job.steps.values() if each.is_running]:
+            limit_step(core, job, each, _new_limit(each.time_limit_s, message.time_limit), now)
+        core.last_job_update = now
 
-    for _, code, text in for_each(core, [message.job_id], {}, check):
+    for _, code, text in for_each(core, [message.job_id], {}, change):
         if code:
             raise SlurmError(code, text)
     return Ok()
+
+
+def _new_limit(before: int | None, text: str) -> int | None:
+    """Seconds; `+5` and `-5` change the limit that there is."""
+    sign, digits = (text[0], text[1:]) if text[:1] in ("+", "-") and text[1:] else ("", text)
+    try:
+        given = parse_limit(digits)
+    except ValueError:
+        raise SlurmError(_INVALID_LIMIT) from None
+    if given is None:
+        return None
+    given = whole_minutes(given)
+    if not sign:
+        return given
+    changed = (before or 0) + (given if sign == "+" else -given)
+    if before is None or changed <= 0:
+        raise SlurmError(_INVALID_LIMIT)
+    return changed

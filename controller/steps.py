@@ -94,7 +94,7 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
     core.last_job_update = now
     core.journal.job(job.job_id)
     if spec.time_limit_s is not None and spec.time_limit_s > 0:
-        core.at(now + spec.time_limit_s, _time_out, core, job, step, job.restarts)
+        limit_step(core, job, step, spec.time_limit_s, now)
     return describe(core, job, step)
 
 
@@ -253,8 +253,16 @@ def cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> No
         signal_step(core, each, step, SIGKILL if signal is None else signal, ends=signal is None or signal == SIGKILL)
 
 
+def limit_step(core: Core, job: Job, step: Step, limit_s: int | None, now: float) -> None:
+    """So long may the step run; None: as long as its job."""
+    step.time_limit_s = limit_s
+    if limit_s:
+        core.at(max(step.start_time + limit_s, now), _time_out, core, job, step, job.restarts)
+
+
 def _time_out(core: Core, job: Job, step: Step, run: int) -> None:
-    if job.restarts == run and step.is_running:
+    is_due = bool(step.time_limit_s) and core.time.now() >= step.start_time + (step.time_limit_s or 0)  # it may have been given longer since
+    if job.restarts == run and step.is_running and is_due:
         log.info("step %d.%d has reached its time limit", job.job_id, step.step_id)
         step.state = JobState.TIMEOUT
         signal_step(core, job, step, SIGTERM, ends=True)

@@ -505,3 +505,9 @@ def test_what_is_said_where_nobody_answers(line: str, code: int, said: str) -> N
     client.answers |= dict.fromkeys(("Query", "ControlJobs", "UpdateReservation"), gone)
     result = ask(client, line)
     assert (result.code, result.err) == (code, said + "\n")
+
+
+def test_of_jobs_that_are_moved_to_the_top_the_first_tells(client: FakeClient) -> None:
+    for results, code in (([["1", 0, ""], ["2", 2073, "no"]], 0), ([["1", 2073, "no"], ["2", 0, ""]], 1)):
+        client.answers["ControlJobs"] = [results]
+        assert ask(client, "top 1,2").code == code

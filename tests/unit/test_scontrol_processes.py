@@ -76,6 +76,11 @@ def test_what_is_not_there(words: list[str], code: int, said: str) -> None:
     assert ask("listpids", *words)[::2] == (code, said + "\n")
 
 
+def test_a_job_without_steps_on_a_node_that_has_others(pid: int) -> None:
+    assert pid
+    assert ask("listpids", "99999", "n1")[::2] == (1, "There are no steps for job 99999 on node n1.\n")
+
+
 def test_the_job_of_a_process_and_its_end(pid: int) -> None:
     code, lines, _ = ask("pidinfo", str(pid))
     assert code == 0

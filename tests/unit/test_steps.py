@@ -17,10 +17,12 @@ from understudy.protocol.messages import (
     Failure,
     JobResults,
     JobSpec,
+    Ok,
     SignalTasks,
     StepComplete,
     StepCreated,
     StepSpec,
+    UpdateStep,
 )
 
 
@@ -85,3 +87,18 @@ def test_who_waits_for_the_end_of_a_job_hears_of_it(harness: Harness) -> None:
     harness.ask(CancelJobs([str(job_id)]), USER)
     assert isinstance(waiting.answer, Allocated)
     assert waiting.answer.state == int(JobState.CANCELLED)
+
+
+def test_a_steps_time_limit_is_changed_while_it_runs(harness: Harness) -> None:
+    job_id = allocate(harness, num_tasks=1, time_limit_s=36000).job_id
+    harness.ask(CreateStep(job_id, StepSpec(name="x", time_limit_s=600)), USER)
+    step = harness.core.tables.jobs[job_id].steps[0]
+    for text, limit_s in (("+10", 1200), ("-5", 900), ("3", 180), ("unlimited", None), ("20", 1200)):
+        assert harness.ask(UpdateStep(str(job_id), "0", text), USER) == Ok()
+        assert step.time_limit_s == limit_s
+    for text in ("-30", "x"):
+        assert harness.ask(UpdateStep(str(job_id), "", text), USER).code == 2051
+    harness.run(1100)
+    assert step.state is JobState.RUNNING
+    harness.run(200)
+    assert step.state is JobState.TIMEOUT
