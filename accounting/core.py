@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from understudy.accounting import change_jobs, schema
+from understudy.accounting import change_jobs, conditions, schema
 from understudy.accounting.change import ACCESS_DENIED, Actor, change, is_admin
 from understudy.accounting.change_clusters import register
 from understudy.accounting.ledger import Draft, Ledger, first_ledger
 from understudy.accounting.queries import run_query
 from understudy.accounting.rollup import hour_of
+from understudy.accounting.tree import Tree
 from understudy.accounting.usage import roll_up
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import (
@@ -148,10 +149,37 @@ class Accounting:
         actor = Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)
         if message.entity == "job":
             return self._change_jobs(message, actor), []
+        if "raw_usage" in message.set:
+            return self._forget_use(message, actor)
         changed = change(self.ledger, message, actor, int(self._now()))
         if not message.commit:
             return changed.answer, []
         return changed.answer, self._commit(changed.ledger, changed.transactions)
+
+    def _forget_use(self, message: AccountingChange, actor: Actor) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
+        """RawUsage=0: the controllers forget what associations or qualities of service have used. The answer names these by number or name."""
+        if not is_admin(self.ledger, actor):
+            raise SlurmError(ACCESS_DENIED)
+        where = message.where
+        if message.entity == "qos":
+            names, found = [each.name for each in conditions.qualities(self.ledger, where)], []
+        else:
+            key = "accounts" if message.entity == "account" else "users"
+            named = {**where, key: where.get("names") or where.get(key, [])}
+            names, found = [], conditions.associations(Tree(self.ledger), {**named, **({"users": [""]} if key == "accounts" else {})})
+        answer = AccountingChanged(names or [str(each.id) for each in found])
+        if not message.commit or not answer.names:
+            return answer, []
+        self.number += 1
+        clusters = where.get("clusters")
+        tellings = []
+        for cluster, peer in self.controllers.items():
+            numbers = [each.id for each in found if each.cluster == cluster]
+            told = AssociationsChanged(cluster, self.number, unused_associations=numbers)
+            if names and (not clusters or cluster in clusters):
+                told = AssociationsChanged(cluster, self.number, unused_qos=names)
+            tellings.append((peer, told))
+        return answer, tellings
 
     def _change_jobs(self, message: AccountingChange, actor: Actor) -> AccountingChanged:
         """Change what is on record of jobs. The answer names each as `number time-of-submission`."""

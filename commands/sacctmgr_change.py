@@ -46,6 +46,8 @@ def change(session: "Session", action: str, entity: str, words: list[str]) -> in
         from understudy.commands import sacctmgr_shared
 
         return sacctmgr_shared.change(session, action, entity, request)
+    if action == "modify" and "raw_usage" in request.set and request.is_well:
+        return _reset_use(session, entity, request)
     function: Callable[[Session, Request], int] = globals()[f"_{action}_{entity}"]
     return function(session, request)
 
@@ -260,6 +262,29 @@ _QOS_LABELS = (
     ("UsageThreshold", "usage_threshold"),
     ("LimitFactor", "limit_factor"),
 )
+
+
+def _reset_use(session: "Session", entity: str, request: Request) -> int:
+    """RawUsage=0, with which nothing else is changed."""
+    context = session.context
+    where = request.where
+    if entity == "user" and not where.get("accounts"):
+        context.error("An account must be specified")
+        return 1
+    if not where.get("clusters"):
+        context.print(f"No cluster specified, resetting on local cluster {context.client.cluster_name}")
+    cluster = (where.get("clusters") or [context.client.cluster_name])[0]
+    where["clusters"] = where.get("clusters") or [cluster]
+    request.set = {"raw_usage": 0}
+    answer = _ask(session, "modify", entity, request, commit=not session.asks)
+    if not answer.names:
+        account = (where.get("names") if entity == "account" else where.get("accounts") or [""]) or [""]
+        user = f" user {(where.get('names') or [''])[0]}" if entity == "user" else ""
+        context.error(f"Failed to find cluster {cluster} account {account[0]}{user} association in database")
+        return 1
+    if session.asks and session.confirmed():
+        _ask(session, "modify", entity, request, commit=True)
+    return 0
 
 
 def _limits_text(values: "dict[str, Any]") -> "list[str]":

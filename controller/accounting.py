@@ -190,8 +190,23 @@ class AccountingLink:
             wckeys=message.wckeys,
             tres=message.tres,
         )
+        if message.unused_associations or message.unused_qos:
+            self._forget_use(message.unused_associations, message.unused_qos)
         self._have_changed()
         return Ok()
+
+    def _forget_use(self, numbers: list[int], qos: list[str]) -> None:
+        """What these associations, with all below them, and qualities of service have used counts no longer."""
+        children = self._core.associations.children
+        below: dict[int, None] = {}
+        ahead = list(numbers)
+        while ahead:
+            number = ahead.pop()
+            below[number] = None
+            ahead += [each.id for each in children.get(number, [])]
+        self._core.priorities.forget(list(below))
+        if self._core.job_limits is not None:
+            self._core.job_limits.forget_use(numbers, list(below), qos)
 
     def _have_changed(self) -> None:
         accounting_has_changed(self._core)

@@ -799,6 +799,8 @@ class AssociationsChanged(Message, frozen=True, tag=105):
     removed_users: list[str] = []
     wckeys: list[Wckey] | None = None  # all of them, if any has changed
     tres: list[Tres] = []
+    unused_associations: list[int] = []  # RawUsage=0: what these have used, with all below them, is forgotten
+    unused_qos: list[str] = []
 
 
 class JobRecord(Message, frozen=True, tag=106):

@@ -522,6 +522,24 @@ class JobLimits:
 
     # --- saved state -----------------------------------------------------------------------------------------------------------
 
+    def forget_use(self, numbers: list[int], below: list[int], qos: list[str]) -> None:
+        """What associations and qualities of service have used is 0; of what is above the associations, that much less."""
+        associations = self._state()
+        for number in numbers:
+            own = self.of_association.get(number)
+            if own is None or number not in associations.associations:
+                continue
+            for above in associations.chain(associations.associations[number])[1:]:
+                use = self.of_association.get(above.id)
+                if use is not None:
+                    use.lessen(own.used_s, own.wall_s)
+        for number in below:
+            if number in self.of_association:
+                self.of_association[number].forget()
+        for name in qos:
+            if name in self.of_qos:
+                self.of_qos[name].whole.forget()
+
     def take_touched(self) -> dict[str, SavedUse]:
         """What has been used by those whose use has grown since this was asked last, by association ("a:17") and QOS ("q:normal")."""
         found = {key: (use.as_of, dict(use.used_s), use.wall_s) for key, use in self.touched.items() if key}

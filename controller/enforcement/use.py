@@ -92,6 +92,17 @@ class Use:
             self.wall_s *= factor
         self.as_of = when
 
+    def forget(self) -> None:
+        """Nothing has been used."""
+        self.lessen(dict(self.used_s), self.wall_s)
+
+    def lessen(self, used_s: dict[str, float], wall_s: float) -> None:
+        """So much less has been used."""
+        self.used_s = {name: max(amount - used_s.get(name, 0.0), 0.0) for name, amount in self.used_s.items()}
+        self.wall_s = max(self.wall_s - wall_s, 0.0)
+        if self._touched is not None:
+            self._touched[self.key] = self
+
     def inherit(self, before: Use) -> None:
         """Go on with what has been used."""
         self.used_s, self.wall_s, self.as_of = before.used_s, before.wall_s, before.as_of

@@ -158,6 +158,9 @@ class PriorityPlugin(Protocol):
     def restore(self, time: int, use: dict[int, float]) -> None:
         """What `usage` said before a restart."""
 
+    def forget(self, association_ids: list[int]) -> None:
+        """What jobs of these associations have used so far counts no longer."""
+
     def factors(self, job: Job, partition: str = "") -> Factors | None:
         """What the job's priority is made of in a partition ("": where it is shown), None where that has no meaning."""
 

@@ -60,6 +60,9 @@ class BasicPriority:
         """None is counted."""
         return {}
 
+    def forget(self, association_ids: list[int]) -> None:
+        """None is counted."""
+
     def restore(self, time: int, use: dict[int, float]) -> None:
         """None is counted."""
 

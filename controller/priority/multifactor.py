@@ -133,6 +133,14 @@ class MultifactorPriority:
             found[association_id] = use * self.ledger.decay ** max(self.ledger.last - time, 0)
         return found
 
+    def forget(self, association_ids: list[int]) -> None:
+        """Use of these associations begins anew; what runs goes on from now, or the end of the last period."""
+        for association_id in association_ids:
+            self._restored.pop(association_id, None)
+            place = self.tree.place_of.get(association_id)
+            if place is not None:
+                self.ledger.use[place] = 0.0
+
     def restore(self, time: int, use: dict[int, float]) -> None:
         """Go on from what was saved. Associations that are not known yet get theirs when they are."""
         self._restored = {association_id: (each, time) for association_id, each in use.items()}

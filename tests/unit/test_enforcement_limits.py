@@ -321,6 +321,26 @@ def test_use_goes_on_after_a_restart() -> None:
     assert waiting.reason == "AssocGrpCPUMinutesLimit"
 
 
+def test_use_that_is_forgotten_blocks_nobody() -> None:
+    house = House()
+    house.set_association(3, grp_tres_mins={"cpu": 3})
+    job = submit(house, num_tasks=8, time_limit_s=600)
+    house.run(50)
+    house.finish(job)
+    waiting = submit(house)
+    house.run(WAIT_S)
+    assert waiting.reason == "AssocGrpCPUMinutesLimit"
+    assert house.limits.of_association[2].used_s["cpu"] > 0
+    house.limits.forget_use([3], [3, 4, 5], [])
+    house.set_association(6)
+    house.run(WAIT_S)
+    assert waiting.is_running
+    assert [round(house.limits.of_association[number].used_s["cpu"]) for number in (1, 2, 3, 4)] == [0, 0, 0, 0]
+    assert house.limits.of_qos["normal"].whole.used_s["cpu"] > 0
+    house.limits.forget_use([], [], ["normal"])
+    assert house.limits.of_qos["normal"].whole.used_s["cpu"] == 0
+
+
 def test_a_job_without_a_limit_gets_the_longest_that_it_may_have() -> None:
     house = House()
     main = house.core.tables.partitions["main"]

@@ -241,6 +241,17 @@ def test_use_is_forgotten_when_the_site_says() -> None:
     assert made.ledger.use.sum() == 0
 
 
+def test_use_of_some_associations_is_forgotten_by_hand() -> None:
+    made = plugin(accounts=FakeAccounts(), calc_period_s=60, half_life_s=0)
+    run(made, 1, 3, 1, 61)
+    run(made, 2, 4, 61, 121)
+    made.assign(make_job(3), NOW + 121)
+    before = made.ledger.use.tolist()
+    made.forget([3])
+    assert made.ledger.use.tolist() == [before[0], before[1], 0.0, before[3]]
+    assert before[2] > 0 < before[3]
+
+
 def test_use_stays_with_its_association_when_others_come() -> None:
     accounts = FakeAccounts()
     made = plugin(accounts=accounts, calc_period_s=60, half_life_s=0)

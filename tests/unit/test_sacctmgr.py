@@ -374,3 +374,29 @@ def test_transactions_name_their_associations(house):
     house.do("add account a", "add user u account=a")
     rows = house.show("transaction withassoc format=action,cluster,account,user")
     assert rows[-2:] == ["Add Users|||", "Add Associations|conform|a|u"]
+
+
+def test_use_is_forgotten_by_the_controller(house):
+    house.do("add account a", "add account b parent=a", "add user u account=b", "add qos q")
+    told = []
+    handle = house.accounting.handle
+
+    def listening(message, sender):
+        answer, news = handle(message, sender)
+        told.extend(each for peer, each in news)
+        return answer, news
+
+    house.accounting.handle = listening
+    said = house.sacctmgr("-i modify account b set rawusage=0")
+    assert (said.code, said.out) == (0, "No cluster specified, resetting on local cluster conform\n")
+    number = int(house.show("assoc account=b user= format=id")[0])
+    assert (told[-1].unused_associations, told[-1].unused_qos) == ([number], [])
+    house.do("modify user where name=u account=b cluster=conform set rawusage=0", "modify qos q set rawusage=0")
+    assert told[-2].unused_associations == [int(house.show("assoc user=u format=id")[0])]
+    assert told[-1].unused_qos == ["q"]
+    assert [each.number for each in told] == list(range(told[0].number, told[0].number + 3))
+    assert house.sacctmgr("-i modify user u set rawusage=0").err == "sacctmgr: error: An account must be specified\n"
+    assert house.sacctmgr("-i modify account b set rawusage=5").err == "sacctmgr: error: Raw usage can only be set to 0 (zero)\n"
+    said = house.sacctmgr("-i modify user where name=u account=a cluster=conform set rawusage=0")
+    assert said.err == "sacctmgr: error: Failed to find cluster conform account a user u association in database\n"
+    assert house.sacctmgr("-i modify account b set rawusage=0", user_id=77).code == 1
