@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 MIME_TYPES = ("json", "yaml")
 
 
-def head() -> "dict[str, Any]":
-    """What says who wrote the document, and the errors, of which there are none."""
+def head(*errors: "dict[str, Any]") -> "dict[str, Any]":
+    """What says who wrote the document, and the errors."""
     major, minor, micro = VERSION.split(".")
     plugin = {"type": "openapi/v0.0.38", "name": "Slurm OpenAPI v0.0.38"}
     version = {"major": int(major), "micro": int(micro), "minor": int(minor)}
-    return {"meta": {"plugin": plugin, "Slurm": {"version": version, "release": VERSION}}, "errors": []}
+    return {"meta": {"plugin": plugin, "Slurm": {"version": version, "release": VERSION}}, "errors": list(errors)}
 
 
-def write_document(kind: str, key: str, records: "Iterable[dict[str, Any]]", write: "Callable[[str], Any]") -> None:
+def write_document(kind: str, key: str, records: "Iterable[dict[str, Any]]", write: "Callable[[str], Any]", *errors: "dict[str, Any]") -> None:
     """Write the head and, under `key`, a list of records; one after the other, as there may be many."""
     if kind == "json":
-        start = _json({**head(), key: []}, "")
+        start = _json({**head(*errors), key: []}, "")
         write(start[: start.rindex("\n  ]")])
         separator = "\n    "
         for record in records:
@@ -34,7 +34,7 @@ def write_document(kind: str, key: str, records: "Iterable[dict[str, Any]]", wri
             separator = ",\n    "
         write("\n  ]\n}")
         return
-    write("%YAML 1.1\n--- !!map\n" + "".join(_yaml_lines(head(), "")))
+    write("%YAML 1.1\n--- !!map\n" + "".join(_yaml_lines(head(*errors), "")))
     first = True
     for record in records:
         write(f"!!str {key}: !!seq\n" if first else "")

@@ -93,8 +93,9 @@ def scancel(arguments: list[str], context: Context) -> int:
         return 1
     if any(options.get(name) == "" for name in (*(name for name, _ in _TEXT_FILTERS), "nodelist")):
         return 0  # which no job matches
+    is_plain = not (has_filters or signal is not None or {"interactive", "batch"} & options.keys() or any("." in job for job in jobs))
     try:
-        if not (has_filters or signal is not None or {"interactive", "batch"} & options.keys() or any("." in job for job in jobs)):
+        if is_plain:
             return _cancel(jobs, None, options, context)
         missing = 0
         if jobs:
@@ -103,7 +104,7 @@ def scancel(arguments: list[str], context: Context) -> int:
             jobs = _matching(jobs, where, states, options, context) if jobs or not missing else []
         return _cancel(jobs, signal, options, context) or missing
     except RefusedError as error:
-        if jobs:
+        if is_plain:
             context.error(f"Kill job error on job id {jobs[0]}: {error.text}")
             return 8 if error.code == CONNECT_FAILED else error.code & 0xFF
         context.complain(f"slurm_load_jobs error: {error.text}")

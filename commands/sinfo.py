@@ -203,14 +203,19 @@ def sinfo(arguments: list[str], context: Context) -> int:
 
 
 def _write_document(kind: str, context: Context) -> None:
-    """All nodes as JSON or YAML."""
+    """All nodes as JSON or YAML. That the controller did not answer, the document says."""
     from understudy.commands.documents import write_document
     from understudy.commands.sinfo_json import COLUMNS, node_record
     from understudy.model.hostlist import sort_key
 
-    nodes = [node for node in _query_nodes(COLUMNS, context).dicts() if node["state"] != FUTURE]
+    nodes: list[Record] = []
+    errors = []
+    try:
+        nodes += [node for node in context.client.query("nodes", COLUMNS).dicts() if node["state"] != FUTURE]
+    except RefusedError:
+        errors.append({"error": "Unspecified error", "errno": -1})
     nodes.sort(key=lambda node: sort_key(node["name"]))
-    write_document(kind, "nodes", map(node_record, nodes), context.stdout.write)
+    write_document(kind, "nodes", map(node_record, nodes), context.stdout.write, *errors)
 
 
 def _query_nodes(columns: list[str], context: Context) -> Rows:

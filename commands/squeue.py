@@ -236,18 +236,21 @@ def squeue(arguments: list[str], context: Context) -> int:
 
 
 def _write_document(kind: str, context: Context) -> int:
-    """All jobs as JSON or YAML."""
+    """All jobs as JSON or YAML. That the controller did not answer, the document says."""
     from understudy.commands.documents import write_document
     from understudy.commands.squeue_json import COLUMNS as WHOLE
     from understudy.commands.squeue_json import job_record
 
+    jobs: list[dict[str, Any]] = []
+    cores_of: dict[str, int] = {}
+    errors = []
     try:
-        cores_of: dict[str, int] = dict(context.client.query("nodes", ["name", "cores_per_socket"]).rows)
+        cores_of = dict(context.client.query("nodes", ["name", "cores_per_socket"]).rows)
         jobs = as_kept(context.client.query("jobs", WHOLE).dicts())
-    except RefusedError as error:
-        context.complain(f"slurm_load_jobs error: {error.text}")
-        return 1
-    write_document(kind, "jobs", (job_record(job, cores_of) for job in jobs), context.stdout.write)
+    except RefusedError:
+        what = {"description": "Failed while looking for jobs", "error_number": -1, "error": "Unspecified error", "source": "slurm_load_jobs"}
+        errors.append(what)
+    write_document(kind, "jobs", (job_record(job, cores_of) for job in jobs), context.stdout.write, *errors)
     return 0
 
 
@@ -465,7 +468,11 @@ def _user_id(word: str, context: Context) -> int | None:
 def _check_nodes(wanted: Filter, context: Context) -> None:
     """Refuse nodes that the cluster does not have."""
     assert wanted.nodes is not None
-    known = {row[0] for row in context.client.query("nodes", ["name"]).rows}
+    try:
+        known = {row[0] for row in context.client.query("nodes", ["name"]).rows}
+    except RefusedError as error:
+        context.complain(f"slurm_load_node error: {error.text}")
+        raise _RefusedError from None
     for name in sorted(wanted.nodes - known):
         context.error(f"Invalid node name {name}")
         raise _RefusedError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fake_controller import FakeClient, Outcome, record, run_command
 
-from understudy.commands.client import RefusedError
+from understudy.commands.client import CONNECT_FAILED_TEXT, RefusedError
 from understudy.commands.scancel import scancel
 
 JOBS = [
@@ -118,3 +118,20 @@ def test_jobs_of_a_federation_are_refused() -> None:
 
 def test_the_name_has_a_longer_name() -> None:
     assert cancel("--jobname=a")[1][0]["job_ids"] == ["7301"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "error"),
+    [
+        (["5"], 8, "scancel: error: Kill job error on job id 5: Unable to contact slurm controller (connect failure)\n"),
+        *(
+            (arguments, 1, "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")
+            for arguments in (["5.0"], ["-i", "5"], ["-u0"])
+        ),
+    ],
+)
+def test_without_a_controller_it_says_what_it_asked_for(arguments: list[str], code: int, error: str) -> None:
+    client = FakeClient()
+    client.answers["Query"] = client.answers["CancelJobs"] = RefusedError(1005, CONNECT_FAILED_TEXT)
+    outcome = run_command(scancel, *arguments, client=client)
+    assert (outcome.code, outcome.err) == (code, error)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from fake_controller import FakeClient, record, run_command
 
@@ -284,3 +286,11 @@ def test_of_two_formats_the_last_one_counts_and_is_read_by_names() -> None:
 def test_other_listings_have_formats_of_their_own(option: str) -> None:
     plain = run_command(sinfo, option, client=states_cluster()).out
     assert run_command(sinfo, option, client=states_cluster(), environ={"SINFO_FORMAT": "%P"}).out == plain
+
+
+def test_without_a_controller_the_document_says_so() -> None:
+    client = states_cluster()
+    client.answers["Query"] = RefusedError(1005, "Unable to contact slurm controller (connect failure)")
+    outcome = run_command(sinfo, "--json", client=client)
+    document = json.loads(outcome.out)
+    assert (outcome.code, document["errors"], document["nodes"]) == (0, [{"error": "Unspecified error", "errno": -1}], [])

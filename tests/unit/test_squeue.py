@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from fake_controller import FakeClient, record, run_command
 
@@ -223,3 +225,17 @@ def test_steps_come_by_partition_and_job() -> None:
     assert shown[0] == "TRES_PER_JOB|STEPID|NAME|TIME_LIMIT|USER|TASKS|TIME|NODELIST|PARTITION|START_TIME|UID|"
     assert run_command(squeue, "-hls", client=client).lines == run_command(squeue, "-hs", client=client).lines
     assert len(run_command(squeue, "-ls", client=client).lines) == 5
+
+
+def test_without_a_controller_the_document_says_so(client: FakeClient) -> None:
+    client.answers["Query"] = RefusedError(1005, "Unable to contact slurm controller (connect failure)")
+    outcome = run_command(squeue, "--json", client=client)
+    what = {"description": "Failed while looking for jobs", "error_number": -1, "error": "Unspecified error", "source": "slurm_load_jobs"}
+    document = json.loads(outcome.out)
+    assert (outcome.code, outcome.err, document["errors"], document["jobs"]) == (0, "", [what], [])
+
+
+def test_without_a_controller_it_is_the_nodes_that_cannot_be_had(client: FakeClient) -> None:
+    client.answers["Query"] = RefusedError(1005, "Unable to contact slurm controller (connect failure)")
+    outcome = run_command(squeue, "-w", "n1", client=client)
+    assert (outcome.code, outcome.err) == (1, "slurm_load_node error: Unable to contact slurm controller (connect failure)\n")
