@@ -234,16 +234,17 @@ def _cluster(session: Session, words: list[str]) -> int:
 
 
 def _error_text(session: Session, words: list[str]) -> int:
-    from understudy.model.errors import ERROR_TEXT
+    from understudy.model.errors import ERROR_TEXT, OTHER_TEXT
 
     if len(words) != 1:
         session.context.complain("one arguments required for keyword:errnumstr")
         return 1
-    number = words[0].lstrip("-")
+    number = words[0].removeprefix("-")
     if not number.isdigit():
         session.context.complain("numeric arguments required for keyword:errnumstr")
         return 1
-    session.context.print(ERROR_TEXT.get(int(number)) or os.strerror(int(number)))
+    code = int(words[0])
+    session.context.print(OTHER_TEXT.get(code) or ERROR_TEXT.get(code) or os.strerror(code))
     return 0
 
 

@@ -231,6 +231,28 @@ ERROR_TEXT: Final[dict[int, str]] = {
     10000: "Container support is not configured",
 }
 
+# What `scontrol errnumstr` says beside: numbers that nothing here answers with, and what 1005 and 1006, here a controller that is not there, mean to
+# Slurm.
+OTHER_TEXT: Final[dict[int, str]] = {
+    1005: "Incompatible versions of client and server code",
+    1006: "I/O stream version number error",
+    1800: "Unable to contact slurm controller (connect failure)",
+    1801: "Unable to contact slurm controller (send failure)",
+    1802: "Unable to contact slurm controller (receive failure)",
+    1803: "Unable to contact slurm controller (shutdown failure)",
+    1900: "Data has not changed since time specified",
+    4031: "Container runtime not configured or invalid",
+    4032: "Unable to satisfy cpu bind request",
+    4033: "Unable to layout tasks on given cpus",
+    7100: "Too many clusters in federation",
+    7101: "Clusters can only be assigned to one federation",
+    7102: "Invalid cluster feature specification",
+    7103: "Not a valid federated job",
+    7104: "Invalid cluster name",
+    7105: "Job locked by another sibling",
+    7106: "No eligible clusters for federated job",
+}
+
 
 class SlurmError(Exception):
     """A request that cannot be served. `code` is Slurm's error number, `text` what the user reads."""

@@ -511,3 +511,18 @@ def test_of_jobs_that_are_moved_to_the_top_the_first_tells(client: FakeClient) -
     for results, code in (([["1", 0, ""], ["2", 2073, "no"]], 0), ([["1", 2073, "no"], ["2", 0, ""]], 1)):
         client.answers["ControlJobs"] = [results]
         assert ask(client, "top 1,2").code == code
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        ("2002", "Access/permission denied"),
+        ("1800", "Unable to contact slurm controller (connect failure)"),
+        ("1005", "Incompatible versions of client and server code"),
+        ("2", "No such file or directory"),
+        ("99999", "Unknown error 99999"),
+    ],
+)
+def test_what_an_error_number_means(client: FakeClient, number: str, text: str) -> None:
+    assert ask(client, f"errnumstr {number}").lines == [text]
+    assert run_command(scontrol, client=client, stdin="errnumstr -1\n").lines[1] == "Unspecified error"
