@@ -516,7 +516,7 @@ def _check_words(core: Core, spec: JobSpec) -> None:
 def check_licenses(core: Core, text: str) -> None:
     """Refuse a licence that is not configured, or more of it than there is."""
     try:
-        licenses, _ = read_licenses(text)
+        licenses = read_licenses(text)
     except ValueError:
         raise SlurmError(INVALID_LICENSES) from None
     if any(count > core.settings.licenses.get(name, 0) for name, count in licenses):

@@ -182,13 +182,13 @@ def _check_licenses(core: Core, reservation: Reservation, text: str, now: float)
     if not text:
         return
     try:
-        wanted, _ = read_licenses(text)
+        wanted = read_licenses(text)
     except ValueError:
         raise SlurmError(INVALID_LICENSES) from None
     held: dict[str, int] = {}
     for each in core.tables.reservations:
         if each.licenses and each is not reservation and each.name != reservation.name and _meet(each, reservation, now):
-            for name, count in read_licenses(each.licenses)[0]:
+            for name, count in read_licenses(each.licenses):
                 held[name] = held.get(name, 0) + count
     for name, count in wanted:
         if count + held.get(name, 0) > core.settings.licenses.get(name, 0):

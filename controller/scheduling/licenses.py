@@ -1,7 +1,7 @@
 """Licences: what a cluster has of them, and what the running jobs have taken.
 
-Place: scheduling, pure. Follows slurm.conf(5) Licenses and sbatch(1) --licenses: `matlab:2,ansys` takes both (`;` means the same), `matlab|ansys` the
-first that is free. A job has its licences from its start to its end; its epilog does not need them.
+Place: scheduling, pure. Follows slurm.conf(5) Licenses and sbatch(1) --licenses: `matlab:2,ansys` takes both (`;` means the same). A job has its
+licences from its start to its end; its epilog does not need them.
 """
 
 from __future__ import annotations
@@ -15,22 +15,19 @@ if TYPE_CHECKING:
 REASON = "Licenses"
 
 
-def read_licenses(text: str) -> tuple[list[tuple[str, int]], bool]:
-    """([(name, count)], whether one of them is enough).
+def read_licenses(text: str) -> list[tuple[str, int]]:
+    """[(name, count)]. There is no choice of licences: 22.05.8 refuses `a|b`.
 
     Raises:
         ValueError: it is not such a list.
     """
-    is_any = "|" in text
-    if is_any and ("," in text or ";" in text):
-        raise ValueError(text)
     found = []
-    for part in text.split("|") if is_any else text.replace(";", ",").split(","):
+    for part in text.replace(";", ",").split(","):
         name, colon, count = part.strip().partition(":")
-        if not name or (colon and not count.isdecimal()):
+        if not name or "|" in part or (colon and not count.isdecimal()):
             raise ValueError(text)
         found.append((name, int(count or 1)))
-    return found, is_any
+    return found
 
 
 @dataclass(slots=True, eq=False)
@@ -49,10 +46,7 @@ class LicensePool:
         """The job runs: it has its licences, also where (after a change of the configuration) there are not so many."""
         if not text:
             return
-        granted = self._grant(text)
-        if granted is None:
-            licenses, is_any = read_licenses(text)
-            granted = licenses[:1] if is_any else licenses
+        granted = self._grant(text) or read_licenses(text)
         self._held[job_id] = granted
         for name, count in granted:
             self.used[name] = self.used.get(name, 0) + count
@@ -63,12 +57,9 @@ class LicensePool:
             self.used[name] -= count
 
     def _grant(self, text: str, held_back: Mapping[str, int] | None = None) -> list[tuple[str, int]] | None:
-        licenses, is_any = read_licenses(text)
         held_back = held_back or {}
-        if is_any:
-            return next(([(name, count)] for name, count in licenses if count <= self._free(name) - held_back.get(name, 0)), None)
         wanted: dict[str, int] = {}
-        for name, count in licenses:
+        for name, count in read_licenses(text):
             wanted[name] = wanted.get(name, 0) + count
         return list(wanted.items()) if all(count <= self._free(name) - held_back.get(name, 0) for name, count in wanted.items()) else None
 

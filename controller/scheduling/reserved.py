@@ -215,7 +215,7 @@ class ReservationTable:
         end = now + length
         for each in self:
             if each.licenses and each is not own and each.start(now) < end and each.end(now) > now:
-                for name, count in read_licenses(each.licenses)[0]:
+                for name, count in read_licenses(each.licenses):
                     held[name] = held.get(name, 0) + count
         return held
 
@@ -224,7 +224,7 @@ class ReservationTable:
         held: dict[str, int] = {}
         for each in self:
             if each.licenses and each.is_active(now):
-                for name, count in read_licenses(each.licenses)[0]:
+                for name, count in read_licenses(each.licenses):
                     held[name] = held.get(name, 0) + count
         return held
 
