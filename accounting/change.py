@@ -18,7 +18,7 @@ from understudy.accounting import (
     change_users,
 )
 from understudy.accounting.ledger import Draft
-from understudy.model.associations import NO_ADMIN
+from understudy.model.associations import ADMINISTRATOR, NO_ADMIN
 from understudy.model.errors import SlurmError
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ def change(ledger: Ledger, message: AccountingChange, actor: Actor, now: int) ->
     is_trial = message.action == "add" and not message.commit  # what would be added is nobody's secret
     if not is_trial and not is_admin(ledger, actor) and not _may_coordinate(ledger, message, actor):
         raise SlurmError(ACCESS_DENIED)
+    if not is_trial and "admin_level" in message.set and not _may_raise(ledger, actor):
+        raise SlurmError(ACCESS_DENIED)
     draft = Draft(ledger, actor.name, now)
     answer = function(draft, message)
     return Changed(draft.ledger, answer, draft.transactions)
@@ -90,6 +92,12 @@ def is_admin(ledger: Ledger, actor: Actor) -> bool:
     """Administrators and operators of accounting, and the superuser."""
     user = ledger.users.get(actor.name)
     return actor.is_superuser or (user is not None and user.admin_level != NO_ADMIN)
+
+
+def _may_raise(ledger: Ledger, actor: Actor) -> bool:
+    """Who makes others operators and administrators: not operators."""
+    user = ledger.users.get(actor.name)
+    return actor.is_superuser or (user is not None and user.admin_level == ADMINISTRATOR)
 
 
 def _may_coordinate(ledger: Ledger, message: AccountingChange, actor: Actor) -> bool:

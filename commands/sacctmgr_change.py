@@ -189,7 +189,9 @@ def alter(session: "Session", action: str, entity: str, request: Request, tell: 
         answer = _ask(session, action, entity, request, commit=not session.asks)
     except RefusedError as error:
         if error.code == ACCESS_DENIED:
-            session.context.error("Your user doesn't have privilege to perform this action")
+            raises = "admin_level" in request.set
+            text = "You must be a super user to modify a users admin level" if raises else "Your user doesn't have privilege to perform this action"
+            session.context.error(text)
         elif entity == "qos":
             session.context.error(error.text)
         session.context.complain(f" Error with request: {error.text}")

@@ -117,6 +117,16 @@ def test_nobody_but_administrators_and_coordinators_changes_anything(house):
         ask(house, "add", "user", ["x"], {"accounts": ["c"]}, user_id=2)
 
 
+def test_operators_make_nobody_an_administrator(house):
+    house.do("add account a", "add user daemon account=a adminlevel=operator", "add user bin account=a adminlevel=admin", "add user x account=a")
+    rise = (["x"], {"admin_level": "Operator"})
+    with pytest.raises(SlurmError):
+        ask(house, "modify", "user", *rise, user_id=1)
+    ask(house, "modify", "user", ["x"], {"max_jobs": 3}, user_id=1)
+    ask(house, "modify", "user", *rise, user_id=2)
+    assert house.accounting.ledger.users["x"].admin_level == "Operator"
+
+
 def test_only_daemons_tell_of_jobs_and_only_the_superuser_ends_accounting(house):
     with pytest.raises(SlurmError):
         house.accounting.handle(AccountingRecords("conform", [JobRecord(1, NOW, 0, "u", 1, 1)]), Sender("command", 0, is_daemon=False))
