@@ -126,7 +126,7 @@ def replay_scenario(request: ReplayRequest) -> int:
     return 0
 
 
-_EPOCH: Final = 1_600_000_000
+_EPOCH: Final = 1_600_000_012  # the zero is 22 s behind a full minute: what the recordings of real Slurm agree with
 
 
 class _Run:
