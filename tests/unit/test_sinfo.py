@@ -58,6 +58,14 @@ def formats_cluster() -> FakeClient:
     return FakeClient(nodes=nodes, partitions=partitions)
 
 
+def test_a_cluster_that_is_asked_for_is_named_over_the_listing() -> None:
+    client = states_cluster()
+    client.has_accounting = True
+    assert run_command(sinfo, "-M", "test", "-o", "%P", client=client).lines[:2] == ["CLUSTER: test", "PARTITION"]
+    refused = run_command(sinfo, "-M", "far", client=client)
+    assert (refused.code, refused.err.splitlines()[0]) == (1, "sinfo: error: No cluster 'far' known by database.")
+
+
 def test_every_column_of_every_field_is_one_of_its_table() -> None:
     for field in FIELDS.fields:
         if field.merge == "group":

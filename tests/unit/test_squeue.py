@@ -47,6 +47,13 @@ def test_the_default_listing_has_slurms_columns_and_leaves_out_what_is_finished(
     ]
 
 
+def test_a_cluster_that_is_asked_for_is_named_over_the_listing(client: FakeClient) -> None:
+    client.has_accounting = True
+    assert run_command(squeue, "-M", "test", "-o", "%t", "-t", "R", client=client).lines[:2] == ["CLUSTER: test", "ST"]
+    assert run_command(squeue, "-o", "%t", "-t", "R", client=client, environ={"SLURM_CLUSTERS": "all"}).lines[0] == "CLUSTER: test"
+    assert "CLUSTER: test" not in run_command(squeue, "-h", "-M", "test", client=client).lines
+
+
 def test_the_order_is_by_partition_then_state_then_priority(client: FakeClient) -> None:
     assert run_command(squeue, "-h", "-o", "%i", "-t", "PD,R", client=client).lines == ["7302", "7310_[3-9%2]", "7301"]
 
