@@ -70,6 +70,11 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
     ledger = draft.ledger
     chosen = conditions.qualities(ledger, message.where)
     names = {each.name for each in chosen}
+    needed = [each for each in ledger.associations.values() if each.default_qos in names]
+    if needed:
+        return AccountingChanged(
+            problems=[("default_qos", [each.default_qos or "", each.cluster, each.account, each.user, each.partition]) for each in needed]
+        )
     for qos in chosen:
         del ledger.qos[qos.id]
     for other in list(ledger.qos.values()):
@@ -81,8 +86,6 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
             changes["qos"] = tuple(name for name in association.qos if name not in names)
         if any(each[1:] in names for each in association.delta_qos):
             changes["delta_qos"] = tuple(each for each in association.delta_qos if each[1:] not in names)
-        if association.default_qos in names:
-            changes["default_qos"] = None
         if changes:
             draft.change_association(association, changes)
     if chosen:

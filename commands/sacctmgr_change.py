@@ -284,7 +284,7 @@ def _reset_use(session: "Session", entity: str, request: Request) -> int:
         user = f" user {(where.get('names') or [''])[0]}" if entity == "user" else ""
         context.error(f"Failed to find cluster {cluster} account {account[0]}{user} association in database")
         return 1
-    if session.asks and session.confirmed():
+    if session.asks and session.confirmed("Would you like to reset usage? (You have 30 seconds to decide)"):
         _ask(session, "modify", entity, request, commit=True)
     return 0
 
@@ -361,10 +361,15 @@ def _no_access_to_default_qos(session: "Session", answer: Answer) -> bool:
         return False
     session.context.complain(" These associations don't have access to their default qos.")
     session.context.complain(" Please give them access before they the default can be set to this.")
-    for qos, cluster, account, user, partition in lines:
-        place = f"  DefQOS = {qos:<10} C = {cluster:<10} A = {account:<20} "
-        session.context.complain(place + (f"U = {user:<9}" if user else "") + (f" P = {partition}" if partition else ""))
+    for names in lines:
+        session.context.complain(_default_qos_line(names))
     return True
+
+
+def _default_qos_line(names: "list[str]") -> str:
+    qos, cluster, account, user, partition = names
+    place = f"  DefQOS = {qos:<10} C = {cluster:<10} A = {account:<20} "
+    return place + (f"U = {user:<9}" if user else "") + (f" P = {partition}" if partition else "")
 
 
 # --- add -----------------------------------------------------------------------------------------------------------------------
@@ -494,6 +499,8 @@ def _add_qos(session: "Session", request: Request) -> int:
             text = sw.text_of_limit(field, value)
             if field == "flags":
                 text = ",".join(flag for flag in sw.QOS_FLAGS if flag in {each.lstrip("+") for each in value})
+            elif field == "preempt":
+                text = ",".join(sorted(value))
             elif field == "preempt_mode":
                 text = text.upper()
             elif isinstance(value, float):
@@ -742,7 +749,20 @@ def _delete_user(session: "Session", request: Request) -> int:
 def _delete_qos(session: "Session", request: Request) -> int:
     if not has_conditions(session, request):
         return 1
-    return alter(session, "delete", "qos", request, lambda answer: tell_deleted(session, answer, " Deleting QOS(s)..."))
+
+    def tell(answer: Answer) -> "int | None":
+        if not answer.problems:
+            return tell_deleted(session, answer, " Deleting QOS(s)...")
+        complain = session.context.complain
+        complain(" Associations listed below have these as their Default QOS.")
+        for _, names in answer.problems:
+            complain(_default_qos_line(names))
+        complain(
+            " Please either remove the qos' listed above from list and resubmit,\n or change the default qos to remove the qos.\n Changes Discarded"
+        )
+        return None
+
+    return alter(session, "delete", "qos", request, tell)
 
 
 def _modify_job(session: "Session", request: Request) -> int:

@@ -161,7 +161,7 @@ _COLUMNS = [
     Column("MinTRESPerJob", 7, "MinTRES", 13, _limit("min_tres_per_job")),
     Column("Name", 2, "Name", 10, _plain("name")),
     Column("NodeCount", 5, "NodeCount", 9, _plain("node_count")),
-    Column("NodeNames", 5, "NodeName", 20, _plain("node_names")),
+    Column("NodeNames", 5, "NodeName", -15, _plain("node_names")),
     Column("Organization", 1, "Org", 20, _plain("organization")),
     Column("ParentID", 7, "ParentID", 8, _plain("parent_id")),
     Column("ParentName", 7, "ParentName", 10, _plain("parent_account")),

@@ -113,6 +113,9 @@ _COLUMNS = {
 }
 
 
+_LOCAL_CLUSTER = (
+    "If requesting nodes you must also request the cluster.\nWould you like to use the local cluster of '{}'? (You have 30 seconds to decide)"
+)
 _HINTS = dict.fromkeys(("user", "account", "cluster", "tres", "reservation", "federation"), "value")
 _HINTS |= {"qos": "SLURM_PRINT_VALUE", "resource": "SLURM_PRINT_VALUE"}
 
@@ -142,6 +145,10 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
     except fields.UnknownFieldError as error:
         context.complain(f"Unknown field '{error}'")
         return 1
+    if entity == "reservation" and "nodes" in where and "clusters" not in where:
+        if not session.confirmed(_LOCAL_CLUSTER.format(context.client.cluster_name), ""):
+            return 0
+        where["clusters"] = [context.client.cluster_name]
     rows = _rows(session, entity, where, flags)
     if entity == "association" and "Tree" in flags:
         columns = [column.with_width(-20) if column.name == "Account" and column.width == fields.ACCOUNT_WIDTH else column for column in columns]
@@ -248,10 +255,13 @@ def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags:
             for row in rows
             if (not after or row["time"] >= after[0]) and (not named or any(name in f"{row['where']} {row['info']}" for name in named))
         ]
+    named = conditions.pop("nodes", []) if entity == "reservation" else []
     if entity == "problem":
         conditions = {}
     wire = ["with_clusters"] if entity == "resource" and "WithClusters" in flags else []
     rows = table.rows(_TABLES[entity], _COLUMNS[entity], conditions, wire)
+    if named:
+        rows = [row for row in rows if not set(named).isdisjoint(sw.names_in(row["nodes"], lower=False))]
     return [_finish(session, entity, row) for row in rows if entity != "problem" or _is_problem_of(row, where)]
 
 
@@ -400,9 +410,8 @@ def _show_runaways(session: "Session", words: list[str]) -> int:
     from understudy.commands.states import job_state
 
     context = session.context
-    chosen = _read(session, "runawayjobs", words)
-    if chosen is None:
-        return 1
+    read = _read(session, "runawayjobs", words)
+    chosen = read or ({}, set(), "")
     cluster = (chosen[0].get("clusters") or [context.client.cluster_name])[0]
     names = ["job_id", "name", "partition", "cluster", "state", "start_time", "end_time", "array_task_id", "array_tasks"]
     try:
@@ -414,7 +423,7 @@ def _show_runaways(session: "Session", words: list[str]) -> int:
     rows = [row for row in session.table.rows("jobs", names, {"clusters": [cluster]}) if row["end_time"] is None and row["job_id"] not in known]
     if not rows:
         context.print(f"Runaway Jobs: No runaway jobs found on cluster {cluster}")
-        return 0
+        return 0 if read else 1
     rows.sort(key=lambda row: row["job_id"])
     for row in rows:
         row |= {"id": row["job_id"], "state": job_state(row["state"], 0)}

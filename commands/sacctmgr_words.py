@@ -228,7 +228,9 @@ WHERE = {
         "Clusters 1 clusters names\nCondFlags 2 open open\nEnd 2 before time\nEvent 2 event event\nMaxCpus 2 cpus at_most\n"
         "MinCpus 2 cpus at_least\nNodes 1 nodes nodes\nStart 4 after time\nReason 1 reasons texts\nStates 4 states states\nUsers 1 users users"
     ),
-    "reservation": _keys("Clusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\nNames 1 names texts\nStart 1 after time"),
+    "reservation": _keys(
+        "Clusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\nNames 2 names texts\nNodes 2 nodes nodes\nStart 1 after time"
+    ),
     "problem": _keys("Accounts 2 accounts names\nAcct 4 accounts names\nClusters 1 clusters names\nUsers 1 users names"),
     "runawayjobs": _keys("Clusters 1 clusters names"),
 }

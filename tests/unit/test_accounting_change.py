@@ -86,7 +86,13 @@ def test_an_account_stays_while_it_is_the_default_of_a_user_of_others(house):
 
 
 def test_a_quality_of_service_that_goes_is_missing_everywhere(house):
-    house.do("add qos q", "add account a qos=normal,q defaultqos=q", "add account b qos=+q", "add qos r preempt=q", "delete qos q")
+    house.do("add qos q", "add account a qos=normal,q defaultqos=q", "add account b qos=+q", "add qos r preempt=q")
+    said = house.sacctmgr("-i delete qos q")
+    assert (said.code, said.err.splitlines()[:2]) == (
+        1,
+        [" Associations listed below have these as their Default QOS.", "  DefQOS = q          C = conform    A = a                    "],
+    )
+    house.do("modify account a set defaultqos=-1", "delete qos q")
     assert effective(house, "a").qos == ("normal",)
     assert effective(house, "a").default_qos is None
     assert effective(house, "b").qos == ("normal",)

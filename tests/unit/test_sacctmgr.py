@@ -6,7 +6,7 @@ from accounting_harness import NOW, House, LocalClient
 from understudy.accounting import schema
 from understudy.accounting.configuration import configuration
 from understudy.model.dbd_conf import DbdConfig
-from understudy.protocol.messages import AccountingRecords, EventRecord, JobRecord
+from understudy.protocol.messages import AccountingRecords, EventRecord, JobRecord, ReservationRecord
 
 
 @pytest.fixture
@@ -400,3 +400,13 @@ def test_use_is_forgotten_by_the_controller(house):
     said = house.sacctmgr("-i modify user where name=u account=a cluster=conform set rawusage=0")
     assert said.err == "sacctmgr: error: Failed to find cluster conform account a user u association in database\n"
     assert house.sacctmgr("-i modify account b set rawusage=0", user_id=77).code == 1
+
+
+def test_reservations_by_node_are_of_a_cluster(house):
+    house.tell(AccountingRecords("conform", [ReservationRecord(1, "r", int(NOW), int(NOW) + 60, nodes="n[1-2]")]))
+    said = house.sacctmgr("-n -P show reservation where node=n2 format=name", stdin="y\n")
+    assert said.out == (
+        "If requesting nodes you must also request the cluster.\n"
+        "Would you like to use the local cluster of 'conform'? (You have 30 seconds to decide)\n(N/y): \nr\n"
+    )
+    assert house.show("reservation where node=n3 cluster=conform format=name") == []
