@@ -134,8 +134,23 @@ def split_ended(core: Core, job: Job, now: float) -> None:
         if term.kind == CORRESPONDING and term.job_id in core.arrays:
             for other in list(core.arrays[term.job_id].records.values()):
                 split_corresponding(core, job, other, now)
+            core.unsplit[job.job_id] = None
     if not job.array_tasks:
         review(core, job, now)
+
+
+def split_waiting(core: Core, now: float) -> None:
+    """A pass is about to look at the queue: arrays that wait task by task for others get records for all tasks."""
+    for job_id in list(core.unsplit):
+        job = core.tables.pending.get(job_id)
+        if job is not None and not job.priority:
+            continue
+        del core.unsplit[job_id]
+        if job is not None and job.array is not None and job.dependency is not None:
+            split_all(core, job)
+            for each in list(job.array.records.values()):
+                if each.is_pending:
+                    review(core, each, now)
 
 
 def _become(job: Job, task: int) -> None:

@@ -103,6 +103,7 @@ class Core:
     daemon_of_node: list[DaemonRecord | None] = field(init=False)
     next_job_id: int = 1
     arrays: dict[int, JobArray] = field(default_factory=dict)  # by the array's job id
+    unsplit: dict[int, None] = field(default_factory=dict)  # arrays that wait task by task, until a pass first looks at them
     priorities: PriorityPlugin = field(default_factory=BasicPriority)
     priority_timer: tuple[float, TimerHandle] | None = None  # for the end of the period in which priorities are calculated again
     job_limits: JobLimits | None = None  # limits of associations and QOS, where accounting is kept

@@ -198,7 +198,7 @@ def _look(term: Term, job: Job, jobs: Mapping[int, Job], others: list[Job], now:
         if job.array_task_id is None:
             return Outlook.WAITING  # its tasks are looked at one by one
         term = Term("afterok", term.job_id, task=job.array_task_id)
-        others = [other for other in others if _is_meant(term, other)]
+        others = [other for other in others if _is_meant(term, other)] or others  # without a counterpart: after all
     return _combined(term, others, now)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.arrays import split_waiting
 from understudy.controller.rpc import PASS_NEEDS
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Passes:
             self._not_before = self._core.time.now() + PUT_OFF_S
             self.arm()
             return
+        if self._core.unsplit:
+            split_waiting(self._core, self._core.time.now())
         self.passes += 1
         self._began, self._cycles_before = self._clock(), self._cycles()
         self._running = iter(self._core.policy.run(self._core.time.now()))

@@ -69,6 +69,7 @@ class BackfillPass:
         self._ready: dict[int, dict[int, tuple[Record, int]]] = {}  # components that could start now, with the nodes they may use, by leader
         self.started = self.promised = 0
         self.promised_nodes = 0  # a bitmap
+        self.promises_anew = False  # some of them to more than one job
         self.plans_ahead = True  # False: promises that can decide nothing now are made when somebody asks for them
         self.is_complete = True  # none has been left out of the last pass
         self._free_on: dict[int, int] = {}  # free CPUs on the nodes that were looked at last
@@ -103,6 +104,7 @@ class BackfillPass:
     def run(self, records: list[Record], now: float) -> Iterator[float | None]:
         """Start and promise, record by record."""
         self.started = self.promised = self.promised_nodes = 0
+        self.promises_anew = False
         self.is_complete = True
         self._ready.clear()
         last_useful = len(records) - 1
@@ -126,6 +128,7 @@ class BackfillPass:
                     last_useful -= 1
                 if last_useful < place:
                     self.is_complete = False
+                    self.promises_anew = len(records) - place > 1  # that is all but sure where several jobs wait
                     self.promised_nodes = -1  # any
                     break
             if self.stops_at_limits and self._is_limited:
@@ -302,6 +305,7 @@ class BackfillPass:
                     self._explain(job, reason)
             else:
                 slots.promise(when, end, nodes)
+                self.promises_anew |= bool(nodes & self.promised_nodes)
                 self.promised_nodes |= nodes
             if not shows:
                 return when
@@ -494,8 +498,8 @@ class Backfill(Builtin):
                 if self.backfill.charge.cost_us:
                     now = self.backfill.charge.now
             has_changed = bool(self.backfill.charge.cost_us) and self.tables.version != version
-            promised = self.backfill.promised > 0 or not self.backfill.is_complete
             marked = bool(self.tables.nodes.idle_nodes & self.tables.nodes.up_nodes & self.backfill.promised_nodes)
+            promised = marked or self.backfill.promises_anew
             self.backfill_trigger.ran(now, changed=self.backfill.started > 0 or has_changed, promised=promised, marked=marked)
             if self.backfill.started:
                 self.queue.drop_departed()

@@ -9,7 +9,7 @@ loop compares whole seconds. Nearly all that happens only asks, and dependencies
 recordings of Slurm 22.05 start jobs at the loop's looks, also those that wait for resources that have just come back. But where a job was ended
 from outside (cancelled, timed out, preempted, its node failed), the node's own word that it is clean runs the main scheduler at once, unless
 `defer` is set, and leaves the loop as it was. The backfill scheduler sleeps `bf_interval` after each pass, and then looks every second whether
-something has changed. To make promises is a change, too: a pass that does so is followed by the next at the interval.
+something has changed. To promise idle nodes, or nodes more than once, is a change, too: the next pass follows at the interval.
 
 A pass over an unchanged cluster decides what the last one decided, so such passes are left out, and so are those with nothing pending; the
 counters go on as if they had taken place.
@@ -229,7 +229,7 @@ class BackfillTrigger:
         self._due = now + 1
 
     def ran(self, now: float, *, changed: bool, promised: bool, marked: bool = False) -> None:
-        """A pass is over; `changed`: it started jobs; `promised`: it told jobs when they would start, and will again; `marked`: on idle nodes, too.
+        """A pass is over; `changed`: it started jobs; `promised`: nodes were promised more than once, or idle ones (`marked`), and will be again.
 
         A pass that would decide the same is left out; but the next one then keeps to the interval. To take the marks away is a change as well.
         """

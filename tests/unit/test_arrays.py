@@ -197,13 +197,23 @@ def test_corresponding_tasks_wait_for_each_other() -> None:
     h = Harness()
     first = h.submit(array="1-3").job_id
     second = h.submit(array="1-3", dependency=f"aftercorr:{first}").job_id
-    assert states(h, second) == {"[1-3]": "Dependency"}
+    assert states(h, second) == {"1": "Dependency", "2": "Dependency", "3": "Dependency"}, "a pass has made records for all"
     h.complete(h.core.job(f"{first}_2"))
-    assert states(h, second) == {"2": "RUNNING", "[1,3]": "Dependency"}
+    assert states(h, second) == {"1": "Dependency", "2": "RUNNING", "3": "Dependency"}
     h.complete(h.core.job(f"{first}_1"), code=1)
     assert states(h, second) == {"1": "DependencyNeverSatisfied", "2": "RUNNING", "3": "Dependency"}
     late = h.submit(array="2-3", dependency=f"aftercorr:{first}").job_id
     assert states(h, late) == {"2": "RUNNING", "3": "Dependency"}
+
+
+def test_a_task_without_a_counterpart_waits_for_all() -> None:
+    h = Harness()
+    first = h.submit(array="1-2").job_id
+    second = h.submit(array="2-3", dependency=f"aftercorr:{first}").job_id
+    h.complete(h.core.job(f"{first}_2"))
+    assert states(h, second) == {"2": "RUNNING", "3": "Dependency"}
+    h.complete(h.core.job(f"{first}_1"))
+    assert states(h, second) == {"2": "RUNNING", "3": "RUNNING"}
 
 
 def test_a_requeued_task_waits_again_as_the_task_that_it_was() -> None:

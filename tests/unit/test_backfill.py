@@ -46,7 +46,7 @@ def test_promises_are_made_when_somebody_asks():
 
 
 @pytest.mark.parametrize("asked", [False, True])
-def test_passes_that_make_promises_follow_each_other_at_the_interval(asked):
+def test_passes_that_promise_idle_nodes_follow_each_other_at_the_interval(asked):
     """What came at 75 was started at 90, three intervals after the first pass, by Slurm, though nothing had changed at 60."""
     w = blocked()
     if asked:
@@ -54,6 +54,17 @@ def test_passes_that_make_promises_follow_each_other_at_the_interval(asked):
     w.submit(at=75, cpus=1, run_s=60, limit_s=60)
     w.run(until=100)
     assert w.starts == {1: 6, 3: 90}
+
+
+@pytest.mark.parametrize(("waiting", "comes"), [(1, 75.57), (2, 90.57)])
+def test_one_promise_of_nodes_in_use_is_no_change_but_two_are(waiting, comes):
+    w = world()
+    w.submit(at=5, cpus=4, run_s=3600, limit_s=3600)
+    for _ in range(waiting):
+        w.submit(at=10, cpus=4, run_s=600, limit_s=600)
+    w.run(until=40)
+    w.policy.backfill_trigger.note(75.1)
+    assert w.policy.backfill_trigger.next_run() == pytest.approx(comes)
 
 
 def test_a_pass_that_makes_no_promise_is_followed_by_one_when_something_changes():
