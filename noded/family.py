@@ -32,31 +32,43 @@ def adopt_orphans() -> None:
 
 def below(pid: int) -> list[int]:
     """The living descendants of a process."""
-    children: dict[int, list[int]] = {}
+    return [each for each, _ in _members(pid)]
+
+
+def _members(pid: int) -> list[tuple[int, int]]:
+    """The living descendants of a process, each with its process group."""
+    children: dict[int, list[tuple[int, int]]] = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
         try:
             with open(f"/proc/{entry}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split(None, 2)
+                fields = file.read().rpartition(b")")[2].split(None, 3)
         except OSError:
             continue
         if fields[0] not in b"ZX":
-            children.setdefault(int(fields[1]), []).append(int(entry))
-    found = [pid]
-    for each in found:
+            children.setdefault(int(fields[1]), []).append((int(entry), int(fields[2])))
+    found = [(pid, 0)]
+    for each, _ in found:
         found += children.get(each, ())
     return found[1:]
 
 
 def send(pid: int, number: int) -> int:
     """Send a signal to all processes below one; how many there were."""
-    family = below(pid)
-    for each in family:
+    family = _members(pid)
+    for each, _ in family:
         try:  # noqa: SIM105  contextlib costs a script time
             os.kill(each, number)
         except OSError:
             pass
+    if number == signal.SIGKILL:
+        # Who forks faster than one can look still has its process group, and that is the family's: `pid` began the session.
+        for group in {group for _, group in family} - {pid, os.getpgrp(), 0}:
+            try:  # noqa: SIM105
+                os.killpg(group, number)
+            except OSError:
+                pass
     return len(family)
 
 

@@ -68,12 +68,14 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
         stop=daemon.stop,
     )
     if is_real:
-        from understudy.noded.health import HealthCheck  # noqa: PLC0415  as below
+        from understudy.noded.forker import Forker  # noqa: PLC0415  as below
+        from understudy.noded.health import HealthCheck  # noqa: PLC0415
         from understudy.noded.real import RealExecutor  # noqa: PLC0415  emulated daemons need no subprocesses
         from understudy.noded.real_steps import RealSteps  # noqa: PLC0415
 
         conf = daemon.run_dir / "slurm.conf"
         settings = read_settings(conf if conf.exists() else Path(cluster.conf))
+        forker = Forker()
         real = RealExecutor(
             spool,
             front_end.script_ended,
@@ -82,6 +84,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             conf=str(conf),
             settings=settings,
             controller=cluster.controller.removeprefix("tcp:"),
+            forker=forker,
         )
         daemon.at_exit.append(real.close)
         health = HealthCheck(settings, core, real.programs, str(conf), daemon.log)
@@ -97,6 +100,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             task_epilog=settings.task_epilog,
             memory=real.memory,
             over_memory=settings.over_memory,
+            forker=forker,
         )
         daemon.at_exit.append(steps.close)
         front_end.step_runner = steps

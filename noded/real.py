@@ -27,8 +27,6 @@ import select
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +35,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.model.hostlist import expand
 from understudy.noded import family
 from understudy.noded.environment import batch_environment, limits_of, umask_of, wants_login
+from understudy.noded.forker import Forker
 from understudy.noded.output_files import Names, output_path
 from understudy.noded.programs import Programs
 from understudy.noded.settings import KILL_JOB, NodeSettings
@@ -50,8 +49,6 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import LaunchBatch
 
 LAUNCH_FAILED: Final = 53  # reported as a signal, as Slurm does
-FOLDER: Final = str(Path(__file__).parents[2])  # with it, a process without `site` finds the house; a module, unlike a program, is compiled once
-_STEPD: Final = f"import sys; sys.path.insert(0, {FOLDER!r}); from understudy.noded import stepd; sys.exit(stepd.main())"
 _STOP_S: Final = 5.0
 
 
@@ -63,7 +60,7 @@ class _Script:
     spool: Path
     stepd: int  # pid
     pidfd: int
-    process: subprocess.Popen[bytes] | None  # None: adopted, the child of an earlier daemon
+    pipe: int  # on which it speaks; -1: adopted, the child of an earlier daemon
     script: int = 0  # pid; 0: not known yet
     waiting: list[tuple[int, bool]] = field(default_factory=list)  # signals that came before the pid
     killer: asyncio.TimerHandle | None = None
@@ -87,7 +84,9 @@ class RealExecutor:
         conf: str,
         settings: NodeSettings,
         controller: str = "",
+        forker: Forker | None = None,
     ) -> None:
+        self._forker = forker or Forker()
         self._spool, self._on_ended, self._log = spool, on_ended, log
         self._cluster, self._conf, self._settings, self._controller = cluster, conf, settings, controller
         self._loop = asyncio.get_running_loop()
@@ -123,17 +122,16 @@ class RealExecutor:
         key = launch.job_id, launch.restart
         try:
             spool, user = self._prepare(launch)
-            process = self._spawn(launch, spool, user)
+            pid, pipe = self._spawn(launch, spool, user)
         except (OSError, KeyError, ValueError) as error:
             self._log.error("job %d could not be launched: %s", launch.job_id, error)
             self._loop.call_soon(lambda: self._on_ended(key, 0, LAUNCH_FAILED, timed_out=False))
             return
-        script = _Script(launch, spool, process.pid, os.pidfd_open(process.pid), process)
+        script = _Script(launch, spool, pid, os.pidfd_open(pid), pipe)
         self._scripts[key] = script
-        self._stepd_file(key).write_text(f"{process.pid} {start_time(process.pid)}\n")
-        assert process.stdout is not None
-        os.set_blocking(process.stdout.fileno(), False)
-        self._loop.add_reader(process.stdout.fileno(), self._hear, key, process.stdout.fileno())
+        self._stepd_file(key).write_text(f"{pid} {start_time(pid)}\n")
+        os.set_blocking(pipe, False)
+        self._loop.add_reader(pipe, self._hear, key, pipe)
         self._loop.add_reader(script.pidfd, self._stepd_ended, key)
         self._watch_memory(key, script)
 
@@ -146,7 +144,7 @@ class RealExecutor:
             number, started = self._stepd_file(key).read_text().split()
             if not (spool / "exit").exists() and start_time(int(number)) == started:
                 pid = int(number)
-        script = _Script(launch, spool, pid, -1, None, self._read_pid(spool))
+        script = _Script(launch, spool, pid, -1, -1, self._read_pid(spool))
         self._scripts[key] = script
         if pid:
             with contextlib.suppress(ProcessLookupError):
@@ -186,6 +184,10 @@ class RealExecutor:
 
     def _send(self, script: _Script, number: int, *, batch_only: bool = False) -> None:
         """The one door for signals to a script."""
+        if number == signal.SIGKILL and not batch_only:
+            if script.stepd > 1 and script.pidfd >= 0:
+                family.send(script.stepd, number)
+            return
         for pid in self._family(script):
             if not batch_only or pid == script.script:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -203,7 +205,7 @@ class RealExecutor:
             return  # adopted when it was over: its end is about to be reported
         if script.script:
             self._end_gently(key, script)
-        elif script.process is None:  # adopted: there is no pipe on which its pid could come
+        elif script.pipe < 0:  # adopted: there is no pipe on which its pid could come
             self._kill_when_begun(key)
         # else: as soon as its pid is known, in `_begun`
 
@@ -243,10 +245,9 @@ class RealExecutor:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(script.stepd, signal.SIGKILL)
             self._watch_no_more(script)
-            if script.process is not None:
-                script.process.wait()
         self._scripts.clear()
         self.memory.close()
+        self._forker.close()
         self.programs.close()
 
     # --- starting ------------------------------------------------------------------------------------------------------------
@@ -272,7 +273,8 @@ class RealExecutor:
                 os.chown(each, launch.user_id, launch.group_id)
         return spool, user
 
-    def _spawn(self, launch: LaunchBatch, spool: Path, user: pwd.struct_passwd) -> subprocess.Popen[bytes]:
+    def _spawn(self, launch: LaunchBatch, spool: Path, user: pwd.struct_passwd) -> tuple[int, int]:
+        """The pid of the process in between, and the pipe on which it speaks."""
         spec = launch.spec
         node = expand(launch.nodes)[0]
         work_dir = (spec.work_dir if spec is not None else "") or user.pw_dir
@@ -314,18 +316,18 @@ class RealExecutor:
             "task_prolog": settings.task_prolog,
             "task_epilog": settings.task_epilog,
         }
+        heard, says = os.pipe()
         with os.fdopen(os.memfd_create("order"), "wb") as file:
             marshal.dump(order, file)
             file.flush()
             file.seek(0)
-            return subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _STEPD, str(launch.job_id)],
-                env={"LC_ALL": "C.UTF-8", **({"TZ": os.environ["TZ"]} if "TZ" in os.environ else {})},
-                cwd="/",
-                stdin=file,
-                stdout=subprocess.PIPE,
-                start_new_session=True,
-            )
+            try:
+                return self._forker.fork("stepd", [file.fileno(), says]), heard
+            except OSError:
+                os.close(heard)
+                raise
+            finally:
+                os.close(says)
 
     def _hear(self, key: Key, descriptor: int) -> None:
         """Something on the pipe from stepd: the script's pid, or what went wrong."""
@@ -396,8 +398,6 @@ class RealExecutor:
         if script is None:
             return
         self._watch_no_more(script)
-        if script.process is not None:
-            script.process.wait()
         usage: dict[str, int] = {}
         try:
             code, number, *used = map(int, (script.spool / "exit").read_text().split())
@@ -421,9 +421,10 @@ class RealExecutor:
             self.memory.remove(script.memory)
         if script.killer is not None:
             script.killer.cancel()
-        if script.process is not None and script.process.stdout is not None:
-            self._loop.remove_reader(script.process.stdout.fileno())
-            script.process.stdout.close()
+        if script.pipe >= 0:
+            self._loop.remove_reader(script.pipe)
+            os.close(script.pipe)
+            script.pipe = -1
         if script.pidfd >= 0:
             self._loop.remove_reader(script.pidfd)
             os.close(script.pidfd)

@@ -19,8 +19,6 @@ import os
 import select
 import signal
 import socket
-import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +26,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.model.hostlist import expand
 from understudy.noded import family
-from understudy.noded.real import FOLDER, start_time
+from understudy.noded.forker import Forker
+from understudy.noded.real import start_time
 from understudy.noded.settings import KILL_JOB
 from understudy.noded.usage import MemoryWatch, Watched
 
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import LaunchTasks
 
 OUT_OF_MEMORY: Final = 125  # the "signal" of a step that used more memory than it had
-_TASKD: Final = f"import sys; sys.path.insert(0, {FOLDER!r}); from understudy.noded import taskd; sys.exit(taskd.main())"
 _STOP_S: Final = 5.0
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _TICK_US: Final = 1_000_000 // os.sysconf("SC_CLK_TCK")
@@ -51,7 +49,6 @@ _TICK_US: Final = 1_000_000 // os.sysconf("SC_CLK_TCK")
 class _Running:
     launch: LaunchTasks
     nodes: str
-    process: subprocess.Popen[bytes] | None  # None: adopted, the child of an earlier daemon
     pid: int
     control: socket.socket
     said: bytes = b""
@@ -77,9 +74,12 @@ class RealSteps:
         task_epilog: str = "",
         memory: MemoryWatch | None = None,
         over_memory: str = "",
+        forker: Forker | None = None,
     ) -> None:
         spool.mkdir(parents=True, exist_ok=True)
         self._spool = spool
+        self._forker = forker or Forker()
+        self._null = os.open(os.devnull, os.O_RDWR)
         self._on_ended, self._log, self._conf, self._kill_wait_s = on_ended, log, conf, kill_wait_s
         self._task_prolog, self._task_epilog = task_prolog, task_epilog
         self._memory, self._over = memory, over_memory
@@ -96,18 +96,9 @@ class RealSteps:
                 raise PermissionError(f"this daemon runs as user {os.geteuid()} and cannot run jobs of user {user_id}")
             self._bind(listener, step)
             result = os.open(self._file(step, ".end"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _TASKD],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=None,
-                cwd="/",
-                env={"LC_ALL": "C", "TZ": os.environ.get("TZ", "")} if "TZ" in os.environ else {"LC_ALL": "C"},
-                start_new_session=True,
-                pass_fds=(listener.fileno(), result),
-            )
-            self._pid_file(step).write_text(f"{process.pid} {start_time(process.pid)}\n")
-            order = self._order(launch, nodes, user_id, group_id) | {"listener": listener.fileno(), "result": result}
+            pid = self._forker.fork("taskd", [theirs.fileno(), self._null, listener.fileno(), result])
+            self._pid_file(step).write_text(f"{pid} {start_time(pid)}\n")
+            order = self._order(launch, nodes, user_id, group_id)
         except OSError as error:
             self._log.error("step %d.%d could not be launched: %s", step[0], step[2], error)
             ours.close()
@@ -120,7 +111,7 @@ class RealSteps:
                 os.close(result)
         data = marshal.dumps(order)
         ours.sendall(len(data).to_bytes(4, "big") + data)
-        self._watch(step, _Running(launch, nodes, process, process.pid, ours))
+        self._watch(step, _Running(launch, nodes, pid, ours))
 
     def adopt(self, launch: LaunchTasks, nodes: str) -> None:
         """Look after a step that an earlier daemon started; its end is reported even if it was long ago."""
@@ -133,7 +124,7 @@ class RealSteps:
                 pid = int(number)
         with contextlib.suppress(OSError):
             self._at_socket(step, control.connect)
-        self._watch(step, _Running(launch, nodes, None, pid, control))  # what is not connected is at its end at once
+        self._watch(step, _Running(launch, nodes, pid, control))  # what is not connected is at its end at once
 
     def _watch(self, step: StepKey, running: _Running) -> None:
         running.control.setblocking(False)
@@ -275,10 +266,10 @@ class RealSteps:
                 for pid in (*family.below(running.pid), running.pid):
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.kill(pid, signal.SIGKILL)
-            if running.process is not None:
-                running.process.wait()
             running.control.close()
         self._steps.clear()
+        self._forker.close()
+        os.close(self._null)
 
     def _tell(self, step: StepKey, line: str) -> None:
         running = self._steps.get(step)
@@ -311,8 +302,6 @@ class RealSteps:
             del self._steps[step]
             for answer in running.asking:
                 answer([])
-            if running.process is not None:
-                self._loop.run_in_executor(None, running.process.wait)
             with contextlib.suppress(OSError):
                 running.result = running.result or _result(self._file(step, ".end").read_text().partition(" ")[2])
             if running.result is None:

@@ -5,8 +5,8 @@ in few milliseconds. Follows: `../docs/adr/0011-the-streams-of-steps.md`, which 
 
 On descriptor 0 is a socket from the daemon: first the order (four bytes of length, then `marshal`), then lines: `signal N`, `end N` (the same, and it
 ends the step), `kill` (end it gently, by force after a while), `attach KEY ADDRESS`, `stat`. Back go lines: `error TEXT`, `stat ...`, `left` when
-there are processes that it may not kill, and at last `ended CODE SIGNAL NAME=VALUE...`, which is written into the file `result`, too. A daemon that
-is started again connects to the socket `listener`. SIGTERM ends the step by force.
+there are processes that it may not kill, and at last `ended CODE SIGNAL NAME=VALUE...`, which is written into the file RESULT, too. A daemon that
+is started again connects to the socket LISTENER. SIGTERM ends the step by force.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 HELLO, STDOUT, STDERR, STDIN, STARTED, EXITED, MESSAGE, ABORT, DONE, WINDOW, PMI = range(1, 12)
 ALL = 0xFFFFFFFF
+LISTENER, RESULT = 3, 4  # descriptors
 _GATHER_S = 0.05  # tasks that end within that time are told of together
 _DRAIN_S = 1.0  # how long the streams of processes that outlive their task are read
 _MOST = 1 << 22  # bytes that wait for srun before the tasks are no longer read
@@ -114,10 +115,8 @@ class Step:
         self.poll.register(wake_in, select.POLLIN)
         self.control.setblocking(False)
         self.poll.register(self.control.fileno(), select.POLLIN)
-        self.listener = _socket.socket(fileno=order["listener"])
-        os.set_inheritable(order["listener"], False)
-        os.set_inheritable(order["result"], False)
-        self.poll.register(order["listener"], select.POLLIN)
+        self.listener = _socket.socket(fileno=LISTENER)
+        self.poll.register(LISTENER, select.POLLIN)
         if order["mpi"] == "pmi2":
             self.pmi = Server(order, self.exchange, self.pmi_abort)
         for node in order["nodes"]:
@@ -298,7 +297,7 @@ class Step:
                     self.reap()
                 elif number == self.control.fileno():
                     self.hear()
-                elif number == self.order["listener"]:
+                elif number == LISTENER:
                     self.found_again()
                 elif number in self.readers:
                     reader = self.readers[number]
@@ -573,7 +572,7 @@ class Step:
 
     def over(self, text: str) -> None:
         """The last word to the daemon, or to the one that comes after it."""
-        quietly(os.write, self.order["result"], text.encode() + b"\n")
+        quietly(os.write, RESULT, text.encode() + b"\n")
         self.say(text)
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from understudy.auth.credential import Signer
@@ -60,7 +61,10 @@ class Controller:
     def _handle(self, request):
         if self.deaf:
             return Failure(-1, "not ready")
-        self.heard.append(request.message)
+        message = request.message
+        if isinstance(message, BatchComplete):
+            message = msgspec.structs.replace(message, usage={})  # what it has used differs from run to run
+        self.heard.append(message)
         return Registered() if isinstance(request.message, RegisterNodes) else Ok()
 
     def start(self, name="noded0"):
@@ -180,8 +184,6 @@ async def test_ending_the_daemon_ends_its_jobs(controller):
 
 
 async def test_daemons_forward_to_each_other(controller):
-    import msgspec
-
     controller.start("noded0")
     controller.start("noded1")
     await controller.hear(RegisterNodes, 2)

@@ -1,5 +1,6 @@
 """Whatever a job's processes do to get away, nothing of it is left when it is over: no process, no file of the daemon's, no socket."""
 
+import getpass
 import os
 import signal
 import textwrap
@@ -48,6 +49,12 @@ def cluster(tmp_path_factory):
     cluster.down()
 
 
+@pytest.fixture(autouse=True)
+def nothing_to_disturb_the_next(cluster):
+    yield
+    cluster.run("scancel", "--user", getpass.getuser())
+
+
 def processes_with(mark: str) -> list[int]:
     """The living processes that have the text in their command line."""
     found = []
@@ -80,7 +87,7 @@ def test_of_a_batch_job(cluster, by, end, keeps):
     job = cluster.script(script, "--output=/dev/null")
     if end == "scancel":
         cluster.until((cluster.home / f"{mark}.up").exists)
-        assert processes_with(mark)
+        cluster.until(lambda: processes_with(mark))  # one that breeds may slip through a look
         cluster.run("scancel", job)
     assert cluster.ended(job) == ("COMPLETED" if end == "exit" else "CANCELLED")
     nothing_is_left(cluster, mark)

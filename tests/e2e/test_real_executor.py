@@ -192,6 +192,14 @@ async def test_a_signal_goes_to_all_processes_or_to_the_script_alone(site):
     assert (await site.end())[2:] == (0, 0)
 
 
+async def test_the_process_that_scripts_are_forked_from_is_replaced_when_it_is_lost(site):
+    assert (await site.run("exit 3"))[2:] == (3, 0)
+    forker = site.executor._forker._process
+    forker.kill()
+    forker.wait()
+    assert (await site.run("exit 4", job_id=2))[2:] == (4, 0)
+
+
 async def test_a_user_who_does_not_exist_fails_the_job(site):
     assert await site.run("true", user=(4_000_000, 4_000_000)) == (1, 0, 0, 53)
 
