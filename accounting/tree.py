@@ -84,7 +84,7 @@ class Tree:
 
 
 def sorted_for_show(associations: Iterable[Association]) -> list[tuple[int, Association]]:
-    """The associations with their depths as `sacctmgr show assoc` lists them: each before its children, users before accounts, by name.
+    """The associations with their depths as `sacctmgr show assoc` lists them: each before its children, users before accounts, by name, as given.
 
     Those whose parents are not among them come to the top.
     """
@@ -102,8 +102,8 @@ def sorted_for_show(associations: Iterable[Association]) -> list[tuple[int, Asso
     return list(walk(0, 0))
 
 
-def _show_key(association: Association) -> tuple[str, bool, str, int]:
-    return association.cluster, not association.is_user, association.user or association.account, association.position
+def _show_key(association: Association) -> tuple[str, bool, str]:
+    return association.cluster, not association.is_user, association.user or association.account
 
 
 def place_in_front(draft: Draft, associations: Iterable[Association]) -> None:

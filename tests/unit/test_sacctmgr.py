@@ -410,3 +410,12 @@ def test_reservations_by_node_are_of_a_cluster(house):
         "Would you like to use the local cluster of 'conform'? (You have 30 seconds to decide)\n(N/y): \nr\n"
     )
     assert house.show("reservation where node=n3 cluster=conform format=name") == []
+
+
+def test_associations_of_one_user_are_listed_as_they_lie_in_the_tree(house):
+    house.do(
+        "add account physics", "add account optics parent=physics", "add account a1", "add user u account=physics", "add user u account=optics,a1"
+    )
+    assert house.show("assoc user=u format=account") == ["a1", "physics", "optics"]
+    house.do("add user u account=a1 partition=x,y", "add user u account=a1 partition=b")
+    assert house.show("assoc user=u account=a1 format=partition") == ["b", "x", "y", ""]
