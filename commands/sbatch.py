@@ -94,7 +94,7 @@ def _submit(arguments: list[str], context: Context) -> int:
     client = context.client
     for job in jobs:
         if job.asks_for_gres and (said := complaint(job.spec, job.extra)):
-            if "gpu" in _gres_types(context):
+            if said.startswith("gres_job_state_validate") or "gpu" in _gres_types(context):
                 context.error(said)
             context.error(INVALID)
             return 1

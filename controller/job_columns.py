@@ -95,6 +95,14 @@ def accrue_time(_core: Core, job: Job, now: float) -> int | None:
     return job.eligible_time
 
 
+def _stands_for_one(job: Job) -> bool:
+    """Whether it is an array's record with one task, held or for later, which no scheduler has looked at yet: it is shown as an array still."""
+    if job.array_task_id is None or job.state is not JobState.PENDING or job.array is None:
+        return False
+    is_put_off = job.is_held or job.reason == "BeginTime"
+    return is_put_off and job.array.job_id == job.job_id and not job.last_scheduler and not job.restarts
+
+
 def node_count(core: Core, job: Job, _now: float) -> int:
     """Nodes held; while pending those that it would get if all were free, or an estimate of a job that is held or fits nowhere."""
     if job.allocation is not None:
@@ -343,8 +351,8 @@ def _cron_spec(core: Core, job: Job, _now: float) -> str:
 JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "job_id": lambda _c, j, _n: j.job_id,
     "array_job_id": lambda _c, j, _n: 0 if j.array is None else j.array.job_id,
-    "array_task_id": lambda _c, j, _n: j.array_task_id,
-    "array_task_expression": lambda _c, j, _n: format_tasks(j.array_tasks),
+    "array_task_id": lambda _c, j, _n: None if _stands_for_one(j) else j.array_task_id,
+    "array_task_expression": lambda _c, j, _n: str(j.array_task_id) if _stands_for_one(j) else format_tasks(j.array_tasks),
     "array_max_tasks": lambda _c, j, _n: 0 if j.array is None else j.array.limit,
     "name": lambda _c, j, _n: j.spec.name,
     "user_id": lambda _c, j, _n: j.user_id,

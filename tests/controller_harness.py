@@ -191,6 +191,7 @@ class FirstFit:
                 self._start_together(job, now)
                 continue
             while job.is_eligible(now):  # again for the next task of an array
+                job.last_scheduler = "Main"
                 for name in job.partitions:
                     partition = self.tables.partitions[name]
                     usable = partition.nodes & nodes.up_nodes & ~nodes.completing_nodes & ~nodes.exclusive_nodes

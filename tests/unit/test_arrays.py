@@ -275,3 +275,12 @@ def test_a_job_may_ask_to_be_cancelled_when_its_dependency_can_never_be_met() ->
     h.complete(first)
     assert (doomed.state, doomed.reason) == (JobState.CANCELLED, "DependencyNeverSatisfied")
     assert patient.state is JobState.PENDING
+
+
+def test_a_single_task_is_shown_as_a_list_until_a_scheduler_has_looked_at_it() -> None:
+    h = Harness(make_tables(1, cpus=1))
+    h.submit()
+    held = h.submit(array="5", hold=True)
+    assert states(h, held.job_id) == {"[5]": "JobHeldUser"}
+    h.control("release", held)
+    assert states(h, held.job_id) == {"5": "Resources"}
