@@ -1,11 +1,13 @@
-"""What `--export` leaves of the environment, for sbatch and srun.
+"""What `--export` leaves of the environment and `--propagate` of the limits, for sbatch and srun.
 
-Place: pure, beside the commands; imports nothing, as they have to start quickly. Follows sbatch(1).
+Place: beside the commands; imports next to nothing, as they have to start quickly. Follows sbatch(1).
 """
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_LIMITS = ("CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS")
 
 
 def exported(environ: "Mapping[str, str]", wanted: "str | None") -> dict[str, str]:
@@ -24,3 +26,18 @@ def exported(environ: "Mapping[str, str]", wanted: "str | None") -> dict[str, st
         elif name in environ:
             chosen[name] = environ[name]
     return chosen
+
+
+def limits(wanted: str | None) -> dict[str, str]:
+    """The limits of our own processes, for those of the job or step: those wanted begin with U, others go on if slurm.conf has it so."""
+    import resource
+
+    names = {word.removeprefix("RLIMIT_") for word in (wanted or "ALL").upper().split(",")}
+    if "NONE" in names:
+        return {"SLURM_RLIMIT_NONE": "U"}
+    mark = "" if wanted is None else "U"
+    return {
+        f"SLURM_RLIMIT_{name}": f"{mark}{resource.getrlimit(getattr(resource, f'RLIMIT_{name}'))[0]}"
+        for name in _LIMITS
+        if "ALL" in names or name in names
+    }

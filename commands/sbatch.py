@@ -8,7 +8,7 @@ import time
 
 from understudy.commands.batch_script import OtherScriptError, ScriptError, directives, other_options, read_script
 from understudy.commands.client import Context, RefusedError, pack_named, run
-from understudy.commands.export import exported
+from understudy.commands.export import exported, limits
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.job_shape import fit_nodes, ignore_specialised
 from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE, USAGE_LINE, BadOptionError, Job, check_plane
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     Given: TypeAlias = list[tuple[Option, str | None]]
 
 USAGE_EXIT = 255
-_LIMITS = ("CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS")
 _PROFILES = ("Energy", "Lustre", "Network", "Task")
 _GRES_ERRORS = (2072, 2119)
 _POLL_S = (0.2, 2.0)  # --wait: how often the job's state is asked for, at first and at last
@@ -255,7 +254,7 @@ def _added(job: Job) -> dict[str, str]:
         added["SLURM_EXPORT_ENV"] = job.export
     if "SLURM_EXPORT_ENV" in added or job.export_file or "get_user_env" in job.flags:
         added["SLURM_GET_USER_ENV"] = "1"
-    added |= _limits(job.extra.get("propagate"))
+    added |= limits(job.extra.get("propagate"))
     for name, field in (
         ("SLURM_NTASKS", "num_tasks"),
         ("SLURM_NPROCS", "num_tasks"),
@@ -299,21 +298,6 @@ def _added(job: Job) -> dict[str, str]:
     if "num_tasks" not in spec and spec.get("ntasks_per_node") and spec.get("min_nodes"):
         added["SLURM_NTASKS"] = added["SLURM_NPROCS"] = str(spec["ntasks_per_node"] * spec["min_nodes"])
     return added
-
-
-def _limits(wanted: str | None) -> dict[str, str]:
-    """The limits of our own processes, for the script's (`--propagate`): those wanted begin with U, others go on if slurm.conf has it so."""
-    import resource
-
-    names = {word.removeprefix("RLIMIT_") for word in (wanted or "ALL").upper().split(",")}
-    if "NONE" in names:
-        return {"SLURM_RLIMIT_NONE": "U"}
-    mark = "" if wanted is None else "U"
-    return {
-        f"SLURM_RLIMIT_{name}": f"{mark}{resource.getrlimit(getattr(resource, f'RLIMIT_{name}'))[0]}"
-        for name in _LIMITS
-        if "ALL" in names or name in names
-    }
 
 
 def _read_environment_file(path: str) -> dict[str, str]:

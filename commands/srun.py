@@ -10,7 +10,7 @@ import time
 
 from understudy.commands.allocation import Allocation, AllocationError, allocate, complete, immediate_s, of_answer, release
 from understudy.commands.client import Client, Context, RefusedError, pack, pack_named, run
-from understudy.commands.export import exported
+from understudy.commands.export import exported, limits
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.job_shape import ignore_specialised
 from understudy.commands.sbatch_options import BadOptionError, Job, number
@@ -533,6 +533,7 @@ class Step:
             "SLURM_STEP_TASKS_PER_NODE": per_node,
             "SLURM_TASKS_PER_NODE": per_node,
             "SLURM_UMASK": f"{umask:04o}",
+            **limits(settings.own.get("propagate")),
             "SRUN_DEBUG": "3",
         }
         chosen.setdefault("SLURM_SUBMIT_DIR", os.getcwd())

@@ -63,14 +63,25 @@ def limits_of(launch: LaunchBatch, propagated: frozenset[str]) -> dict[str, int]
     """The limits (names as those of setrlimit(2), without RLIMIT_) of the script's processes: those that its submitter asked to hand on, and those of
     his own that slurm.conf has handed on (`propagated`).
     """
-    found = {}
-    for name, value in _parsed(launch.spec.environment if launch.spec is not None else []).items():
-        limit, number = name.removeprefix(_LIMIT), value.removeprefix("U")
-        if limit in LIMITS and (value != number or limit in propagated) and number.removeprefix("-").isdecimal():
-            found[limit] = int(number)
+    found = limits_in(_parsed(launch.spec.environment if launch.spec is not None else []), propagated)
     if launch.memory_mb:
         found["RSS"] = launch.memory_mb << 20  # as Slurm does; Linux does not heed it
     return found
+
+
+def limits_in(environment: dict[str, str], propagated: frozenset[str]) -> dict[str, int]:
+    """What the submitter's environment says of limits."""
+    found = {}
+    for name, value in environment.items():
+        limit, number = name.removeprefix(_LIMIT), value.removeprefix("U")
+        if limit in LIMITS and (value != number or limit in propagated) and number.removeprefix("-").isdecimal():
+            found[limit] = int(number)
+    return found
+
+
+def without_limits(environment: dict[str, str]) -> dict[str, str]:
+    """The environment that processes get."""
+    return {name: value for name, value in environment.items() if not name.startswith(_LIMIT)}
 
 
 def wants_login(launch: LaunchBatch) -> bool:

@@ -101,6 +101,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             memory=real.memory,
             over_memory=settings.over_memory,
             forker=forker,
+            propagated=settings.propagated,
         )
         daemon.at_exit.append(steps.close)
         front_end.step_runner = steps

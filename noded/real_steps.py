@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.model.hostlist import expand
 from understudy.noded import family
+from understudy.noded.environment import limits_in, without_limits
 from understudy.noded.forker import Forker
 from understudy.noded.real import start_time
-from understudy.noded.settings import KILL_JOB
+from understudy.noded.settings import KILL_JOB, LIMITS
 from understudy.noded.usage import MemoryWatch, Watched
 
 if TYPE_CHECKING:
@@ -75,10 +76,11 @@ class RealSteps:
         memory: MemoryWatch | None = None,
         over_memory: str = "",
         forker: Forker | None = None,
+        propagated: frozenset[str] = frozenset(LIMITS),
     ) -> None:
         spool.mkdir(parents=True, exist_ok=True)
         self._spool = spool
-        self._forker = forker or Forker()
+        self._forker, self._propagated = forker or Forker(), propagated
         self._null = os.open(os.devnull, os.O_RDWR)
         self._on_ended, self._log, self._conf, self._kill_wait_s = on_ended, log, conf, kill_wait_s
         self._task_prolog, self._task_epilog = task_prolog, task_epilog
@@ -207,7 +209,8 @@ class RealSteps:
             "umask": launch.umask,
             "work_dir": launch.work_dir,
             "nodes": parts,
-            "environment": given,
+            "environment": without_limits(given),
+            "limits": limits_in(given, self._propagated),
             "arguments": launch.arguments,
             "programs": programs,
             "io_address": launch.io_address,

@@ -20,6 +20,7 @@ import sys
 import time
 
 from understudy.noded import family
+from understudy.noded.stepd import set_limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -614,6 +615,7 @@ def become(step: Step, task: Task, files: tuple[int, int, int], pmi_fd: int, *, 
         if pmi_fd >= 0:
             os.set_inheritable(pmi_fd, True)
             variables["PMI_FD"] = str(pmi_fd)
+        set_limits(step.order["limits"])
         command = step.order["programs"].get(task.number, step.order["arguments"]) if step.order["programs"] else step.order["arguments"]
         if step.order["task_prolog"]:
             prolog(step, task, variables)
