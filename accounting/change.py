@@ -79,7 +79,7 @@ def change(ledger: Ledger, message: AccountingChange, actor: Actor, now: int) ->
     if function is None:
         raise SlurmError(-1, f"accounting cannot {message.action} {message.entity}")
     is_trial = message.action == "add" and not message.commit  # what would be added is nobody's secret
-    if not is_trial and not is_admin(ledger, actor) and not _may_coordinate(ledger, message, actor):
+    if not is_trial and not is_admin(ledger, actor) and not (_may_coordinate(ledger, message, actor) or _is_own_default(message, actor)):
         raise SlurmError(ACCESS_DENIED)
     if not is_trial and "admin_level" in message.set and not _may_raise(ledger, actor):
         raise SlurmError(ACCESS_DENIED)
@@ -101,17 +101,32 @@ def _may_raise(ledger: Ledger, actor: Actor) -> bool:
 
 
 def _may_coordinate(ledger: Ledger, message: AccountingChange, actor: Actor) -> bool:
-    """Whether all accounts of the request are the actor's to coordinate: users' associations with them, and accounts below them."""
+    """Whether all accounts of the request are the actor's to coordinate: users' associations with them, and accounts below them.
+
+    Nobody deletes accounts so, or changes the accounts themselves that were given to him to coordinate.
+    """
     user = ledger.users.get(actor.name)
     if user is None or not user.coordinates or message.entity not in {"user", "account"}:
         return False
-    concerned = [*message.where.get("accounts", []), *message.set.get("accounts", [])]
+    where = message.where
+    concerned = [*where.get("accounts", []), *message.set.get("accounts", [])]
     if message.entity == "account":
         concerned += [message.set["parent"]] if "parent" in message.set else []
-        concerned += message.where.get("names", []) if message.action != "add" else []
+        if message.action != "add":
+            concerned += where.get("names", [])
+            if message.action == "delete" or not set(user.coordinates).isdisjoint(where.get("names", [])):
+                return False
+    elif message.action != "add" and not concerned:
+        concerned = [each.account for each in ledger.associations.values() if each.user and each.user in where.get("names", [])]
     if "admin_level" in message.set or not concerned:
         return False
     return all(_is_below(ledger, account, user.coordinates) for account in concerned)
+
+
+def _is_own_default(message: AccountingChange, actor: Actor) -> bool:
+    """Whether somebody changes his own default account or key, as everybody may."""
+    is_own = (message.action, message.entity, message.where.get("names")) == ("modify", "user", [actor.name])
+    return is_own and {"default_account", "default_wckey"}.issuperset(message.set)
 
 
 def _is_below(ledger: Ledger, account: str, tops: tuple[str, ...]) -> bool:

@@ -195,9 +195,9 @@ def _interactive(session: Session) -> int:
         if not words:
             continue
         last = words
-        if len(words) == 1 and words[0].lower() in {"exit", "quit"}:
-            break
         _command(session, words)
+        if words[0].lower() in {"exit", "quit"}:
+            break
     return session.code
 
 
@@ -247,7 +247,7 @@ def _command(session: Session, words: list[str]) -> None:
             context.complain(f"too many arguments for {verb} keyword")
             session.code = 1
         elif _is(verb, "shutdown", 4):
-            context.client.call("Shutdown")
+            _shut_down(session)
     elif any(_is(verb, name, least) for name, least in _WITHOUT_EFFECT):
         if rest:
             context.complain(f"too many arguments for keyword:{verb}")
@@ -265,6 +265,14 @@ def _load(session: Session, words: list[str]) -> None:
     from understudy.commands.sacctmgr_load import load
 
     session.code = max(session.code, load(session, words))
+
+
+def _shut_down(session: Session) -> None:
+    try:
+        session.context.client.call("Shutdown")
+    except RefusedError as error:
+        session.context.complain(f" Problem shutting down server: {error.text}")
+        session.code = 1
 
 
 def _clear(session: Session, words: list[str]) -> None:

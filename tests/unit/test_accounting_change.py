@@ -193,3 +193,30 @@ def test_left_and_right_enclose_what_is_below(house):
     assert rows["root", ""] == (1, 12)
     left, right = rows["a", ""]
     assert left < rows["c", ""][0] < rows["c", "u"][0] < rows["c", "u"][1] < rows["c", ""][1] < right
+
+
+def test_coordinators_change_users_of_their_accounts_alone_and_accounts_below(house):
+    house.do(
+        "add account a", "add account c parent=a", "add user daemon account=a", "add coordinator account=a names=daemon", "add user x account=a,c"
+    )
+    allowed = ("modify user x set maxjobs=4", "modify account c set fairshare=4", "delete user x", "modify user daemon set defaultaccount=a")
+    for line in allowed:
+        assert house.sacctmgr(f"-i {line}", user_id=1).code == 0, line
+    house.do("add account b", "add user x account=a,b")
+    for line in ("modify user x set maxjobs=4", "delete user x", "modify account a set fairshare=4", "delete account c"):
+        assert house.sacctmgr(f"-i {line}", user_id=1).err.endswith(" Error with request: Access/permission denied\n"), line
+
+
+def test_everybody_chooses_his_own_default_account(house):
+    house.do("add account a,b", "add user bin account=a,b")
+    assert house.sacctmgr("-i modify user bin set defaultaccount=b", user_id=2).code == 0
+    assert house.show("user bin format=defaultaccount") == ["b"]
+    assert house.sacctmgr("-i modify user bin set defaultaccount=b maxjobs=3", user_id=2).code == 1
+
+
+def test_who_may_not_end_accounting_is_told(house):
+    said = house.sacctmgr("shutdown", user_id=2)
+    assert (said.code, said.err) == (1, " Problem shutting down server: Access/permission denied\n")
+    assert not house.stopped
+    house.do("shutdown")
+    assert house.stopped
