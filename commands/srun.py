@@ -34,6 +34,15 @@ _PER_TASK = ("%t", "%n", "%N")  # patterns that make a file for each task or nod
 _STATUS_S = 1.0
 
 
+_VERBOSITY = frozenset(("quiet", "q", "verbose", "v"))
+_BINDINGS = frozenset(
+    (
+        *("none", "no", "rank", "map_cpu", "mask_cpu", "rank_ldom", "map_ldom", "mask_ldom", "threads", "cores", "sockets", "ldoms", "boards"),
+        *("thread", "core", "socket", "ldom", "board", "one_thread", "autobind", "help"),
+    )
+)
+
+
 class StepError(Exception):
     """There will be no step; what to say has been said."""
 
@@ -80,6 +89,7 @@ class Settings:
         self.kill_on_bad_exit = None if bad_exit is None else bad_exit != "0"
         self.job_id = number("jobid", own["jobid"].partition(".")[0]) if own.get("jobid") else 0
         self.relative = number("relative", own["relative"], 0) if "relative" in own else None
+        self.cpu_bind = _cpu_bind(own.get("cpu_bind", ""))
         if self.command and self.command[0].startswith("."):
             self.command[0] = f"{os.getcwd()}/{self.command[0]}"
         spec = self.job.spec
@@ -103,6 +113,10 @@ def _srun(whole: list[str], context: Context) -> int:
         context.error(f"MPI: Cannot create context for mpi/{own['mpi']}")
         context.error("MPI: Unable to load any plugin")
         context.error(f"Invalid MPI type '{own['mpi']}', --mpi=list for acceptable types")
+        return 1
+    if settings.cpu_bind.startswith("!"):
+        context.error(f'unrecognized --cpu-bind argument "{settings.cpu_bind[1:]}"')
+        context.fatal("Failed to parse --cpu-bind= values.")
         return 1
     if not settings.command:
         context.fatal("No command given to execute.")
@@ -232,6 +246,30 @@ def _as_group(environ: "Mapping[str, str]", group: int) -> dict[str, str]:
     end = f"_HET_GROUP_{group}"
     found = {name: value for name, value in environ.items() if name not in {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NNODES"}}
     return found | {name.removesuffix(end): value for name, value in environ.items() if name.endswith(end)}
+
+
+def _cpu_bind(text: str) -> str:
+    """--cpu-bind: the binding, without how much is to be said of it; for one that there is not, `!` and the word."""
+    found = ""
+    for word in _bindings(text):
+        kind = word.partition(":")[0].lower()
+        if kind in _VERBOSITY or not word:
+            continue
+        if kind not in _BINDINGS:
+            return f"!{word}"
+        found = word.lower()
+    return found
+
+
+def _bindings(text: str) -> list[str]:
+    """The words between commas; a list of numbers belongs to the word before it."""
+    found: list[str] = []
+    for word in text.split(",") if text else []:
+        if found and ":" in found[-1] and (word[:1].isdigit()):
+            found[-1] += f",{word}"
+        else:
+            found.append(word)
+    return found
 
 
 def _hosts(path: str, most: int | None) -> str:
@@ -677,7 +715,7 @@ class Step:
                 f"tcp:{host}:{self.io.port}", self.io.key, self.remote["std_in"], self.remote["std_out"], self.remote["std_err"],
                 own.get("open_mode", "").startswith("a"), self.end_time, own.get("task_prolog", ""), own.get("task_epilog", ""), self.programs, pty,
                 "pmi2" if own.get("mpi") == "pmi2" else "", environment.get("SLURM_JOB_NAME", ""), "unbuffered" in own or pty is not None,
-                self.stdin_task, share.first_node, layout,
+                self.stdin_task, share.first_node, layout, self.settings.cpu_bind,
             )  # fmt: skip
             for text in send_down(self.context.client, message, share.daemons, share.width):
                 self.error(f"Task launch for StepId={self.job_id}.{self.step_id} failed on node {text}")

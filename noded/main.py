@@ -102,6 +102,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             over_memory=settings.over_memory,
             forker=forker,
             propagated=settings.propagated,
+            binds=settings.binds,
         )
         daemon.at_exit.append(steps.close)
         front_end.step_runner = steps

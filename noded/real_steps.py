@@ -77,10 +77,11 @@ class RealSteps:
         over_memory: str = "",
         forker: Forker | None = None,
         propagated: frozenset[str] = frozenset(LIMITS),
+        binds: bool = True,
     ) -> None:
         spool.mkdir(parents=True, exist_ok=True)
         self._spool = spool
-        self._forker, self._propagated = forker or Forker(), propagated
+        self._forker, self._propagated, self._binds = forker or Forker(), propagated, binds
         self._null = os.open(os.devnull, os.O_RDWR)
         self._on_ended, self._log, self._conf, self._kill_wait_s = on_ended, log, conf, kill_wait_s
         self._task_prolog, self._task_epilog = task_prolog, task_epilog
@@ -211,6 +212,7 @@ class RealSteps:
             "nodes": parts,
             "environment": without_limits(given),
             "limits": limits_in(given, self._propagated),
+            "cpu_bind": launch.cpu_bind if self._binds else "",
             "arguments": launch.arguments,
             "programs": programs,
             "io_address": launch.io_address,

@@ -31,6 +31,7 @@ class NodeSettings:
     task_prolog: str = ""
     task_epilog: str = ""
     propagated: frozenset[str] = frozenset(LIMITS)  # limits of processes that go from the submitter to the job
+    binds: bool = True  # tasks to CPUs, where srun asks for it
     gather_s: int = 0  # how often the use of memory is looked at; 0: never
     over_memory: str = ""  # what becomes of jobs that use more than they asked for
     health_program: str = ""
@@ -61,6 +62,7 @@ def read_settings(conf: Path) -> NodeSettings:
         epilog=_programs(values.get("epilog", "")),
         program_limit_s=0.0 if limit_s == 0xFFFE else float(limit_s),
         task_prolog=values.get("taskprolog", ""),
+        binds=values.get("taskplugin", "") != "task/none",
         task_epilog=values.get("taskepilog", ""),
         propagated=_propagated(values.get("propagateresourcelimits", "ALL"), values.get("propagateresourcelimitsexcept", "")),
         gather_s=_frequency(values.get("jobacctgatherfrequency", "")) if is_gathered else 0,

@@ -616,6 +616,8 @@ def become(step: Step, task: Task, files: tuple[int, int, int], pmi_fd: int, *, 
             os.set_inheritable(pmi_fd, True)
             variables["PMI_FD"] = str(pmi_fd)
         set_limits(step.order["limits"])
+        if cpus := cpus_of(step.order["cpu_bind"], task.local, int(step.order["environment"].get("SLURM_CPUS_PER_TASK", "1"))):
+            quietly(os.sched_setaffinity, 0, cpus)
         command = step.order["programs"].get(task.number, step.order["arguments"]) if step.order["programs"] else step.order["arguments"]
         if step.order["task_prolog"]:
             prolog(step, task, variables)
@@ -626,6 +628,20 @@ def become(step: Step, task: Task, files: tuple[int, int, int], pmi_fd: int, *, 
         quietly(os.write, 2, f"slurmstepd-{task.node['name']}: error: execve(): {name}: {error.strerror}\n".encode())
     finally:
         os._exit(code)
+
+
+def cpus_of(binding: str, local: int, each: int) -> set[int]:
+    """The CPUs of a node's task so many, by --cpu-bind; none: it may have all. The kernel has the last word on which there are."""
+    kind, _, values = binding.partition(":")
+    words = [word for word in values.split(",") if word]
+    if kind == "map_cpu" and words:
+        return {int(words[local % len(words)], 0)}
+    if kind == "mask_cpu" and words:
+        mask = int(words[local % len(words)], 16)
+        return {number for number in range(mask.bit_length()) if mask >> number & 1}
+    if kind in ("rank", "threads", "cores"):
+        return set(range(local * each, (local + 1) * each))
+    return set()
 
 
 def execute(command: list[str], variables: dict[str, str]) -> None:

@@ -628,6 +628,7 @@ class LaunchTasks(Message, frozen=True, tag=67):
     stdin_task: int = -1  # the one that reads what srun reads; -1: all, -2: none
     first_node: int = 0  # of a step in several components: how many of its nodes come before these
     layout: list[list[int]] = []  # and the tasks of all its nodes
+    cpu_bind: str = ""  # `rank`, `map_cpu:LIST`, `mask_cpu:LIST`, `cores` ...
 
 
 class AttachTasks(Message, frozen=True, tag=68):

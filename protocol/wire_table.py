@@ -54,7 +54,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "GetStep": (38, ("job_id", "step_id"), ()),
     "StepComplete": (44, ("job_id", "restart", "step_id", "nodes", "exit_code", "exit_signal", "usage"), ({},)),
     "SignalTasks": (66, ("job_id", "restart", "step_id", "signal", "ends", "credential"), (False, b"")),
-    "LaunchTasks": (67, ("credential", "job_id", "restart", "step_id", "nodes", "tasks", "cpus", "user", "arguments", "environment", "work_dir", "umask", "io_address", "io_key", "std_in", "std_out", "std_err", "append", "end_time", "task_prolog", "task_epilog", "programs", "pty", "mpi", "job_name", "unbuffered", "stdin_task", "first_node", "layout"), ("", "", "", False, None, "", "", [], None, "", "", False, -1, 0, [])),
+    "LaunchTasks": (67, ("credential", "job_id", "restart", "step_id", "nodes", "tasks", "cpus", "user", "arguments", "environment", "work_dir", "umask", "io_address", "io_key", "std_in", "std_out", "std_err", "append", "end_time", "task_prolog", "task_epilog", "programs", "pty", "mpi", "job_name", "unbuffered", "stdin_task", "first_node", "layout", "cpu_bind"), ("", "", "", False, None, "", "", [], None, "", "", False, -1, 0, [], "")),
     "AttachTasks": (68, ("credential", "job_id", "restart", "step_id", "io_address", "io_key"), ()),
     "StatTasks": (69, ("credential", "job_id", "restart", "step_id"), ()),
     "TaskStatistics": (70, ("tasks",), ()),
