@@ -350,6 +350,8 @@ def free_nodes(core: Core, new: Reservation, partition: Partition, now: float, *
 
 def _some_nodes(core: Core, new: Reservation, partition: Partition, count: int, now: float, taken: int) -> int:
     """So many nodes, rather those that no other reservation has and no job will be on; fewer if there are no more and no job is in the way."""
+    if count > partition.nodes.bit_count():
+        raise SlurmError(NODES_BUSY)
     busy = _busy_nodes(core, new, now)
     rather = free_nodes(core, new, partition, now, rather=True) & ~taken
     if (rather & ~busy).bit_count() >= count:

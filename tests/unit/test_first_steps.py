@@ -87,7 +87,7 @@ def test_no_controller(line, code, text):
 @pytest.mark.parametrize(
     ("line", "code", "text"),
     [
-        ("squeue -i x", 1, "squeue: error: --iterate=x"),
+        ("squeue -i x", 1, "squeue: error: --iterate=x\n"),
         ("scontrol show", 1, "too few arguments for keyword:show"),
     ],
 )

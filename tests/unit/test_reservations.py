@@ -84,8 +84,9 @@ def test_the_first_nodes_are_taken_together_or_not(h: Harness) -> None:
 
 def test_fewer_nodes_than_asked_for_are_reserved_if_there_are_no_more_and_no_job_is_in_the_way(h: Harness) -> None:
     create(h, "a", nodes="n1", start=1000)
-    create(h, "b", nodes="", nodecnt="9", start=1000)
+    create(h, "b", nodes="", nodecnt="4", start=1000)
     assert shown(h, "b")["nodes"] == "n[2-4]"
+    assert refused(h, name="c", start=5000, nodes="", nodecnt="5") == 2016  # the partition has no more than four
     assert refused(h, name="c", start=1000, nodes="", nodecnt="1") == 2016
     h.submit(time_limit_s=900, required_nodes="n1")
     assert refused(h, name="d", start=300, duration=10, nodes="", nodecnt="4") == 2016
