@@ -104,6 +104,16 @@ class Session:
             )
         return self._words
 
+    def is_operator(self) -> bool:
+        """Whether the user runs accounting, or helps to."""
+        import os
+        import pwd
+
+        if os.getuid() == 0:
+            return True
+        name = pwd.getpwuid(os.getuid()).pw_name
+        return any(row["admin_level"] != "None" for row in self.table.rows("users", ["admin_level"], {"names": [name]}))
+
     def _read_time(self, text: str) -> int:
         from understudy.model.times import parse_time
 
@@ -278,6 +288,8 @@ def _shut_down(session: Session) -> None:
 def _clear(session: Session, words: list[str]) -> None:
     if not words or not _is(words[0], "stats", 1):
         session.context.complain('No valid entity in list command\nInput line must include "Stats"')
+        session.code = 1
+    elif not session.is_operator():
         session.code = 1
 
 

@@ -412,6 +412,9 @@ def _show_runaways(session: "Session", words: list[str]) -> int:
     context = session.context
     read = _read(session, "runawayjobs", words)
     chosen = read or ({}, set(), "")
+    if not session.is_operator():
+        context.error("You must have an AdminLevel>=Operator to fix runaway jobs")
+        return 1
     cluster = (chosen[0].get("clusters") or [context.client.cluster_name])[0]
     names = ["job_id", "name", "partition", "cluster", "state", "start_time", "end_time", "array_task_id", "array_tasks"]
     try:
@@ -441,6 +444,11 @@ def _show_statistics(session: "Session") -> int:
     """That accounting answers, and when."""
     import time
 
+    if not session.is_operator():
+        session.context.complain(
+            "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_get_stats: RC:2002 Your user doesn't have privilege to perform this action"
+        )
+        return 1
     session.table.rows("tres", ["id"], {"ids": [0]})
     now = session.table.now
     stars = "*" * 67

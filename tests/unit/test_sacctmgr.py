@@ -419,3 +419,11 @@ def test_associations_of_one_user_are_listed_as_they_lie_in_the_tree(house):
     assert house.show("assoc user=u format=account") == ["a1", "physics", "optics"]
     house.do("add user u account=a1 partition=x,y", "add user u account=a1 partition=b")
     assert house.show("assoc user=u account=a1 format=partition") == ["b", "x", "y", ""]
+
+
+def test_runaway_jobs_and_statistics_are_for_operators(house, monkeypatch):
+    monkeypatch.setattr("os.getuid", lambda: 1)
+    assert house.sacctmgr("show runaway").err == "sacctmgr: error: You must have an AdminLevel>=Operator to fix runaway jobs\n"
+    assert [house.sacctmgr(line).code for line in ("show stats", "clear stats")] == [1, 1]
+    house.do("add account a", "add user daemon account=a adminlevel=operator")
+    assert [house.sacctmgr(line).code for line in ("show stats", "clear stats")] == [0, 0]
