@@ -51,7 +51,7 @@ def resolve(
     account = account.lower() or state.default_account(user) or ""
     own = None
     names = [partition.name for partition in partitions]
-    is_enforcing = enforced.associations and state.has_users
+    is_enforcing = enforced.associations and (state.has_users or state.default_account(user) is not None)  # at first only of root
     for name in names:
         own = state.find(account, user, name) if account else None
         if own is None and is_enforcing:

@@ -9,8 +9,10 @@ from tests.controller_harness import OTHER, ROOT, USER
 from tests.enforcement_harness import House, sums
 
 from understudy.controller.priority.options import PriorityOptions
+from understudy.model.associations import Association, AssociationState
 from understudy.model.errors import ERROR_TEXT
-from understudy.protocol.messages import CancelJobs, ControlJobs, Emulation, Failure, JobSpec, SubmitJob, UpdateJobs
+from understudy.model.qos import Qos
+from understudy.protocol.messages import CancelJobs, ControlJobs, Emulation, Failure, JobSpec, SubmitJob, Submitted, UpdateJobs
 
 if TYPE_CHECKING:
     from understudy.controller.job import Job
@@ -464,3 +466,12 @@ def test_who_finds_no_nodes_and_has_too_many_already_lets_others_pass() -> None:
     house.run(WAIT_S)
     assert wide.reason == "AssocGrpNodeLimit"
     assert small.is_running
+
+
+def test_while_accounting_knows_root_alone_it_is_enforced_for_root_alone() -> None:
+    house = House(enforce="associations")
+    root = [Association(1, "c", "root", qos=("normal",)), Association(2, "c", "root", "root", parent_id=1, is_default=True)]
+    house.core.associations = AssociationState("c", 1, associations=root, qos=[Qos(1, "normal")])
+    assert answer(house, ROOT, account="nosuch").code == 2045
+    assert isinstance(answer(house, ROOT), Submitted)
+    assert isinstance(answer(house, OTHER, account="nosuch"), Submitted)
