@@ -116,6 +116,7 @@ def replay(request: ReplayRequest) -> int:
             limit_s=request.limit_s,
             users=owners(jobs) if set_up else {},
             groups=owners(jobs) if set_up else {},
+            plans_when_asked=True,
         )
 
         async def work(participant: Participant) -> tuple[ReplayOutcome, float]:

@@ -111,7 +111,7 @@ class Controller:
             noting.listeners.append(lambda job_id: limits.note(job_id, core.time.now()))
         self._set_preemption(settings, parameters)
         core.policy = registry.scheduler(config.text("SchedulerType"))(tables, core.selector, Planning(core), parameters)
-        if daemon.time.is_virtual and isinstance(core.policy, Backfill):
+        if cluster.plans_when_asked and daemon.time.is_virtual and isinstance(core.policy, Backfill):
             core.policy.plan_when_asked()
             core.complete_plan = core.policy.complete_plan
         elif core.policy.name == "builtin" and isinstance(core.policy, Builtin):

@@ -65,6 +65,7 @@ class Cluster:
     sleeps_while_stopped: bool = False  # emulated scripts are as `sleep`: their time goes on while they are stopped
     users: dict[str, int] = field(default_factory=dict)  # user names and numbers beside the host's own
     groups: dict[str, int] = field(default_factory=dict)
+    plans_when_asked: bool = False  # backfill's promises that decide nothing wait until somebody asks, under virtual time: for long traces
     is_open: bool = False  # node daemons may join: `slurmd`
     user_id: int = 0  # who started the cluster: its SlurmUser, beside root
 
