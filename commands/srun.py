@@ -489,7 +489,9 @@ class Step:
         if self.owns_job:
             wanted["min_nodes"] = wanted["max_nodes"] = allocation.node_count
         if self.owns_job and "num_tasks" not in wanted:
-            wanted["num_tasks"] = sum(_counts(allocation.environment.get("SLURM_TASKS_PER_NODE", "1")))
+            wanted["num_tasks"] = allocation.node_count * int(spec.get("ntasks_per_node") or 1)
+            if spec.get("ntasks_per_tres"):
+                wanted["num_tasks"] = sum(_counts(allocation.environment.get("SLURM_TASKS_PER_NODE", "1")))
         if spec.get("time_limit_s") and not self.owns_job:
             wanted["time_limit_s"] = spec["time_limit_s"]
         if settings.relative is not None:
