@@ -22,8 +22,12 @@ _PROTOCOL = 9728  # of 22.05, and the number of its select/cons_tres: both are t
 _SELECT_PLUGIN = 109
 
 
-def batch_environment(launch: LaunchBatch, *, node: str, cluster: str, conf: str, user: str, controller: str = "") -> dict[str, str]:
-    """All variables but SLURM_TASK_PID, which is known when the script has its process, and those of a login. `controller`: HOST:PORT."""
+def batch_environment(
+    launch: LaunchBatch, *, node: str, cluster: str, conf: str, user: str, controller: str = "", address: tuple[str, str] = ("", "")
+) -> dict[str, str]:
+    """All variables but SLURM_TASK_PID, which is known when the script has its process, and those of a login. `controller`: HOST:PORT; `address`: the
+    node's in the topology, and its pattern.
+    """
     spec = launch.spec
     submitted = _parsed(spec.environment if spec is not None else [])
     told = _parsed(launch.environment)
@@ -40,8 +44,8 @@ def batch_environment(launch: LaunchBatch, *, node: str, cluster: str, conf: str
         "SLURM_NODEID": "0",
         "SLURM_NODE_ALIASES": "(null)",
         "SLURM_PROCID": "0",
-        "SLURM_TOPOLOGY_ADDR": node,
-        "SLURM_TOPOLOGY_ADDR_PATTERN": "node",
+        "SLURM_TOPOLOGY_ADDR": address[0] or node,
+        "SLURM_TOPOLOGY_ADDR_PATTERN": address[1] or "node",
     }
     if launch.restart:
         result["SLURM_RESTART_COUNT"] = str(launch.restart)

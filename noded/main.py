@@ -103,6 +103,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             forker=forker,
             propagated=settings.propagated,
             binds=settings.binds,
+            address=settings.topology_address,
         )
         daemon.at_exit.append(steps.close)
         front_end.step_runner = steps

@@ -291,7 +291,15 @@ class RealExecutor:
         std_out = output_path(spec.std_out if spec is not None else "", names, work_dir)
         std_err = output_path(spec.std_err, names, work_dir) if spec is not None and spec.std_err else std_out
         std_in = output_path(spec.std_in, names, work_dir) if spec is not None and spec.std_in else os.devnull
-        environment = batch_environment(launch, node=node, cluster=self._cluster, conf=self._conf, user=user.pw_name, controller=self._controller)
+        environment = batch_environment(
+            launch,
+            node=node,
+            cluster=self._cluster,
+            conf=self._conf,
+            user=user.pw_name,
+            controller=self._controller,
+            address=self._settings.topology_address(node),
+        )
         settings = self._settings
         order = {
             "spool": str(spool),

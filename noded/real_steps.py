@@ -78,10 +78,12 @@ class RealSteps:
         forker: Forker | None = None,
         propagated: frozenset[str] = frozenset(LIMITS),
         binds: bool = True,
+        address: Callable[[str], tuple[str, str]] = lambda node: (node, "node"),
     ) -> None:
         spool.mkdir(parents=True, exist_ok=True)
         self._spool = spool
         self._forker, self._propagated, self._binds = forker or Forker(), propagated, binds
+        self._address = address  # of a node in the topology, and its pattern
         self._null = os.open(os.devnull, os.O_RDWR)
         self._on_ended, self._log, self._conf, self._kill_wait_s = on_ended, log, conf, kill_wait_s
         self._task_prolog, self._task_epilog = task_prolog, task_epilog
@@ -192,8 +194,8 @@ class RealSteps:
                             "SLURM_CPUS_ON_NODE": str(launch.cpus[number]),
                             "SLURM_GTIDS": ",".join(map(str, tasks)),
                             "SLURM_NODEID": str(launch.first_node + number),
-                            "SLURM_TOPOLOGY_ADDR": name,
-                            "SLURM_TOPOLOGY_ADDR_PATTERN": "node",
+                            "SLURM_TOPOLOGY_ADDR": self._address(name)[0],
+                            "SLURM_TOPOLOGY_ADDR_PATTERN": self._address(name)[1],
                             "SLURM_CONF": self._conf,
                         },
                     }

@@ -6,12 +6,14 @@ Place: read once by the node daemon's main; a `cgroup.conf` beside it says wheth
 from __future__ import annotations
 
 import glob
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from understudy.model.conf_companions import read_topology
 from understudy.model.conf_scan import scan
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 LIMITS: Final = ("AS", "CORE", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "NPROC", "RSS", "STACK")
@@ -38,6 +40,14 @@ class NodeSettings:
     health_interval_s: int = 0
     health_states: frozenset[str] = frozenset()  # of which nodes: any, or with `idle` those without and with others those with jobs
     login_limit_s: float = 120.0  # how long a user's login may take (GetEnvTimeout)
+    above: Mapping[str, str] = field(default_factory=dict)  # of each node and switch the switch that it is on (topology/tree)
+
+    def topology_address(self, node: str) -> tuple[str, str]:
+        """SLURM_TOPOLOGY_ADDR and its pattern: the switches from the top down to the node."""
+        path = [node]
+        while (switch := self.above.get(path[0], "")) and switch not in path:
+            path.insert(0, switch)
+        return ".".join(path), ".".join([*("switch" for _ in path[1:]), "node"])
 
 
 def read_settings(conf: Path) -> NodeSettings:
@@ -71,7 +81,16 @@ def read_settings(conf: Path) -> NodeSettings:
         health_interval_s=_number(values.get("healthcheckinterval", ""), 0),
         health_states=frozenset(values.get("healthchecknodestate", "any").lower().split(",")) - {"any", "cycle"},
         login_limit_s=float(_number(values.get("getenvtimeout", ""), 2)) or 2.0,
+        above=_above(conf.parent / "topology.conf") if values.get("topologyplugin", "").endswith("tree") else {},
     )
+
+
+def _above(path: Path) -> dict[str, str]:
+    try:
+        switches = read_topology(scan(str(path)), lambda _: None)
+    except OSError:
+        return {}
+    return {below: switch.name for switch in switches for below in (*switch.nodes, *switch.switches)}
 
 
 def _values(conf: Path) -> dict[str, str]:

@@ -65,3 +65,13 @@ def test_when_memory_is_looked_at_and_bounded(tmp_path: Path, text: str, cgroup:
 def test_the_health_check_knows_its_nodes(tmp_path: Path) -> None:
     found = settings(tmp_path, "HealthCheckProgram=/h\nHealthCheckInterval=60\nHealthCheckNodeState=IDLE,CYCLE")
     assert (found.health_program, found.health_interval_s, found.health_states) == ("/h", 60, frozenset({"idle"}))
+
+
+def test_a_node_has_an_address_in_the_tree(tmp_path):
+    (tmp_path / "slurm.conf").write_text("TopologyPlugin=topology/tree\n")
+    (tmp_path / "topology.conf").write_text("SwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Nodes=n3\nSwitchName=top Switches=s[1-2]\n")
+    settings = read_settings(tmp_path / "slurm.conf")
+    assert settings.topology_address("n3") == ("top.s2.n3", "switch.switch.node")
+    assert settings.topology_address("n9") == ("n9", "node")
+    (tmp_path / "slurm.conf").write_text("ClusterName=c\n")
+    assert read_settings(tmp_path / "slurm.conf").topology_address("n3") == ("n3", "node")
