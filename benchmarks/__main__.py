@@ -153,7 +153,7 @@ def bench_clusters() -> None:
     environment = dict(os.environ)
     environment.pop("SLURM_CONF", None)
     with tempfile.TemporaryDirectory() as folder:
-        environment["UNDERSTUDY_REGISTRY"] = folder + "/registry"
+        environment["UNDERSTUDY_REGISTRY"] = os.environ["UNDERSTUDY_REGISTRY"] = folder + "/registry"
         run_dir = Path(folder) / "big"
         began = time.perf_counter()
         up = [str(BIN / "understudy"), "up", "--conf", str(ROOT / "examples" / "16k.conf"), "--run-dir", str(run_dir), "--port", "0"]

@@ -163,7 +163,8 @@ def _settle_jobs(core: Core, record: DaemonRecord, running: list[int], *, is_new
     """Compare what the daemon has with what it should have. The ids of jobs that it should not have.
 
     A job that it should have and has not: if nobody knows whether its launch arrived, it is sent again, and a daemon that knows it already says so.
-    If it arrived and the daemon was restarted since, the job is lost with the daemon's earlier life; else its end is on the way.
+    If it arrived and the daemon was restarted since, the job is lost with the daemon's earlier life; else its end is on the way. A controller that
+    was restarted, too, knows of both only the second: a job that the daemon has not, and that began in the second of the daemon's start, is lost.
     """
     unknown = []
     present = set(running)
@@ -183,7 +184,7 @@ def _settle_jobs(core: Core, record: DaemonRecord, running: list[int], *, is_new
         if not job.launch_acknowledged:
             if is_new_life and not job.flags & JobFlag.CONFIGURING:
                 launch(core, job, record)
-        elif (was_known and is_new_life) or int(record.start_time) > (job.start_time or 0):
+        elif (was_known and is_new_life) or int(record.start_time) + (not was_known) > (job.start_time or 0):
             log.warning("job %d is missing from its batch node after %s was restarted", job.job_id, record.name)
             _lose(core, job, 0, now)
     return unknown

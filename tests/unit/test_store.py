@@ -187,6 +187,15 @@ def test_a_job_that_arrived_and_is_missing_was_lost_if_its_daemon_was_restarted(
     assert again.restarts == 1
 
 
+def test_a_job_that_began_in_the_second_in_which_its_daemon_was_restarted_is_lost_if_it_is_missing(disk: Disk) -> None:
+    job = disk.h.submit()
+    disk.h.acknowledge()
+    disk.save()
+    h = disk.crash()
+    h.ask(RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, float(job.start_time or 0) + 0.5, []), FakeSender("noded0", 0, 0, is_daemon=True))
+    assert h.core.tables.jobs[job.job_id].state is JobState.PENDING
+
+
 def test_a_job_whose_end_is_on_its_way_is_left_alone(disk: Disk) -> None:
     job = disk.h.submit()
     disk.h.acknowledge()
