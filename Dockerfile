@@ -7,6 +7,7 @@ FROM ${BASE} AS build
 COPY build/wheels /wheels
 RUN python3 -m venv /opt/understudy \
  && /opt/understudy/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-index --find-links /wheels understudy \
+ && /opt/understudy/bin/python -m understudy.commands.starters \
  && /opt/understudy/bin/python -m pip uninstall --quiet --yes pyarrow pip setuptools \
  && find /opt/understudy -name tests -type d -prune -exec rm -rf {} +
 

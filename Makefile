@@ -27,6 +27,7 @@ $(VENV)/.prepared: requirements.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP_INSTALL) --require-hashes -r requirements.lock
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m understudy.commands.starters
 	@touch $@
 
 $(VENV)/.prepared-dev: $(VENV)/.prepared requirements-dev.lock

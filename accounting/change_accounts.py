@@ -14,12 +14,15 @@ from understudy.accounting.answers import name_of
 from understudy.accounting.fields import association_changes
 from understudy.accounting.ledger import Account, info_text
 from understudy.accounting.limits import change_limits
+from understudy.accounting.transaction_texts import any_of, association_info
 from understudy.accounting.tree import Tree, place_in_front
 from understudy.model.associations import ROOT, Association
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import AccountingChanged
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from understudy.accounting.ledger import Draft, Ledger
     from understudy.protocol.messages import AccountingChange
 
@@ -65,7 +68,8 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
             if ledger.association(cluster, name) is None:
                 new = Association(draft.number("associations"), cluster, name, parent_id=above.id, creation_time=now)
                 placed.append(draft.change_association(new, association_changes(ledger, values, new)))
-                draft.note("Add Associations", f"id_assoc={new.id}", info_text({"acct": name, "parent_acct": parent, **values}), cluster)
+    for each in placed:
+        draft.note("Add Associations", f"id_assoc={each.id}", association_info(ledger, each, now, above=parent), each.cluster)
     place_in_front(draft, placed)
     tree = Tree(ledger)
     return AccountingChanged(added, [name_of(tree, each) for each in placed], problems=problems)
@@ -84,7 +88,7 @@ def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
             ledger.accounts[account.name] = msgspec.structs.replace(account, mod_time=draft.now, **own)
             names.append(account.name)
         if names:
-            draft.note("Modify Accounts", " || ".join(f"(name='{name}')" for name in names), info_text(own))
+            draft.note("Modify Accounts", any_of("name", names), info_text(own))
     if not limits and "parent" not in message.set:
         return AccountingChanged(names)
     chosen = _associations(ledger, tree, where)
@@ -123,7 +127,6 @@ def _move(draft: Draft, association: Association, parent: str) -> None:
         place_in_front(draft, [above])
     moved = draft.change_association(association, {"parent_id": above.id})
     place_in_front(draft, [moved])
-    draft.note("Modify Associations", f"(id_assoc={association.id})", info_text({"parent_acct": parent}), association.cluster)
 
 
 def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
@@ -140,28 +143,34 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
     for top in tops:
         gone[top.id] = top
         gone.update({each.id: each for each in tree.below(top)})
-    problems = [("default_account", [each.cluster, each.account, each.user]) for each in gone.values() if _is_needed(ledger, each, gone)]
+    problems = defaults_lost(gone.values())
     if problems:
         return AccountingChanged(problems=problems)
     for number in gone:
         del ledger.associations[number]
     if only_places:
         if tops:
-            draft.note("Remove Associations", " || ".join(f"id_assoc={each.id}" for each in tops))
-        return AccountingChanged([], [name_of(tree, each) for each in tops])
+            draft.note("Remove Associations", " || ".join(f"id_assoc={number}" for number in gone))
+        return AccountingChanged([], [name_of(tree, each) for each in gone.values()])
     for name in names:
         del ledger.accounts[name]
         for user in list(ledger.users.values()):
             if name in user.coordinates:
                 ledger.users[user.name] = msgspec.structs.replace(user, coordinates=tuple(each for each in user.coordinates if each != name))
     if names:
-        draft.note("Remove Account Coords", " || ".join(f"(acct='{name}')" for name in names))
-        draft.note("Remove Accounts", " || ".join(f"name='{name}'" for name in names))
+        draft.note("Remove Account Coords", any_of("acct", names))
+        for _cluster in ledger.clusters:  # once for each
+            draft.note("Remove Accounts", " || ".join(f"name='{name}'" for name in names))
     return AccountingChanged(names)
 
 
-def _is_needed(ledger: Ledger, association: Association, gone: dict[int, Any]) -> bool:
-    """Whether it is the default of a user who would keep others on the cluster."""
-    if not association.user or not association.is_default:
-        return False
-    return any(each.user == association.user and each.cluster == association.cluster and each.id not in gone for each in ledger.associations.values())
+def defaults_lost(gone: Iterable[Association]) -> list[tuple[str, list[str]]]:
+    """The users' defaults among what goes, if others that are none go with them: so Slurm refuses it, and goes along where all are defaults."""
+    users = [each for each in gone if each.user]
+    if all(each.is_default for each in users):
+        return []
+    return [("default_account", [each.cluster, each.account, each.user]) for each in sorted(users, key=_by_name) if each.is_default]
+
+
+def _by_name(association: Association) -> tuple[str, str, str]:
+    return association.cluster, association.account, association.user

@@ -13,6 +13,7 @@ from understudy.accounting.change_federations import join
 from understudy.accounting.fields import association_changes, changed_list, invalid
 from understudy.accounting.ledger import RPC_VERSION, ClusterRecord, info_text
 from understudy.accounting.limits import change_limits
+from understudy.accounting.transaction_texts import association_info, cluster_info
 from understudy.accounting.tree import Tree
 from understudy.model.associations import ROOT, Association, Tres
 from understudy.model.errors import SlurmError
@@ -35,6 +36,8 @@ _OWN: Final = frozenset(("classification", "features", "fed_state", "federation"
 def is_meant(cluster: ClusterRecord, where: Mapping[str, Sequence[Any]]) -> bool:
     """Whether it meets names, classifications, federations and flags; no cluster has a flag."""
     values = (("names", cluster.name), ("classifications", cluster.classification.lower()), ("federations", cluster.federation), ("flags", "none"))
+    if where.get("rpc_versions") and cluster.rpc_version not in where["rpc_versions"]:
+        return False
     return all(not where.get(key) or value in where[key] for key, value in values)
 
 
@@ -59,8 +62,8 @@ def add_cluster(draft: Draft, name: str, values: dict[str, Any]) -> None:
     has_default = any(each.user == ROOT and each.is_default and each.cluster == name for each in ledger.associations.values())
     user = Association(draft.number("associations"), name, ROOT, ROOT, parent_id=root.id, is_default=not has_default, creation_time=now, mod_time=now)
     ledger.associations[user.id] = user
-    draft.note("Add Clusters", name, info_text(values), name)
-    draft.note("Add Associations", f"id_assoc={user.id}", info_text({"acct": ROOT, "user": ROOT}), name)
+    draft.note("Add Clusters", name, cluster_info(ledger, ledger.associations[root.id], now), name)
+    draft.note("Add Associations", f"id_assoc={user.id}", association_info(ledger, user, now, is_named_default=True), name)
 
 
 def register(draft: Draft, message: GetAssociations) -> None:
@@ -71,17 +74,25 @@ def register(draft: Draft, message: GetAssociations) -> None:
     before = ledger.clusters[message.cluster]
     known = ledger.tres_numbers()
     new = [name for name in message.tres if name not in known]
+    added: dict[int, str] = {}
     if new:
         for name, number in numbered([*sorted(known, key=known.__getitem__), *new]).items():
             if name not in known:
                 ledger.tres[number] = Tres(number, name)
+                added[number] = name
     fields = {"control_host": message.host, "control_port": message.port, "rpc_version": RPC_VERSION, "nodes": message.nodes, "tres": message.tres}
-    if all(getattr(before, key) == value for key, value in fields.items()):
-        return
-    ledger.clusters[message.cluster] = msgspec.structs.replace(before, mod_time=draft.now, **fields)
-    draft.note(
-        "Modify Clusters", f"name='{message.cluster}'", info_text({"control_host": message.host, "control_port": message.port}), message.cluster
-    )
+    if any(getattr(before, key) != value for key, value in fields.items()):
+        _note_place(draft, message, msgspec.structs.replace(before, mod_time=draft.now, **fields))
+    for number, name in added.items():
+        kind, _, own = name.partition("/")
+        draft.note("Add TRES", f"id={number}", info_text({"type": kind, "name": own}), message.cluster)
+
+
+def _note_place(draft: Draft, message: GetAssociations, changed: ClusterRecord) -> None:
+    draft.ledger.clusters[message.cluster] = changed
+    shown = {"control_host": message.host, "control_port": message.port, "last_port": message.port, "rpc_version": RPC_VERSION}
+    shown |= {"dimensions": 1, "plugin_id_select": 109, "flags": 0}
+    draft.note("Modify Clusters", f"name='{message.cluster}'", info_text(shown), message.cluster)
 
 
 def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from understudy.accounting.transaction_texts import any_of
 from understudy.protocol.messages import AccountingChanged
 
 if TYPE_CHECKING:
@@ -55,5 +56,6 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
             ledger.users[name] = msgspec.structs.replace(user, coordinates=tuple(each for each in user.coordinates if each not in gone))
             removed += [("", account, "", name, "") for account in gone]
     if removed:
-        draft.note("Remove Account Coords", " || ".join(f"(acct='{account}' && user='{user}')" for _, account, _, user, _ in removed))
+        said = [(column, found) for column, found in (("user", names), ("acct", accounts)) if found]
+        draft.note("Remove Account Coords", " && ".join(any_of(column, found) for column, found in said))
     return AccountingChanged(names, removed)

@@ -11,7 +11,7 @@ import msgspec
 
 from understudy.accounting import conditions
 from understudy.accounting.fields import qos_changes
-from understudy.accounting.ledger import info_text
+from understudy.accounting.transaction_texts import any_of, qos_changes_info, qos_info
 from understudy.model.errors import SlurmError
 from understudy.model.qos import Qos
 from understudy.protocol.messages import AccountingChanged
@@ -31,7 +31,7 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
             new = Qos(0, name, creation_time=now, mod_time=now)
             new = msgspec.structs.replace(new, id=draft.number("qos"), **qos_changes(ledger, values, new))
             ledger.qos[new.id] = new
-            draft.note("Add QOS", name, info_text(values))
+            draft.note("Add QOS", name, qos_info(ledger, new, now))
             added.append(name)
     return AccountingChanged(added)
 
@@ -45,7 +45,11 @@ def modify(draft: Draft, message: AccountingChange) -> AccountingChanged:
     if "preempt" in message.set and _preempts_itself(ledger):
         raise SlurmError(-1, "QOS Preemption loop detected")
     if chosen:
-        draft.note("Modify QOS", " || ".join(f"name='{each.name}'" for each in chosen), info_text(message.set))
+        draft.note(
+            "Modify QOS",
+            any_of("name", [each.name for each in chosen]),
+            qos_changes_info(ledger, [ledger.qos[each.id] for each in chosen], message.set),
+        )
     return AccountingChanged([each.name for each in chosen])
 
 
@@ -89,5 +93,6 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
         if changes:
             draft.change_association(association, changes)
     if chosen:
-        draft.note("Remove QOS", " || ".join(f"name='{each.name}'" for each in chosen))
+        for _cluster in ledger.clusters:  # once for each
+            draft.note("Remove QOS", " || ".join(f"id='{each.id}'" for each in chosen))
     return AccountingChanged([each.name for each in chosen])

@@ -11,10 +11,11 @@ import msgspec
 
 from understudy.accounting import conditions
 from understudy.accounting.answers import name_of
-from understudy.accounting.change_accounts import clusters_meant
+from understudy.accounting.change_accounts import clusters_meant, defaults_lost
 from understudy.accounting.fields import association_changes
 from understudy.accounting.ledger import info_text
 from understudy.accounting.limits import change_limits
+from understudy.accounting.transaction_texts import any_of, association_info
 from understudy.accounting.tree import Tree, place_in_front
 from understudy.model.associations import ADMINISTRATOR, NO_ADMIN, OPERATOR, AccountingUser, Association, Wckey
 from understudy.model.errors import SlurmError
@@ -30,15 +31,17 @@ ADMIN_LEVELS = (NO_ADMIN, OPERATOR, ADMINISTRATOR)
 
 
 def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
-    """New users, and associations of users with accounts. A user's first account on a cluster is the default unless another is named."""
+    """New users, and associations of users with accounts. The default on a cluster is the one named, or the first by name of those given first."""
     ledger, now = draft.ledger, draft.now
     values = message.set
     limits = {name: value for name, value in values.items() if name not in _OWN}
     default = values.get("default_account", "")
-    accounts = list(dict.fromkeys([*values.get("accounts", []), *([default] if default else [])]))
+    accounts = [name for name in dict.fromkeys(values.get("accounts", [])) if name != default] + ([default] if default else [])
     clusters, problems = clusters_meant(ledger, message)
     if problems:
         return AccountingChanged(problems=problems)
+    if default and default not in ledger.accounts:
+        return AccountingChanged(problems=[("no_account", [default])])
     known = [name for name in accounts if name in ledger.accounts]
     problems = [("no_account", [name]) for name in accounts if name not in ledger.accounts]
     missing = {(account, cluster): None for account in known for cluster in clusters if ledger.association(cluster, account) is None}
@@ -73,14 +76,15 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
             ledger.users[user] = msgspec.structs.replace(ledger.users[user], default_wckey=values["wckeys"][0])
     place_in_front(draft, placed)
     for association in placed:
-        draft.note(
-            "Add Associations",
-            f"id_assoc={association.id}",
-            info_text({"acct": association.account, "user": association.user, **limits}),
-            association.cluster,
-        )
+        text = association_info(ledger, association, now, is_named_default=association.account == default)
+        draft.note("Add Associations", f"id_assoc={association.id}", text, association.cluster)
     for key in keys:
-        draft.note("Add WCKeys", f"id_wckey={key.id}", info_text({"user": key.user, "wckey_name": key.name}), key.cluster)
+        draft.note(
+            "Add WCKeys",
+            f"id_wckey={key.id}",
+            info_text({"mod_time": now, "user": key.user, "wckey_name": key.name, "is_def": int(key.is_default)}),
+            key.cluster,
+        )
     for user in message.names:
         for cluster in clusters:
             _settle_default(draft, user, cluster, default)
@@ -109,7 +113,8 @@ def _add_keys(draft: Draft, message: AccountingChange, clusters: list[str]) -> l
 
 def _settle_default(draft: Draft, user: str, cluster: str, wanted: str) -> None:
     """Mark the wanted account, or if the user has no default yet, the first one."""
-    own = sorted((each for each in draft.ledger.associations.values() if each.user == user and each.cluster == cluster), key=lambda each: each.id)
+    theirs = [each for each in draft.ledger.associations.values() if each.user == user and each.cluster == cluster]
+    own = sorted(theirs, key=lambda each: (each.account, each.partition, each.id))
     marked = [each for each in own if each.is_default]
     target = wanted or (marked[0].account if marked else own[0].account if own else "")
     for each in own:
@@ -175,11 +180,11 @@ def _modify_users(
             _rename(draft, user.name, own["new_name"])
             changed[user.name] = None
     if changed and (changes or "new_name" in own):
-        draft.note(
-            "Modify Users", " || ".join(f"(name='{name}')" for name in changed), info_text({k: v for k, v in own.items() if k != "default_account"})
-        )
-    if changed and account:
-        draft.note("Modify Associations", " || ".join(f"(user='{name}')" for name in changed), info_text({"acct": account, "is_def": 1}))
+        said: dict[str, object] = {"admin_level": ADMIN_LEVELS.index(own["admin_level"]) + 1} if "admin_level" in own else {}
+        said |= {"name": own["new_name"]} if "new_name" in own else {}
+        draft.note("Modify Users", any_of("name", changed), info_text(said or changes))
+    for association in [each for each in ledger.associations.values() if account and each.user in changed and each.account == account]:
+        draft.note("Modify Associations", f"(id_assoc={association.id})", info_text({"is_def": 1}), association.cluster)
     return list(changed), problems
 
 
@@ -207,7 +212,7 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
     names = {each.name for each in chosen}
     if any(where.get(name) for name in _OF_ASSOCIATIONS):
         gone = [each for each in conditions.associations(tree, where) if each.user in names]
-        problems = _defaults_lost(ledger, gone) if not where.get("names") else []  # who is named may lose it, as in Slurm
+        problems = defaults_lost(gone)
         if problems:
             return AccountingChanged(problems=problems)
         for each in gone:
@@ -222,13 +227,6 @@ def delete(draft: Draft, message: AccountingChange) -> AccountingChanged:
     return AccountingChanged([each.name for each in chosen])
 
 
-def _defaults_lost(ledger: Ledger, gone: list[Association]) -> list[tuple[str, list[str]]]:
-    """Users who would keep associations on a cluster, but not those with their default account."""
-    numbers = {each.id for each in gone}
-    kept = {(each.cluster, each.user) for each in ledger.associations.values() if each.id not in numbers}
-    return [("default_account", [each.cluster, each.account, each.user]) for each in gone if each.is_default and (each.cluster, each.user) in kept]
-
-
 def _forget(draft: Draft, names: list[str]) -> None:
     """Delete users with all that is theirs."""
     ledger = draft.ledger
@@ -239,5 +237,6 @@ def _forget(draft: Draft, names: list[str]) -> None:
     for number in [each.id for each in ledger.wckeys.values() if each.user in names]:
         del ledger.wckeys[number]
     if names:
-        draft.note("Remove Account Coords", " || ".join(f"(user='{name}')" for name in names))
-        draft.note("Remove Users", " || ".join(f"name='{name}'" for name in names))
+        draft.note("Remove Account Coords", any_of("user", names))
+        for _cluster in ledger.clusters:  # once for each
+            draft.note("Remove Users", " || ".join(f"name='{name}'" for name in names))

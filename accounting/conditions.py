@@ -41,7 +41,7 @@ def associations(tree: Tree, where: Where) -> list[Association]:
     found = [each for each in tree.left_to_right() if all(test(read(each)) for test, read in matches)]
     if where.get("qos"):
         wanted = {str(value) for value in where["qos"]}
-        found = [each for each in found if wanted.intersection(each.qos or ())]
+        found = [each for each in found if wanted.intersection(tree.effective(each).qos or ())]
     return found
 
 

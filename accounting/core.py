@@ -7,6 +7,7 @@ has changed from one to the next, and ask for the whole if they have missed one.
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from understudy.accounting import change_jobs, conditions, schema
@@ -15,6 +16,7 @@ from understudy.accounting.change_clusters import register
 from understudy.accounting.ledger import Draft, Ledger, first_ledger
 from understudy.accounting.queries import run_query
 from understudy.accounting.rollup import hour_of
+from understudy.accounting.statistics import Counters
 from understudy.accounting.tree import Tree
 from understudy.accounting.usage import roll_up
 from understudy.model.errors import SlurmError
@@ -27,6 +29,7 @@ from understudy.protocol.messages import (
     AssociationsChanged,
     EventRecord,
     GetAssociations,
+    GetStatistics,
     Message,
     Ok,
     Ping,
@@ -91,6 +94,7 @@ class Accounting:
         self._gathers, self._configuration = gathers, configuration
         self._waiting: dict[str, list[Any]] = {}  # by cluster
         self.number = 1
+        self.counters = Counters(now())
         self.controllers: dict[str, str] = {}  # cluster: the peer that is its controller
         loaded = store.load()
         self.ledger = loaded if loaded is not None else first_ledger(int(now()))
@@ -109,6 +113,13 @@ class Accounting:
         Raises:
             SlurmError: refused.
         """
+        begin = time.perf_counter_ns()
+        try:
+            return self._handle(message, sender)
+        finally:
+            self.counters.request(message, sender.user_id, (time.perf_counter_ns() - begin) // 1000)
+
+    def _handle(self, message: Message, sender: Sender) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
         match message:
             case AccountingQuery():
                 return self._query(message), []
@@ -121,6 +132,8 @@ class Accounting:
             case GetAssociations():
                 self._require_daemon(sender)
                 return self._register(message, sender), []
+            case GetStatistics():
+                return self._statistics(message, sender), []
             case Ping():
                 return Ok(), []
             case Shutdown():
@@ -134,6 +147,15 @@ class Accounting:
     def _require_daemon(sender: Sender) -> None:
         if not sender.is_daemon:
             raise SlurmError(ACCESS_DENIED)
+
+    def _statistics(self, message: GetStatistics, sender: Sender) -> Message:
+        if not is_admin(self.ledger, Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)):
+            raise SlurmError(ACCESS_DENIED)
+        now = self._now()
+        if not message.reset:
+            return self.counters.answer(now, self._user_name)
+        self.counters = Counters(now)
+        return Ok()
 
     def _query(self, query: AccountingQuery) -> Rows:
         self.flush()
@@ -198,6 +220,8 @@ class Accounting:
         """Save and take over a changed ledger; what controllers have to be told."""
         before = self.ledger
         if before == after:
+            if transactions:  # what is set as it was is on record, too
+                self.store.save(before, after, transactions)
             return []
         self.store.save(before, after, transactions)
         self.ledger = after
@@ -255,9 +279,11 @@ class Accounting:
 
     def roll_up(self) -> None:
         """Add up what has not been, for all clusters."""
+        begin = time.perf_counter_ns()
         self.flush()
         for cluster in self.ledger.clusters:
             roll_up(self.store, self.ledger, cluster, self._now())
+        self.counters.rolled(self._now(), (time.perf_counter_ns() - begin) // 1000)
 
 
 def news(before: Ledger, after: Ledger, cluster: str, number: int) -> AssociationsChanged:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.accounting.answers import name_of
 from understudy.accounting.fields import association_changes
-from understudy.accounting.ledger import info_text
+from understudy.accounting.transaction_texts import changes_info
 from understudy.accounting.tree import Tree
 from understudy.model.associations import INHERITED, INHERITED_TRES
 from understudy.protocol.messages import AccountingChanged
@@ -81,7 +81,7 @@ def change_limits(draft: Draft, tree: Tree, chosen: list[Association], values: d
         draft.note(
             "Modify Associations",
             "(" + " || ".join(f"id_assoc={each.id}" for each in chosen) + ")",
-            info_text(values),
+            changes_info(ledger, [ledger.associations[each.id] for each in chosen], values),
             clusters.pop() if len(clusters) == 1 else "",
         )
     return AccountingChanged([], [name_of(tree, each) for each in listed])

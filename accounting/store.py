@@ -148,11 +148,10 @@ class Store:
         """Keep it, and end with it what was open of the same node."""
         table = schema.events
         same_node = (table.c.cluster == cluster, table.c.node == record.node)
-        connection.execute(
-            table.update().where(*same_node, table.c.end_time.is_(None), table.c.start_time < record.start_time).values(end_time=record.start_time)
-        )
-        connection.execute(delete_from(table).where(*same_node, table.c.start_time == record.start_time))
+        open_ones = (*same_node, table.c.end_time.is_(None), table.c.start_time <= record.start_time)
+        connection.execute(table.update().where(*open_ones).values(end_time=record.start_time))
         if record.end_time != record.start_time or record.reason:
+            connection.execute(delete_from(table).where(*same_node, table.c.start_time == record.start_time))
             connection.execute(table.insert(), [{**_named(record), "cluster": cluster}])
 
     @staticmethod

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from understudy.commands.locate import Location
-
 
 class NoAccountingError(Exception):
     """The cluster has no accounting daemon."""
@@ -20,8 +18,8 @@ class NoAccountingError(Exception):
 class AccountingClient(Client):
     """Asks the accounting daemon instead of the controller."""
 
-    def addresses(self, location: "Location") -> list[str]:
-        found = location.accounting_addresses
+    def addresses(self) -> list[str]:
+        found = self.location.accounting_addresses
         if not found:
             raise NoAccountingError
         return found
@@ -36,6 +34,28 @@ class AccountingClient(Client):
             return dict(Client().query("config", ["name", "value"]).rows)
         except RefusedError:
             return {}
+
+
+INFO, DEBUG, DEBUG2 = 1, 2, 3  # how often -v was given
+_DEBUG = (
+    "debug:  auth/munge: init: Munge authentication plugin loaded",
+    "debug:  hash/k12: init: init: KangarooTwelve hash plugin loaded",
+)
+
+
+def say_authenticated(context: Context, command: str, level: int) -> None:
+    """What Slurm's commands say with -vv when they first speak to a daemon."""
+    for line in _DEBUG if level >= DEBUG else ():
+        context.complain(f"{command}: {line}")
+
+
+def say_connected(context: Context, command: str, level: int) -> None:
+    """What Slurm's commands say with -v when they connect to accounting."""
+    if level >= INFO:
+        context.complain(f"{command}: accounting_storage/slurmdbd: init: Accounting storage SLURMDBD plugin loaded")
+    say_authenticated(context, command, level)
+    if level >= DEBUG:
+        context.complain(f"{command}: debug:  accounting_storage/slurmdbd: _connect_dbd_conn: Sent PersistInit msg")
 
 
 class Table:

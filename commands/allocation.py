@@ -10,7 +10,6 @@ from understudy.commands.client import Client, Context, RefusedError, pack_named
 from understudy.commands.options import Option, OptionTable
 from understudy.commands.sbatch_options import OPTIONS as BATCH_OPTIONS
 from understudy.commands.sbatch_options import Job, number
-from understudy.model.times import parse_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,11 +64,11 @@ class AllocationError(Exception):
         super().__init__(text)
 
 
-def table(prefix: str, own: "Sequence[Option]", names: "dict[str, str]") -> OptionTable:
-    """Sbatch's options that concern the job, with this command's environment variables, and the command's own options."""
+def table(prefix: str, own: "Sequence[Option]", names: "dict[str, str]", lacks: "tuple[str, ...]") -> OptionTable:
+    """Sbatch's options that concern the job, but those that it lacks, with this command's environment variables, and the command's own options."""
     shared = []
     for option in BATCH_OPTIONS.options:
-        if option.long in _NOT_OF_BATCH or any(each.long == option.long for each in own):
+        if option.long in _NOT_OF_BATCH or option.long in lacks or any(each.long == option.long for each in own):
             continue
         given = names.get(option.long)
         env = given if given is not None else " ".join(name.replace("SBATCH_", prefix) for name in option.env)
@@ -95,6 +94,8 @@ def complete(job: Job, command: str, arguments: list[str], context: Context, nam
     spec["extra"] = job.extra
     for text, field in ((job.begin, "begin_time"), (job.deadline, "deadline")):
         if text:
+            from understudy.model.moments import parse_time
+
             now = context.client.query("ping", ["host"]).now  # the cluster's clock, which may be a virtual one
             spec[field] = float(parse_time(text, now))
 

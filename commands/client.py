@@ -1,7 +1,8 @@
 """One blocking connection to the controller, and the frame around a command: its streams, its errors, its end.
 
-Place: under every command. It speaks the protocol of protocol/messenger.py with the lists of protocol/wire_table.py, without asyncio, msgspec, socket
-or logging: a command's whole life is to last no longer than a person notices, or than a portal that runs `squeue` a hundred times can bear.
+Place: under every command. It speaks the protocol of protocol/messenger.py with the lists of protocol/wire_table.py, without asyncio, msgspec,
+msgpack, socket or logging: a command's whole life is to last no longer than a person notices, or than a portal that runs `squeue` a hundred times
+can bear.
 """
 
 import _signal  # type: ignore[import-not-found]  # the module behind signal, without its enums
@@ -10,11 +11,11 @@ import gc
 import os
 import sys
 
-import msgpack
-
-from understudy.auth.handshake import MAX_HANDSHAKE, AuthError, SealedChannel, client_hello, frame, read_challenge, session_secret
+from understudy.auth.local import LOCAL_HELLO, is_trusted
 from understudy.commands.locate import BadConfigurationError, Location, NoClusterError, find
 from understudy.commands.options import OptionError
+from understudy.commands.packing import pack as pack_bytes
+from understudy.commands.packing import unpack
 from understudy.protocol.wire_table import WIRE
 
 TYPE_CHECKING = False
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
     from typing import Any, TextIO
 
+    from understudy.auth.handshake import SealedChannel
     from understudy.commands.options import OptionTable
 
 VERSION = "22.05.8"  # the Slurm whose behaviour the commands follow, as `--version` says
@@ -76,14 +78,17 @@ class _Refusing:
     def __enter__(self) -> None: ...
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        was_there = isinstance(error, (OSError, AuthError)) and self._client.drop()
+        if error is None:
+            return
+        is_forged = type(error).__name__ == "AuthError"  # from a module that is imported only with connections that are sealed
+        was_there = (is_forged or isinstance(error, OSError)) and self._client.drop()
         if isinstance(error, TimeoutError):
             raise RefusedError(TIMED_OUT, _TIMED_OUT_TEXT) from None
         if isinstance(error, OSError) and was_there:
             raise RefusedError(ZERO_BYTES, _ZERO_BYTES_TEXT) from None
         if isinstance(error, OSError):
             raise RefusedError(CONNECT_FAILED, CONNECT_FAILED_TEXT) from None
-        if isinstance(error, AuthError):
+        if is_forged:
             raise RefusedError(AUTHENTICATION_FAILED, _AUTHENTICATION_FAILED_TEXT) from None
 
 
@@ -93,20 +98,23 @@ class Client:
     def __init__(self, locate: "Callable[[], Location]" = find, *, timeout_s: float | None = 100.0) -> None:
         self._address = ""
         self._locate = locate
+        self._location: Location | None = None  # as long as the connection lasts
         self._timeout_s = timeout_s
         self._socket: _socket.socket | None = None
-        self._channel: SealedChannel | None = None
+        self._channel: SealedChannel | None = None  # None: the kernel stands for both ends
         self._number = 0
 
     @property
     def cluster_name(self) -> str:
         """The cluster's name, as far as its registry entry or configuration says."""
-        return self._locate().name
+        return self.location.name
 
     @property
     def location(self) -> Location:
         """Where the cluster is."""
-        return self._locate()
+        if self._location is None:
+            self._location = self._locate()
+        return self._location
 
     def call(self, message: str, *fields: "Any") -> "list[Any]":
         """Ask; the answer's fields. Trailing fields may be left out where the message has defaults.
@@ -142,26 +150,23 @@ class Client:
     def send(self, message: "list[Any]") -> None:
         """Ask with a message that is packed already."""
         self._number += 1
-        body: bytes = msgpack.packb([_ASK, self._number, 0, 0, message])
+        body = pack_bytes([_ASK, self._number, 0, 0, message])
         with _Refusing(self):
-            if self._channel is None:
-                self._connect()
-            channel, sock = self._channel, self._socket
-            assert channel is not None
-            assert sock is not None
-            sock.sendall(channel.seal(body), _socket.MSG_NOSIGNAL)
+            hello = b"" if self._socket is not None else self._connect()
+            assert self._socket is not None
+            self._socket.sendall(hello + (_frame(body) if self._channel is None else self._channel.seal(body)), _socket.MSG_NOSIGNAL)
 
     def finish(self) -> "tuple[str, list[Any]]":
         """The name and fields of the next answer, or of a part of one."""
         with _Refusing(self):
-            assert self._channel is not None
-            envelope = msgpack.unpackb(self._channel.open(self._read_frame(_MAX_ANSWER)), strict_map_key=False)
+            body = self._read_frame(_MAX_ANSWER)
+            envelope = unpack(body if self._channel is None else self._channel.open(body))
         _kind, _number, _deliver, _sequence, (tag, *answer) = envelope
         return _NAME_OF_TAG[tag], answer
 
     def drop(self) -> bool:
         """Close the connection; whether there was one."""
-        connection, self._socket, self._channel = self._socket, None, None
+        connection, self._socket, self._channel, self._location = self._socket, None, None, None
         if connection is not None:
             connection.close()
         return connection is not None
@@ -182,11 +187,11 @@ class Client:
     @property
     def has_accounting(self) -> bool:
         """Whether the cluster has an accounting daemon."""
-        return bool(self._locate().accounting_addresses)
+        return bool(self.location.accounting_addresses)
 
     def another(self, address: str = "") -> "Client":
         """A connection of its own, for a question whose answer may take long; or, with an address, to a node daemon."""
-        other = Client(self._locate, timeout_s=self._timeout_s if address else None)
+        other = Client(lambda: self.location, timeout_s=self._timeout_s if address else None)
         other._address = address
         return other
 
@@ -201,14 +206,14 @@ class Client:
             self._socket.close()
             self._socket = self._channel = None
 
-    def addresses(self, location: Location) -> list[str]:
+    def addresses(self) -> list[str]:
         """Where to try, in this order."""
-        return [self._address] if self._address else location.controller_addresses
+        return [self._address] if self._address else self.location.controller_addresses
 
-    def _connect(self) -> None:
-        location = self._locate()
+    def _connect(self) -> bytes:
+        """Open the connection; what is to be sent before the first frame."""
         reason: OSError = ConnectionRefusedError("no address")
-        for address in self.addresses(location):
+        for address in self.addresses():
             try:
                 self._socket = open_socket(address)
                 break
@@ -216,17 +221,24 @@ class Client:
                 reason = error
         if self._socket is None:
             raise reason
-        user_id, group_id = os.geteuid(), os.getegid()
-        hello = client_hello("command", user_id, group_id, is_daemon=False)
-        self._socket.sendall(frame(hello), _socket.MSG_NOSIGNAL)
+        if self._socket.family == _socket.AF_UNIX and is_trusted(self._socket):
+            self._socket.settimeout(self._timeout_s)
+            return _frame(LOCAL_HELLO)
+        from understudy.auth.handshake import MAX_HANDSHAKE, SealedChannel, client_hello, read_challenge
+
+        hello = client_hello("command", os.geteuid(), os.getegid(), is_daemon=False)
+        self._socket.sendall(_frame(hello), _socket.MSG_NOSIGNAL)
         challenge = self._read_frame(MAX_HANDSHAKE)
         read_challenge(challenge)
-        self._channel = SealedChannel(secret(location, hello, challenge), is_client=True)
+        self._channel = SealedChannel(secret(self.location, hello, challenge), is_client=True)
         self._socket.settimeout(self._timeout_s)
+        return b""
 
     def _read_frame(self, most: int) -> bytes:
         length = int.from_bytes(self._read_bytes(4), "big")
         if length > most:
+            from understudy.auth.handshake import AuthError
+
             raise AuthError(f"frame of {length} bytes")
         return self._read_bytes(length)
 
@@ -241,6 +253,10 @@ class Client:
                 raise ConnectionResetError("closed by the controller")
             done += count
         return bytes(buffer)
+
+
+def _frame(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
 
 
 def pack(message: str, *fields: "Any") -> "list[Any]":
@@ -288,6 +304,8 @@ def secret(location: Location, hello: bytes, challenge: bytes) -> bytes:
     Raises:
         AuthError: neither can be had.
     """
+    from understudy.auth.handshake import MAX_HANDSHAKE, AuthError, session_secret
+
     if location.key_file:
         try:
             with open(location.key_file, "rb") as file:
@@ -301,7 +319,7 @@ def secret(location: Location, hello: bytes, challenge: bytes) -> bytes:
     except OSError:
         raise AuthError("the credential agent does not answer") from None
     try:
-        agent.sendall(frame(msgpack.packb([hello, challenge])), _socket.MSG_NOSIGNAL)
+        agent.sendall(_frame(pack_bytes([hello, challenge])), _socket.MSG_NOSIGNAL)
         answer = b""
         while len(answer) < 4 or len(answer) < 4 + int.from_bytes(answer[:4], "big"):
             part = agent.recv(MAX_HANDSHAKE)

@@ -11,21 +11,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
+_NULL = "(null)"
 LONG_FORMAT_WIDTH = 20  # squeue(1), -O: what a field without a size gets
 
 
 class Field:
     """One output field: its letter for `-o` ("" if it has none), its names for `-O`, its header, the columns it reads, and how they become text."""
 
-    __slots__ = ("columns", "header", "letter", "make", "merge", "names")
+    __slots__ = ("columns", "header", "letter", "make", "merge", "names", "whole")
 
-    def __init__(self, letter: str, names: str, header: str, columns: str, make: "Callable[..., str]", *, merge: str = "") -> None:
+    def __init__(self, letter: str, names: str, header: str, columns: str, make: "Callable[..., str]", *, merge: str = "", whole: str = "") -> None:
         self.letter = letter
         self.names = names.split()
         self.header = header
         self.columns = columns.split()
         self.make = make
         self.merge = merge  # the command's own: how records are put together that differ in this field
+        self.whole = (
+            whole  # what a width does not cut where it is right justified: "text", "all" (the header, too), "nodes" (all, but no reasons), "tasks"
+        )
 
 
 class Cell:
@@ -119,6 +123,15 @@ def _leading_number(text: str) -> tuple[int, str]:
     return (int(text[start:end]), text[end:]) if end > digits else (0, text)
 
 
+# Which texts of a field a width cuts all the same.
+_CUT: "dict[str, Callable[[str], bool]]" = {
+    "text": lambda _text: False,
+    "all": lambda _text: False,
+    "nodes": lambda text: text.startswith("("),
+    "tasks": lambda text: "[" not in text,
+}
+
+
 def needed_columns(cells: "Iterable[Cell]", also: "Iterable[str]" = ()) -> list[str]:
     """The controller's columns that the cells read, each once, those in `also` first."""
     names = dict.fromkeys(also)
@@ -131,11 +144,11 @@ def needed_columns(cells: "Iterable[Cell]", also: "Iterable[str]" = ()) -> list[
 
 
 def fitted(text: str, cell: Cell) -> str:
-    """The text in the cell's width, cut if need be, and what follows it."""
+    """The header in the cell's width, cut if need be, and what follows it."""
     width = cell.width
     if width <= 0:
         return text + cell.suffix if not width else ""
-    if len(text) > width:
+    if len(text) > width and not (cell.right and cell.field is not None and cell.field.whole in {"all", "nodes"}):
         return text[:width] + cell.suffix
     return (text.rjust(width) if cell.right else text.ljust(width)) + cell.suffix
 
@@ -164,9 +177,14 @@ def lines(cells: "Sequence[Cell]", columns: "Sequence[str]", rows: "Sequence[Seq
         width, suffix = cell.width, cell.suffix
         if width < 0:
             continue
-        if width and cell.right:
+        if width and cell.right and cell.field.whole:
+            is_cut = _CUT[cell.field.whole]
+            texts = [(text[:width] if is_cut(text) else text).rjust(width) + suffix for text in texts]
+        elif width and cell.right:
             texts = [text[:width].rjust(width) + suffix for text in texts]
         elif width:
+            if width < len(_NULL):  # the C library leaves out what has no room whole
+                texts = ["" if text == _NULL else text for text in texts]
             texts = [text[:width].ljust(width) + suffix for text in texts]
         elif suffix:
             texts = [text + suffix for text in texts]

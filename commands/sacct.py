@@ -3,12 +3,12 @@
 import os
 import re
 
-from understudy.commands import sacct_fields
-from understudy.commands.accounting_client import AccountingClient, NoAccountingError, Table
+from understudy.commands import sacct_fields, sacct_use
+from understudy.commands.accounting_client import DEBUG, DEBUG2, AccountingClient, NoAccountingError, Table, say_connected
 from understudy.commands.client import VERSION, Client, Context, RefusedError, run
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable, last_values
 from understudy.commands.sacct_choice import JobName, Wanted, chosen, is_named
-from understudy.commands.states import REQUEUE, job_state_from
+from understudy.commands.states import REQUEUE, job_state, job_state_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ OPTIONS = OptionTable(
         Option("nodelist", "N", REQUIRED, "HOSTS: only jobs that ran on these nodes"),
         Option("name", "", REQUIRED, "LIST: only jobs of these names"),
         Option("format", "o", REQUIRED, "FIELDS: what to print", env="SACCT_FORMAT"),
+        Option("fields", "", REQUIRED, "", dest="format"),
         Option("parsable", "p", NONE, "fields with a | behind each"),
         Option("parsable2", "P", NONE, "fields with a | between them"),
         Option("qos", "q", REQUIRED, "LIST: only jobs of these qualities of service"),
@@ -72,6 +73,7 @@ OPTIONS = OptionTable(
         Option("yaml", "", NONE, "print YAML"),
         Option("whole-hetjob", "", OPTIONAL, "yes|no: all components of heterogeneous jobs"),
         Option("allocations", "X", NONE, "jobs without their steps"),
+        Option("total", "t", NONE, "", dest="allocations"),
         Option("associations", "x", REQUIRED, "LIST: only jobs of these associations"),
     ]
 )
@@ -152,6 +154,7 @@ _STEP_COLUMNS = [
     "system_cpu_us",
     "usage",
 ]
+_LEADING_NUMBER = re.compile(r"[0-9]+")
 _SPECIAL_STEPS = {"extern": -2, "batch": -1, "interactive": -1}
 
 
@@ -167,6 +170,8 @@ def sacct(arguments: "list[str]", context: Context) -> int:
         context.complain(f"sacct: {error}")
         return 1
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
+    if "verbose" in options:
+        options["verbose"] = str(sum(option.dest == "verbose" for option, _ in given))
     for name in _LISTS & options.keys():  # one that is given again adds to the list
         options[name] = ",".join([value for option, value in given if option.dest == name and value]) or options[name]
     if words:
@@ -193,7 +198,7 @@ def sacct(arguments: "list[str]", context: Context) -> int:
     except _BadRequestError:
         return 1
     except NoAccountingError:
-        context.error("Slurm accounting storage is disabled")
+        context.complain("Slurm accounting storage is disabled")
         return 1
     except RefusedError as error:
         context.error(error.text)
@@ -285,9 +290,11 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
     fields = _read_fields(options, context)
     table = Table(context)
     wanted = _read_wanted(options, context, table)
+    _say_more(options, wanted, table.now, context)
     if "verbose" in options:
-        context.complain(f"sacct: Jobs Eligible in the time window from {_moment(wanted.start)} to {_moment(wanted.end or table.now)}")
-        context.complain("sacct: accounting_storage/slurmdbd: init: Accounting storage SLURMDBD plugin loaded")
+        say_connected(context, "sacct", int(options["verbose"] or 1))
+        if int(options["verbose"] or 1) >= DEBUG2:
+            _say_requested(options, wanted, context)
     conditions: dict[str, list[Any]] = {}
     clusters = options.get("clusters")
     if "allclusters" not in options and clusters != "all":
@@ -324,24 +331,27 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
 
 def _scripts(jobs: "list[Row]", options: "dict[str, str | None]", context: Context) -> int:
     if "jobs" not in options:
-        context.error("This option requires -j")
+        what = "scripts" if "batch_script" in options else "environment"
+        context.fatal(f"When requesting job {what} you must also request specific jobs with the '-j' option.")
         return 1
     for job in jobs:
-        title = f"{'Batch Script' if 'batch_script' in options else 'Environment used'} for {job['job_id']}"
+        title = f"{'Batch Script' if 'batch_script' in options else 'Environment used'} for {sacct_fields.job_id(job)}"
         context.print(f"{title}{' (must be batch to display)' if 'env_vars' in options else ''}\n{'-' * 80}\nNONE\n")
     return 0
 
 
 def _read_fields(options: "dict[str, str | None]", context: Context) -> "list[sacct_fields.Field]":
-    unit = (options.get("units") or "").upper()
-    if unit and unit not in {"K", "M", "G", "T", "P"}:
-        context.error(f"Invalid unit type '{options['units']}'. Possible options are 'KMGTP'")
+    unit = (options.get("units") or "").upper()[:1]
+    if "units" in options and unit not in {"K", "M", "G", "T", "P"}:
+        context.error(f"Invalid unit type '{unit}'. Possible options are 'KMGTP'" if unit else "Invalid unit type '")
         context.fatal("Invalid unit type")
         raise _BadRequestError
-    sacct_fields.set_units(unit, convert=bool(unit) or "noconvert" not in options)
-    text = sacct_fields.BRIEF if "brief" in options else sacct_fields.LONG if "long" in options else options.get("format", sacct_fields.DEFAULT) or ""
+    sacct_use.set_units(unit, convert=bool(unit) or "noconvert" not in options)
+    text: str = (
+        sacct_fields.BRIEF if "brief" in options else sacct_fields.LONG if "long" in options else options.get("format", sacct_fields.DEFAULT) or ""
+    )
     try:
-        return sacct_fields.fields_of(text)
+        return sacct_fields.fields_of(",".join(name.strip() for name in text.split(",")))
     except sacct_fields.UnknownFieldError as error:
         context.error(f'Invalid field requested: "{error}"')
         raise _BadRequestError from None
@@ -371,16 +381,19 @@ def _read_wanted(options: "dict[str, str | None]", context: Context, table: Tabl
     if options.get("nodelist"):
         from understudy.model.hostlist import expand
 
-        wanted.node_names = set(expand(options["nodelist"] or ""))
-    if "jobs" in options:
-        wanted.jobs = [_job(word, context) for word in (options["jobs"] or "").split(",") if word]
+        try:
+            wanted.node_names = set(expand(options["nodelist"] or ""))
+        except ValueError:
+            wanted.node_names = set()
+    if named := [_job(word, context) for word in (options.get("jobs") or "").split(",") if word]:
+        wanted.jobs = named
     wanted.users = _users(options, context)
     if "groups" in options:
         wanted.groups = {_group(word, context) for word in (options["groups"] or "").split(",")}
     if "qos" in options:
         wanted.qos = _qos(options["qos"] or "", context, table)
-    if "state" in options:
-        wanted.states = {_state(word, context) for word in (options["state"] or "").split(",") if word}
+    if words := [word for word in (options.get("state") or "").split(",") if word]:
+        wanted.states = {_state(word, context): None for word in words}
     _read_window(wanted, options, context, table)
     return wanted
 
@@ -401,11 +414,42 @@ def _read_window(wanted: Wanted, options: "dict[str, str | None]", context: Cont
         wanted.end = wanted.start if start else int(now)
     elif wanted.jobs is None:
         wanted.end = int(now)
-    if wanted.end is not None and wanted.end < wanted.start:
+    last = int(now) if wanted.end is None else wanted.end
+    if last < wanted.start:
         from understudy.commands.texts import timestamp
 
-        context.error(f"Start time ({timestamp(wanted.start)}) requested is after end time ({timestamp(wanted.end)}).")
+        context.error(f"Start time ({timestamp(wanted.start)}) requested is after end time ({timestamp(last)}).")
         raise _BadRequestError
+
+
+def _say_more(options: "dict[str, str | None]", wanted: Wanted, now: float, context: Context) -> None:
+    """-v: what will be shown; -vv: the options."""
+    if "verbose" not in options:
+        return
+    states = ",".join("REQUEUED" if state == REQUEUE else job_state(state, 0) for state in wanted.states or ()) or "Eligible"
+    context.complain(f"sacct: Jobs {states} in the time window from {_moment(wanted.start)} to {_moment(wanted.end or now)}")
+    if int(options["verbose"] or 1) < DEBUG:
+        return
+    shown = [
+        ("completion", "yes" if "completion" in options or "file" in options else "no"),
+        ("dup", "yes" if "duplicates" in options else "no"),
+        ("field_list", "".join(f"{name}," for name in (options.get("format") or "").split(",") if name) or "(null)"),
+        ("help", "0"),
+        ("no_steps", "yes" if "allocations" in options else "no"),
+        ("whole_hetjob", options.get("whole_hetjob") or "(null)"),
+    ]
+    context.complain("sacct: debug:  Options selected:\n" + "\n".join(f"\topt_{name}={value}" for name, value in shown))
+
+
+def _say_requested(options: "dict[str, str | None]", wanted: Wanted, context: Context) -> None:
+    """-vvv: what was asked for."""
+    clusters = (options.get("clusters") or context.client.cluster_name).split(",")
+    lines = [f"Clusters requested:\t{','.join(clusters)}"]
+    lines += ["Userids requested:\tall"] if wanted.users is None else ["Userids requested:", *(f"\t: {user}" for user in wanted.users)]
+    if wanted.jobs is not None:
+        lines += ["Jobs requested:", *(f"\t: {each.job}" for each in wanted.jobs)]
+    for line in lines:
+        context.complain(f"sacct: debug2: {line}")
 
 
 def _moment(when: float) -> str:
@@ -427,7 +471,7 @@ def past_time(text: str, now: float) -> int:
     Raises:
         ValueError: no time.
     """
-    from understudy.model.times import parse_time
+    from understudy.model.moments import parse_time
 
     if text.lower().startswith(("now", "uts")):
         return parse_time(text, now)
@@ -438,7 +482,9 @@ def _time(text: str, now: float, context: Context) -> int:
     try:
         return past_time(text, now)
     except ValueError:
-        context.complain(f"Invalid time specification (pos=0): {text}")
+        from understudy.model.moments import not_understood_from
+
+        context.complain(f"Invalid time specification (pos={not_understood_from(text)}): {text}")
         raise _BadRequestError from None
 
 
@@ -463,8 +509,6 @@ def _range(text: "str | None", what: str, context: Context) -> "tuple[int, int] 
 def _limits(options: "dict[str, str | None]", context: Context) -> "tuple[int, int] | None":
     from understudy.model.times import parse_limit
 
-    if not options.get("timelimit_min"):
-        return None
     minutes = []
     for name in ("timelimit_min", "timelimit_max"):
         text = options.get(name)
@@ -474,17 +518,21 @@ def _limits(options: "dict[str, str | None]", context: Context) -> "tuple[int, i
             context.fatal("Invalid time limit specification")
             raise _BadRequestError from None
         minutes.append(None if seconds is None else -(-seconds // 60))
+    if not options.get("timelimit_min"):
+        return None
     least = minutes[0] or 0
     return least, minutes[1] if minutes[1] is not None else least
 
 
 def _job(word: str, context: Context) -> JobName:
     """`17`, `17.batch`, `17_3`, `17_3.0`, `17+1`."""
-    job, _, step = word.partition(".")
+    job, dot, step = word.partition(".")
     job, _, offset = job.partition("+")
     number, underscore, task = job.partition("_")
+    if match := _LEADING_NUMBER.match(number):
+        number = match[0]  # what follows it is not looked at
     wrong = "job/step" if not number.isdigit() else "job array element" if underscore and not task.isdigit() else ""
-    wrong = wrong or ("step" if step and not (step.isdigit() or step in _SPECIAL_STEPS) else "")
+    wrong = wrong or ("step" if dot and not (step.isdigit() or step in _SPECIAL_STEPS) else "")
     if wrong:
         context.fatal(f"Bad {wrong} specified: {word if wrong == 'job/step' else number}")
         raise _BadRequestError
@@ -499,13 +547,10 @@ def _users(options: "dict[str, str | None]", context: Context) -> "set[int] | No
     import pwd
 
     found = set()
-    for word in text.split(","):
-        if word.isdigit():
-            found.add(int(word))
-            continue
+    for word in filter(None, text.split(",")):
         try:
-            found.add(pwd.getpwnam(word).pw_uid)
-        except KeyError:
+            found.add(pwd.getpwuid(int(word)).pw_uid if word.isdigit() else pwd.getpwnam(word).pw_uid)
+        except (KeyError, OverflowError):
             context.error(f"Invalid user id: {word}")
             raise _BadRequestError from None
     return found
@@ -543,6 +588,9 @@ def _state(word: str, context: Context) -> int:
         context.complain(f"sacct: fatal: unrecognized job state value '{word}'")
         raise _BadRequestError
     base, flag = found
+    if base < 0 and flag != REQUEUE:
+        context.fatal(f"job state {word} is not supported / accounted")
+        raise _BadRequestError
     return base if base >= 0 else flag or REQUEUE
 
 

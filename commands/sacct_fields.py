@@ -3,9 +3,9 @@
 Place: commands alone; pure. A field has one way to make its text from a job's record and one from a step's, which has its job's under "job".
 """
 
+from understudy.commands.sacct_use import disk, of_tasks, size, tres_in, tres_out
 from understudy.commands.states import CANCELLED, job_state
 from understudy.commands.texts import full_duration, timestamp
-from understudy.commands.texts import megabytes as in_units
 from understudy.model.tres import IN_MEGABYTES
 
 TYPE_CHECKING = False
@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     Fit = Callable[[str, int], str]
 
 ENERGY = "energy"
-_units: "tuple[str, bool]" = ("", True)
-
-
-def set_units(unit: str, *, convert: bool) -> None:
-    """In which unit sizes are printed (--units), or that they stay in megabytes (--noconvert)."""
-    global _units
-    _units = (unit, convert)
 
 
 class UnknownFieldError(Exception):
@@ -91,21 +84,6 @@ def cpus(row: "Row") -> int:
 def nodes(row: "Row") -> int:
     """Nodes held; of a job that holds none those that it asks for."""
     return row["node_count"] or _amount(row, "tres_requested", "node")
-
-
-def size(megabytes: int) -> str:
-    """An amount of memory: in the largest unit that divides it, or as --units and --noconvert say."""
-    unit, convert = _units
-    if unit and convert:
-        power = "MGTP".find(unit)
-        return f"{megabytes * 1024}K" if power < 0 else _fraction(megabytes / 1024**power, unit)
-    if not convert:
-        return f"{megabytes}M"
-    return in_units(megabytes)
-
-
-def _fraction(amount: float, unit: str) -> str:
-    return f"{int(amount)}{unit}" if amount == int(amount) else f"{amount:.2f}{unit}"
 
 
 def _tres(name: str) -> "Make":
@@ -224,14 +202,6 @@ def _frequency(row: "Row") -> str:
     return "0" if row.get("step") == "batch" else "Unknown"
 
 
-def _usage(name: str) -> "Make":
-    def make(row: "Row") -> str:
-        amount = (row.get("usage") or {}).get(name)
-        return "" if amount is None else f"{amount // 1024}K"
-
-    return make
-
-
 def _mem(row: "Row") -> str:
     return size(_amount(row, "tres_requested", "mem"))  # "0" where no memory was asked for
 
@@ -259,13 +229,13 @@ FIELDS = [
     Field("AllocNodes", 10, _number(_allocated_nodes), _number(_allocated_nodes), fit=_whole),
     Field("AllocTRES", 10, _tres("tres_allocated"), _tres("tres_allocated")),
     Field("AssocID", 7, _text("association_id"), _of_job(_text("association_id")), fit=_whole),
-    Field("AveCPU", 10, _blank),
+    Field("AveCPU", 10, _blank, of_tasks("ave", "cpu_us")),
     Field("AveCPUFreq", 10, _blank, _energy),
-    Field("AveDiskRead", 14, _blank),
-    Field("AveDiskWrite", 14, _blank),
-    Field("AvePages", 10, _blank),
-    Field("AveRSS", 10, _blank, _usage("max_rss")),
-    Field("AveVMSize", 10, _blank, _usage("max_vmsize")),
+    Field("AveDiskRead", 14, _blank, disk("ave", "read")),
+    Field("AveDiskWrite", 14, _blank, disk("ave", "written")),
+    Field("AvePages", 10, _blank, of_tasks("ave", "pages")),
+    Field("AveRSS", 10, _blank, of_tasks("ave", "rss")),
+    Field("AveVMSize", 10, _blank, of_tasks("ave", "vmsize")),
     Field("BlockID", 16, _blank),
     Field("Cluster", 10, _text("cluster"), _text("cluster")),
     Field("Comment", 14, _text("comment")),
@@ -289,25 +259,25 @@ FIELDS = [
     Field("JobIDRaw", -12, _text("job_id"), _step_id_raw),
     Field("JobName", 10, _text("name"), _text("name")),
     Field("Layout", 9, _blank, _text("layout")),
-    Field("MaxDiskRead", 12, _blank),
-    Field("MaxDiskReadNode", 15, _blank),
-    Field("MaxDiskReadTask", 15, _blank),
-    Field("MaxDiskWrite", 12, _blank),
-    Field("MaxDiskWriteNode", 16, _blank),
-    Field("MaxDiskWriteTask", 16, _blank),
-    Field("MaxPages", 8, _blank),
-    Field("MaxPagesNode", 12, _blank),
-    Field("MaxPagesTask", 14, _blank),
-    Field("MaxRSS", 10, _blank, _usage("max_rss")),
-    Field("MaxRSSNode", 10, _blank),
-    Field("MaxRSSTask", 10, _blank),
-    Field("MaxVMSize", 10, _blank, _usage("max_vmsize")),
-    Field("MaxVMSizeNode", 14, _blank),
-    Field("MaxVMSizeTask", 14, _blank),
+    Field("MaxDiskRead", 12, _blank, disk("max", "read")),
+    Field("MaxDiskReadNode", 15, _blank, of_tasks("max_node", "read")),
+    Field("MaxDiskReadTask", 15, _blank, of_tasks("max_task", "read")),
+    Field("MaxDiskWrite", 12, _blank, disk("max", "written")),
+    Field("MaxDiskWriteNode", 16, _blank, of_tasks("max_node", "written")),
+    Field("MaxDiskWriteTask", 16, _blank, of_tasks("max_task", "written")),
+    Field("MaxPages", 8, _blank, of_tasks("max", "pages")),
+    Field("MaxPagesNode", 12, _blank, of_tasks("max_node", "pages")),
+    Field("MaxPagesTask", 14, _blank, of_tasks("max_task", "pages")),
+    Field("MaxRSS", 10, _blank, of_tasks("max", "rss")),
+    Field("MaxRSSNode", 10, _blank, of_tasks("max_node", "rss")),
+    Field("MaxRSSTask", 10, _blank, of_tasks("max_task", "rss")),
+    Field("MaxVMSize", 10, _blank, of_tasks("max", "vmsize")),
+    Field("MaxVMSizeNode", 14, _blank, of_tasks("max_node", "vmsize")),
+    Field("MaxVMSizeTask", 14, _blank, of_tasks("max_task", "vmsize")),
     Field("McsLabel", 12, _blank),
-    Field("MinCPU", 10, _blank),
-    Field("MinCPUNode", 10, _blank),
-    Field("MinCPUTask", 10, _blank),
+    Field("MinCPU", 10, _blank, of_tasks("min", "cpu_us")),
+    Field("MinCPUNode", 10, _blank, of_tasks("min_node", "cpu_us")),
+    Field("MinCPUTask", 10, _blank, of_tasks("min_task", "cpu_us")),
     Field("NCPUS", 10, _number(cpus), _number(cpus), fit=_whole),
     Field("NNodes", 8, _number(nodes), _number(nodes), fit=_whole),
     Field("NodeList", 15, _nodes_text, _nodes_text),
@@ -340,22 +310,22 @@ FIELDS = [
     Field("Timelimit", 10, _limit),
     Field("TimelimitRaw", 10, _limit_raw, header="TimelimitR"),
     Field("TotalCPU", 10, _cpu_time("user_cpu_us", "system_cpu_us"), _cpu_time("user_cpu_us", "system_cpu_us")),
-    Field("TRESUsageInAve", 14, _blank),
-    Field("TRESUsageInMax", 14, _blank),
-    Field("TRESUsageInMaxNode", 18, _blank),
-    Field("TRESUsageInMaxTask", 18, _blank),
-    Field("TRESUsageInMin", 14, _blank),
-    Field("TRESUsageInMinNode", 18, _blank),
-    Field("TRESUsageInMinTask", 18, _blank),
-    Field("TRESUsageInTot", 14, _blank),
-    Field("TRESUsageOutAve", 15, _blank),
-    Field("TRESUsageOutMax", 15, _blank),
-    Field("TRESUsageOutMaxNode", 19, _blank),
-    Field("TRESUsageOutMaxTask", 19, _blank),
-    Field("TRESUsageOutMin", 15, _blank),
-    Field("TRESUsageOutMinNode", 19, _blank),
-    Field("TRESUsageOutMinTask", 19, _blank),
-    Field("TRESUsageOutTot", 15, _blank),
+    Field("TRESUsageInAve", 14, _blank, tres_in("ave")),
+    Field("TRESUsageInMax", 14, _blank, tres_in("max")),
+    Field("TRESUsageInMaxNode", 18, _blank, tres_in("max_node")),
+    Field("TRESUsageInMaxTask", 18, _blank, tres_in("max_task")),
+    Field("TRESUsageInMin", 14, _blank, tres_in("min")),
+    Field("TRESUsageInMinNode", 18, _blank, tres_in("min_node")),
+    Field("TRESUsageInMinTask", 18, _blank, tres_in("min_task")),
+    Field("TRESUsageInTot", 14, _blank, tres_in("sum")),
+    Field("TRESUsageOutAve", 15, _blank, tres_out("ave")),
+    Field("TRESUsageOutMax", 15, _blank, tres_out("max")),
+    Field("TRESUsageOutMaxNode", 19, _blank, tres_out("max_node")),
+    Field("TRESUsageOutMaxTask", 19, _blank, tres_out("max_task")),
+    Field("TRESUsageOutMin", 15, _blank, tres_out("min")),
+    Field("TRESUsageOutMinNode", 19, _blank, tres_out("min_node")),
+    Field("TRESUsageOutMinTask", 19, _blank, tres_out("min_task")),
+    Field("TRESUsageOutTot", 15, _blank, tres_out("sum")),
     Field("UID", 6, _text("user_id"), fit=_whole),
     Field("User", 9, _text("user")),
     Field("UserCPU", 10, _cpu_time("user_cpu_us"), _cpu_time("user_cpu_us")),

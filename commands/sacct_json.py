@@ -8,6 +8,7 @@ import re
 
 from understudy.commands.client import VERSION
 from understudy.commands.sacct_fields import elapsed, nodes
+from understudy.commands.sacct_use import IN, OUT, amount_of
 from understudy.commands.states import job_state
 
 TYPE_CHECKING = False
@@ -136,12 +137,10 @@ def _job(row: "Row", numbers: "Numbers") -> "Row":
 
 
 def _step(row: "Row", numbers: "Numbers") -> "Row":
-    energy = {"energy": 0}
-    used = {"max": [], "min": [], "average": _amounts(energy, numbers), "total": _amounts(energy, numbers)}
     name = row["step"]
     return {
         "nodes": {"list": _hosts(row["nodes"]), "count": nodes(row), "range": row["nodes"]},
-        "tres": {"requested": used, "consumed": used, "allocated": _amounts(row["tres_allocated"], numbers)},
+        "tres": {"requested": _used(row, IN, numbers), "consumed": _used(row, OUT, numbers), "allocated": _amounts(row["tres_allocated"], numbers)},
         "time": _times(row),
         "exit_code": dict(_EXIT),
         "tasks": {"count": row["tasks"]},
@@ -180,6 +179,28 @@ def _amounts(amounts: "Mapping[str, int | None] | Mapping[str, int] | None", num
     for full in sorted(amounts or {}, key=lambda full: numbers.get(full, 0)):
         kind, _, name = full.partition("/")
         found.append({"type": kind, "name": name or None, "id": numbers.get(full, 0), "count": (amounts or {})[full]})
+    return found
+
+
+def _used(row: "Row", names: "tuple[tuple[str, str], ...]", numbers: "Numbers") -> "Row":
+    """What the tasks used: the most and the least of one, with the place; CPU time in milliseconds."""
+
+    def count(which: str, quantity: str) -> int:
+        found = int(amount_of(row, which, quantity) or 0) if quantity else 0
+        return found // 1000 if quantity == "cpu_us" and not which.endswith("_task") else found
+
+    measured = amount_of(row, "sum", "rss") is not None
+    known = names if measured else [pair for pair in names if not pair[1]] if row["end_time"] else []
+    found: Row = {"max": [], "min": []}
+    for which in ("max", "min") if measured else ():
+        found[which] = _amounts({name: count(which, quantity) for name, quantity in names}, numbers)
+        by_name = dict(names)
+        for entry in found[which]:
+            quantity = by_name["/".join(filter(None, (entry["type"], entry["name"])))]
+            entry["task"] = count(f"{which}_task", quantity)
+            entry["node"] = amount_of(row, f"{which}_node", quantity or "read")
+    for key, which in (("average", "ave"), ("total", "sum")):
+        found[key] = _amounts({name: count(which, quantity) for name, quantity in known}, numbers)
     return found
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from understudy.commands.accounting_client import AccountingClient, NoAccountingError, Table
+from understudy.commands.accounting_client import AccountingClient, NoAccountingError, Table, say_connected
 from understudy.commands.client import VERSION, Context, RefusedError, run
 from understudy.commands.options import NONE, Option, OptionTable
 
@@ -115,7 +115,7 @@ class Session:
         return any(row["admin_level"] != "None" for row in self.table.rows("users", ["admin_level"], {"names": [name]}))
 
     def _read_time(self, text: str) -> int:
-        from understudy.model.times import parse_time
+        from understudy.model.moments import parse_time
 
         if not self.table.now:
             self.table.rows("tres", ["id"], {"ids": [0]})
@@ -146,6 +146,7 @@ def sacctmgr(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     given, words = OPTIONS.parse(arguments, permute=True)
     session = Session(context)
+    verbosity = sum(option.dest == "verbose" for option, _ in given)
     for option, _ in given:
         if option.dest in {"help", "usage"}:
             context.stdout.write(OPTIONS.help_text("sacctmgr [OPTIONS...] [COMMAND...]"))
@@ -155,6 +156,8 @@ def sacctmgr(arguments: list[str], context: Context) -> int:
             return 0
         _apply(session, option.dest)
     try:
+        if verbosity:
+            say_connected(context, "sacctmgr", verbosity)
         if not words:
             return _interactive(session)
         _command(session, words)
@@ -238,8 +241,9 @@ def _command(session: Session, words: list[str]) -> None:
             context.complain('No valid entity in archive command\nInput line must include, "Dump", or "load"')
             session.code = 1
             return
-        context.error("Archives are neither written nor read here: the database keeps everything that slurmdbd.conf does not have it purge")
-        session.code = 1
+        from understudy.commands import sacctmgr_archive as archive
+
+        session.code = max(session.code, (archive.dump if _is(rest[0], "dump", 1) else archive.load)(session, rest[1:]))
     elif _is(verb, "version", 4):
         context.print(f"slurm {VERSION}")
     elif _is(verb, "help", 2):
@@ -291,6 +295,8 @@ def _clear(session: Session, words: list[str]) -> None:
         session.code = 1
     elif not session.is_operator():
         session.code = 1
+    else:
+        session.context.client.call("GetStatistics", True)
 
 
 def _entity(words: list[str]) -> str:

@@ -24,12 +24,12 @@ _HEADER = """\
 # User - 'lipari':MaxJobs=3:Fairshare=1
 """
 _LIMITS = (
+    ("GrpTRESMins", "grp_tres_mins"),
+    ("GrpTRESRunMins", "grp_tres_run_mins"),
+    ("GrpTRES", "grp_tres"),
     ("GrpJobs", "grp_jobs"),
     ("GrpJobsAccrue", "grp_jobs_accrue"),
     ("GrpSubmitJobs", "grp_submit_jobs"),
-    ("GrpTRES", "grp_tres"),
-    ("GrpTRESMins", "grp_tres_mins"),
-    ("GrpTRESRunMins", "grp_tres_run_mins"),
     ("GrpWall", "grp_wall"),
     ("MaxJobs", "max_jobs"),
     ("MaxJobsAccrue", "max_jobs_accrue"),

@@ -53,7 +53,7 @@ def _listed(field: str) -> "Callable[[Row], str]":
 
 
 def _amount(field: str, name: str) -> "Callable[[Row], str]":
-    return lambda row: str((row.get(field) or {}).get(name, ""))
+    return lambda row: str((row.get(field) or {}).get(name, row.get("@amount", "")))
 
 
 def _when(field: str) -> "Callable[[Row], str]":
@@ -88,7 +88,7 @@ _COLUMNS = [
     Column("Classification", 3, "Class", 9, _plain("classification")),
     Column("ClusterNodes", 8, "Cluster Nodes", 20, _plain("nodes")),
     Column("Cluster", 1, "Cluster", 10, _plain("cluster")),
-    Column("Coordinators", 2, "Coord Accounts", 20, _listed("coordinators")),
+    Column("Coordinators", 2, "Coord Accounts", 20, _sorted("coordinators")),
     Column("ControlHost", 8, "ControlHost", 15, _plain("control_host")),
     Column("ControlPort", 8, "ControlPort", 12, _plain("control_port")),
     Column("DefaultAccount", 8, "Def Acct", 10, _plain("default_account")),
@@ -102,7 +102,8 @@ _COLUMNS = [
     Column("Features", 3, "Features", 20, _listed("features")),
     Column("Federation", 3, "Federation", 10, _plain("federation")),
     Column("FedID", 4, "ID", 2, _plain("fed_id")),
-    Column("FedState", 4, "FedState", 12, _plain("fed_state")),
+    Column("FedState", 4, "FedState", 12, lambda row: row.get("fed_state") or ("" if row.get("federation") or "control_port" not in row else "NA")),
+    Column("FedStateRaw", 9, "FedStateRaw", 11, lambda row: "1" if row.get("fed_state") == "ACTIVE" else "0"),
     Column("Features", 3, "Features", 20, _listed("features")),
     Column("Flags", 2, "Flags", 20, lambda row: "None" if "control_port" in row else _listed("flags")(row)),
     Column("FairShare", 2, "Share", 9, _limit("shares")),
@@ -112,7 +113,7 @@ _COLUMNS = [
     Column("GrpCPURunMins", 7, "GrpCPURunMins", 13, _amount("grp_tres_run_mins", "cpu")),
     Column("GrpCPUs", 6, "GrpCPUs", 8, _amount("grp_tres", "cpu")),
     Column("GrpTRES", 7, "GrpTRES", 13, _limit("grp_tres")),
-    Column("GrpTRESMins", 9, "GrpTRESMins", 13, _limit("grp_tres_mins")),
+    Column("GrpTRESMins", 8, "GrpTRESMins", 13, _limit("grp_tres_mins")),
     Column("GrpTRESRunMins", 8, "GrpTRESRunMins", 13, _limit("grp_tres_run_mins")),
     Column("GrpJobs", 4, "GrpJobs", 7, _limit("grp_jobs")),
     Column("GrpJobsAccrue", 8, "GrpJobsAccrue", 13, _limit("grp_jobs_accrue")),
@@ -223,6 +224,7 @@ DEFAULTS = {
     "wckey": "wckey,cluster,user",
     "transaction": "timestamp,action,actor,where,info",
     "event": "cluster,nodenames%-15,start,end,state,reason,user",
+    "event cluster": "cluster,tres,start,end,clusternodes",
     "reservation": "cluster,name%15,tres%30,start,end,unusedwall",
     "problem": "cluster,account,user,problem",
     "federation": "federation,cluster,fedid,features%20,fedstate",

@@ -74,6 +74,7 @@ _ASSOCIATION = [
     ),
     *("default_qos", "grp_jobs", "grp_jobs_accrue", "grp_submit_jobs", "grp_wall", "grp_tres", "grp_tres_mins", "grp_tres_run_mins", "max_jobs"),
     *("max_jobs_accrue", "max_submit_jobs", "max_wall", "max_tres_per_job", "max_tres_per_node", "max_tres_mins_per_job", "min_prio_threshold"),
+    "is_default",
 ]
 _COLUMNS = {
     "account": ["name", "description", "organization", "coordinators"],
@@ -141,7 +142,8 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
             return 0
         where = {name: values for name, values in where.items() if name not in strange}
     try:
-        columns = fields.columns_of(form or _default_format(entity, flags))
+        is_of_cluster = entity == "event" and where.get("event", [""])[-1] == "cluster"
+        columns = fields.columns_of(form or (fields.DEFAULTS["event cluster"] if is_of_cluster else _default_format(entity, flags)))
     except fields.UnknownFieldError as error:
         context.complain(f"Unknown field '{error}'")
         return 1
@@ -150,7 +152,7 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
             return 0
         where["clusters"] = [context.client.cluster_name]
     rows = _rows(session, entity, where, flags)
-    if entity == "association" and "Tree" in flags:
+    if entity in {"association", "problem"} and "Tree" in flags:
         columns = [column.with_width(-20) if column.name == "Account" and column.width == fields.ACCOUNT_WIDTH else column for column in columns]
     for line in fields.lines(columns, rows, header=session.header, parsable=session.parsable):
         context.print(line)
@@ -176,7 +178,8 @@ def _read(session: "Session", entity: str, words: list[str]) -> "tuple[dict[str,
             elif value.lower() not in {"where", "set", ""}:
                 field = _POSITIONAL.get(entity, "names")
                 kind = "numbers" if field == "ids" else "event" if field == "event" else "names"
-                is_well = _take(session, where, sw.Key("", 0, field, kind), value) and is_well
+                for each in value.split(",") if kind == "event" else [value]:
+                    is_well = _take(session, where, sw.Key("", 0, field, kind), each) and is_well
             continue
         if "format".startswith(key.lower()):
             form += ("," if form else "") + value
@@ -237,6 +240,7 @@ def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags:
         reasons, states, users = (conditions.pop(name, []) for name in ("reasons", "states", "users"))
         kinds, cpus, open_only = (conditions.pop(name, []) for name in ("event", "cpus", "open"))
         rows = [_finish(session, entity, row) for row in table.rows("events", _COLUMNS[entity], conditions)]
+        rows.sort(key=lambda row: (row["cluster"], bool(row["node"])))  # what a cluster has comes before what befell its nodes
         return [
             row
             for row in rows
@@ -245,6 +249,9 @@ def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags:
             and all(_is_within(row["tres"].get("cpu", 0), each) for each in cpus)
             and not (open_only and row["end_time"] is not None)
         ]
+    if entity == "tres" and "WithDeleted" in flags and not conditions:
+        rows = table.rows("tres", _COLUMNS[entity])
+        return sorted([*rows, {"id": 1000, "type": "dynamic_offset", "name": ""}], key=lambda row: row["id"])
     if entity == "transaction":
         named = [*conditions.pop("accounts", []), *conditions.pop("users", [])]
         after = conditions.get("after")
@@ -348,17 +355,26 @@ def _finish_associations(session: "Session", rows: "list[Row]", *, is_tree: bool
     return rows
 
 
+_OF_PLACES = frozenset(("clusters", "accounts", "partitions", "parents", "qos", "default_qos", "users"))  # what conditions say of associations
+_NOWHERE = {  # in place of an association that meets them
+    "@amount": 0,
+    **dict.fromkeys(("shares", "grp_jobs", "grp_jobs_accrue", "grp_submit_jobs", "grp_wall", "max_jobs", "max_jobs_accrue", "max_submit_jobs"), 0),
+    "max_wall": 0,
+}
+
+
 def _with_associations(session: "Session", entity: str, where: "dict[str, list[Any]]", flags: set[str]) -> "list[Row]":
     """Users or accounts, with WithAssoc one row for each of their associations."""
     table = session.table
-    rows = table.rows(_TABLES[entity], _COLUMNS[entity], where)
+    is_with = "WithAssociations" in flags
+    rows = table.rows(_TABLES[entity], _COLUMNS[entity], {name: values for name, values in where.items() if not is_with or name not in _OF_PLACES})
     for row in rows:
         row[entity] = row["name"]
         if entity == "user":
             row["coordinators"] = row["coordinates"]
-    if "WithAssociations" not in flags:
+    if not is_with:
         return rows
-    conditions = {name: values for name, values in where.items() if name in {"clusters", "accounts", "partitions"}}
+    conditions = {name: values for name, values in where.items() if name in _OF_PLACES}
     conditions[entity + "s"] = [row["name"] for row in rows]
     raw = ["raw"] if "WOPLimits" in flags else []
     placed: dict[str, list[Row]] = {}
@@ -366,7 +382,10 @@ def _with_associations(session: "Session", entity: str, where: "dict[str, list[A
         placed.setdefault(each[entity], []).append(each)
     found = []
     for row in rows:
-        found += [{**each, **row} for each in placed.get(row["name"], [])] or [row]
+        theirs = placed.get(row["name"], [])
+        if entity == "user" and not any(each["is_default"] for each in theirs):
+            row["default_account"] = ""
+        found += [{**each, **row} for each in theirs] or [{**_NOWHERE, **row}]
     return found
 
 
@@ -441,16 +460,22 @@ def _show_runaways(session: "Session", words: list[str]) -> int:
 
 
 def _show_statistics(session: "Session") -> int:
-    """That accounting answers, and when."""
-    import time
+    """Requests to the accounting daemon and the times that it added up use."""
+    from understudy.commands.sdiag import by_count, requests_and_users, when
 
     if not session.is_operator():
         session.context.complain(
             "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_get_stats: RC:2002 Your user doesn't have privilege to perform this action"
         )
         return 1
-    session.table.rows("tres", ["id"], {"ids": [0]})
-    now = session.table.now
+    now, since, numbers, requests, users = session.context.client.call("GetStatistics")
     stars = "*" * 67
-    session.context.print(f"{stars}\nsacctmgr show stats output at {time.asctime(time.localtime(now))} ({int(now)})\n{stars}")
+    lines = [stars, f"sacctmgr show stats output at {when(now)}", f"Data since                    {when(since)}"]
+    lines += ["All statistics are in microseconds", stars, ""]
+    if "count" in numbers:
+        lines += [f"Internal DBD rollup last ran {when(numbers['rolled'])}", f"\tLast cycle:   {numbers['last_us']}"]
+        lines += [f"\tMax cycle:    {numbers['longest_us']}", f"\tTotal time:   {numbers['us']}", f"\tTotal cycles: {numbers['count']}"]
+        lines += [f"\tMean cycle:   {numbers['us'] // numbers['count']}", ""]
+    lines += requests_and_users(by_count(requests), by_count(users), (25, 20, 10))
+    session.context.print("\n".join(lines))
     return 0

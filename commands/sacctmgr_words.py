@@ -20,6 +20,22 @@ QOS_FLAGS = (
     *("DenyOnLimit", "EnforceUsageThreshold", "NoReserve", "PartitionMaxNodes", "PartitionMinNodes", "OverPartQOS", "PartitionTimeLimit"),
     *("RequiresReservation", "NoDecay", "UsageFactorSafe"),
 )
+_ACTIONS = (
+    *("Add Accounts", "Add Account Coord", "Add Associations", "Add Clusters", "Add Cluster Resource", "Add Federations", "Add Resource", "Add QOS"),
+    *("Add TRES", "Add Users", "Add WCKeys", "Get Problems", "Modify Accounts", "Modify Associations", "Modify Clusters", "Modify Cluster Resource"),
+    *(
+        "Modify Federations",
+        "Modify Job",
+        "Modify Resource",
+        "Modify QOS",
+        "Modify Users",
+        "Modify WCKeys",
+        "Remove Accounts",
+        "Remove Account Coords",
+    ),
+    *("Remove Associations", "Remove Clusters", "Remove Cluster Resource", "Remove Federations", "Remove Resource", "Remove QOS", "Remove Users"),
+    "Remove WCKeys",
+)
 _PREEMPT_MODES = ("cluster", "cancel", "requeue", "suspend", "off", "gang", "within")
 
 
@@ -206,7 +222,8 @@ WHERE = {
         "Names 1 names names\nQOSLevel 1 names names\nDescriptions 1 descriptions names\nIds 1 ids numbers\nPreemptMode 8 preempt_modes modes"
     ),
     "cluster": _keys(
-        "Names 1 names names\nClusters 1 names names\nClassification 3 classifications names\nFederations 3 federations names\nFlags 2 flags names"
+        "Names 1 names names\nClusters 1 names names\nClassification 3 classifications names\nFederations 3 federations names\nFlags 2 flags names\n"
+        "RPC 1 rpc_versions numbers"
     ),
     "resource": _keys(
         "Names 1 names names\nClusters 1 clusters names\nDescriptions 1 descriptions names\nIds 1 ids numbers\nFlags 2 flags names\n"
@@ -221,7 +238,7 @@ WHERE = {
     "wckey": _keys("Names 1 names names\nWCKeys 1 names names\nClusters 1 clusters names\nIds 1 ids numbers\nUsers 1 users names"),
     "tres": _keys("Names 1 names names\nIds 1 ids numbers\nTypes 1 types names"),
     "transaction": _keys(
-        "Accounts 3 accounts names\nAction 4 actions texts\nActors 4 actors names\nClusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\n"
+        "Accounts 3 accounts names\nAction 4 actions action\nActors 4 actors names\nClusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\n"
         "Start 1 after time\nUsers 1 users names"
     ),
     "event": _keys(
@@ -502,6 +519,11 @@ def read_condition(key: Key, text: str, words: Vocabulary, word: str = "") -> "l
             if text and name.startswith(text.lower()):
                 return [name]
         raise ValueRefusedError(f" Unknown event type: '{text}'  Valid events are Cluster and Node.")
+    if key.kind == "action":
+        action = next((each for each in _ACTIONS if each.lower() == text.lower()), None)
+        if action is None:
+            raise ValueRefusedError(f"You gave a bad action '{text}'.", is_error=True)
+        return [action]
     if key.kind == "open":
         return ["open"] if text and "open".startswith(text.lower()) else []
     if key.kind in {"at_most", "at_least"}:
@@ -514,7 +536,9 @@ def read_condition(key: Key, text: str, words: Vocabulary, word: str = "") -> "l
         try:
             return [words.read_time(text)]
         except ValueError:
-            raise ValueRefusedError(f"Invalid time specification (pos=0): {text}") from None
+            from understudy.model.moments import not_understood_from
+
+            raise ValueRefusedError(f"Invalid time specification (pos={not_understood_from(text)}): {text}") from None
     if key.kind == "nodes":
         return names_in(text, lower=False) if "[" not in text else names_in(text)
     return names_in(text, lower=key.kind == "names")

@@ -9,7 +9,7 @@ from understudy.commands.client import Client, Context, RefusedError, run
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.job_shape import fit_nodes, ignore_specialised
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option
-from understudy.commands.sbatch_options import BadOptionError, Job
+from understudy.commands.sbatch_options import BadOptionError, Job, check_plane
 
 TYPE_CHECKING = False
 
@@ -30,12 +30,42 @@ OPTIONS = table(
         Option("x11", "", OPTIONAL, ""),
     ],
     {},
+    ("kill-on-invalid-dep",),
 )
 USAGE_LINE = "salloc [OPTIONS...] [COMMAND [ARGUMENTS...]]"
+USAGE = """\
+Usage: salloc [-N numnodes|[min nodes]-[max nodes]] [-n num-processors]
+              [-c cpus-per-node] [-r n] [-p partition] [--hold] [-t minutes]
+              [--immediate[=secs]] [--no-kill] [--overcommit] [-D path]
+              [--oversubscribe] [-J jobname]
+              [--verbose] [--gid=group] [--uid=user] [--licenses=names]
+              [--clusters=cluster_names]
+              [--contiguous] [--mincpus=n] [--mem=MB] [--tmp=MB] [-C list]
+              [--account=name] [--dependency=type:jobid[+time]] [--comment=name]
+              [--mail-type=type] [--mail-user=user] [--nice[=value]]
+              [--bell] [--no-bell] [--kill-command[=signal]] [--spread-job]
+              [--nodefile=file] [--nodelist=hosts] [--exclude=hosts]
+              [--network=type] [--mem-per-cpu=MB] [--qos=qos]
+              [--mem-bind=...] [--reservation=name] [--mcs-label=mcs]
+              [--time-min=minutes] [--gres=list] [--gres-flags=opts]
+              [--cpu-freq=min[-max[:gov]]] [--power=flags] [--profile=...]
+              [--switches=max-switches[@max-time-to-wait]]
+              [--core-spec=cores] [--thread-spec=threads] [--reboot]
+              [--bb=burst_buffer_spec] [--bbf=burst_buffer_file]
+              [--delay-boot=mins] [--use-min-nodes]
+              [--cpus-per-gpu=n] [--gpus=n] [--gpu-bind=...] [--gpu-freq=...]
+              [--gpus-per-node=n] [--gpus-per-socket=n] [--gpus-per-task=n]
+              [--mem-per-gpu=MB]
+              [command [args...]]"""
 USAGE_EXIT = 255
 _OWN = frozenset(("bell", "help", "immediate", "kill_command", "no_bell", "no_shell", "quiet", "usage", "verbose", "version", "x11"))
-_NOT_FOR_COMMANDS = frozenset(("SLURM_JOB_GID", "SLURM_JOB_UID", "SLURM_JOB_USER", "SLURM_RESTART_COUNT", "CUDA_VISIBLE_DEVICES"))
-_AT_ONCE_CODES = frozenset((11, 110, 2013, 2015, 2016, 2068, 2101, 2070))
+_NOT_FOR_COMMANDS = frozenset(
+    (
+        *("SLURM_JOB_GID", "SLURM_JOB_UID", "SLURM_JOB_USER", "SLURM_RESTART_COUNT"),
+        *("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS"),
+    )
+)
+_AT_ONCE_CODES = frozenset((11, 110, 2013, 2016, 2068, 2070))
 
 
 _OF_THE_WHOLE = frozenset(("SLURM_CLUSTER_NAME", "SLURM_HET_SIZE", "SLURM_PACK_SIZE", "SLURM_JOB_ID"))
@@ -50,10 +80,7 @@ def salloc(arguments: list[str], context: Context) -> int:
     try:
         return _salloc(arguments, context)
     except BadOptionError as error:
-        for line in error.lines:
-            context.complain(line)
-        context.error(error.text)
-        return error.exit_code
+        return error.say(context)
 
 
 def _salloc(arguments: list[str], context: Context) -> int:
@@ -63,7 +90,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
         more, operands = OPTIONS.parse(operands[1:], permute=False)
         further.append(more)
     names = {option.dest for option, _ in given}
-    if context.tells(OPTIONS, names, USAGE_LINE, f"Usage: {USAGE_LINE}"):
+    if context.tells(OPTIONS, names, USAGE_LINE, USAGE):
         return 0
     job = Job(time.time())
     own: dict[str, str | None] = {}
@@ -74,10 +101,28 @@ def _salloc(arguments: list[str], context: Context) -> int:
             job.apply(option, value)
     if context.refuses_clusters(next((value for option, value in reversed(given) if option.dest == "clusters"), None)):
         return 1
+    if "gres_help" in job.flags:
+        from understudy.commands.sbatch import gres_help
+
+        context.print(gres_help(context))
+        return 0
+    check_plane(job)
+    if job.spec.get("kill_signal_batch"):
+        raise BadOptionError("Invalid --signal specification")
+    if "container" in job.extra:
+        context.error("--container requires LaunchParameters=use_interactive_step")
+        return 1
+    if "work_dir" in job.spec and not os.path.isdir(job.spec["work_dir"]):
+        context.error(f"chdir({job.spec['work_dir']}): No such file or directory")
+        return 1
     if job.asks_for_gres and (said := complaint(job.spec, job.extra)):
         context.error(said)
         context.error(INVALID)
         return 1
+    if "verbose" in names:
+        from understudy.commands.verbose import say_options
+
+        say_options([*OPTIONS.from_environment(context.environ), *given], job, context)
     immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
     quiet = "quiet" in own
     if not ignore_specialised(job, context):

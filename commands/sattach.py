@@ -5,8 +5,8 @@ import os
 
 from understudy.commands.client import Context, RefusedError, pack, run
 from understudy.commands.options import NONE, REQUIRED, Option, OptionTable, last_values
-from understudy.commands.srun import send_down
-from understudy.commands.step_io import ALL, EXITED, MESSAGE, STDERR, STDOUT, Part, Sink, StepIO
+from understudy.commands.send_down import send_down
+from understudy.commands.step_io import ALL, EXITED, MESSAGE, STDERR, STDOUT, OneTask, Part, Sink, StepIO
 
 TYPE_CHECKING = False
 
@@ -27,18 +27,6 @@ OPTIONS = OptionTable(
     ]
 )
 USAGE = "Usage: sattach [options] <jobid.stepid>"
-
-
-class _Filtered(Sink):
-    """The output of one task."""
-
-    def __init__(self, descriptor: int, width: int, task: int) -> None:
-        super().__init__(descriptor, width)
-        self.task = task
-
-    def put(self, task: int, data: bytes) -> None:
-        if task == self.task:
-            super().put(task, data)
 
 
 def sattach(arguments: list[str], context: Context) -> int:
@@ -88,7 +76,7 @@ def _attach(created: "list[object]", options: "dict[str, str | None]", context: 
     label = len(str(max(sum(map(len, tasks)) - 1, 0))) if "label" in options else 0
     for kind, name, descriptor in ((STDOUT, "output_filter", 1), (STDERR, "error_filter", 2)):
         chosen = options.get(name)
-        io.sinks[kind] = _Filtered(descriptor, label, int(chosen)) if chosen and chosen.isdigit() else Sink(descriptor, label)
+        io.sinks[kind] = OneTask(descriptor, label, int(chosen)) if chosen and chosen.isdigit() else Sink(descriptor, label)
     highest = 0
 
     def take(kind: int, _task: int, body: bytes, _part: Part) -> None:

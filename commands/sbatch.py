@@ -13,7 +13,6 @@ from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.job_shape import fit_nodes, ignore_specialised
 from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE, USAGE_LINE, BadOptionError, Job, check_plane
 from understudy.commands.states import COMPLETED, COMPLETING
-from understudy.model.times import parse_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,10 +34,7 @@ def sbatch(arguments: list[str], context: Context) -> int:
     try:
         return _submit(arguments, context)
     except BadOptionError as error:
-        for line in error.lines:
-            context.complain(line)
-        context.error(error.text)
-        return error.exit_code
+        return error.say(context)
     except ScriptError as error:
         for line in error.lines:
             (context.fatal if error.is_fatal else context.error)(line)
@@ -66,9 +62,13 @@ def _submit(arguments: list[str], context: Context) -> int:
         trial = Job(time.time())
         for option, value in group:
             trial.apply(option, value)
+    if any(option.dest == "gres" and value == "help" for option, value in given):
+        context.print(gres_help(context))
+        return 0
     where, script = "", ""
     if wraps:
-        script = f"#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{wraps[-1]}\n"
+        blank = "\n" if len(groups) == 1 else ""  # Slurm leaves it out where there are several components
+        script = f"#!/bin/sh\n# This script was created by sbatch --wrap.\n{blank}{wraps[-1]}\n"
     else:
         where, script = read_script(operands[0] if operands else None, context.stdin, context.environ.get("PATH"))
     in_script: list[Given] = [[]]
@@ -84,8 +84,13 @@ def _submit(arguments: list[str], context: Context) -> int:
         return 1
     jobs = _components(groups, in_script, environment)
     flags = {flag for job in jobs for flag in job.flags}
+    if "verbose" in flags:
+        from understudy.commands.verbose import say_options
+
+        for at, job in enumerate(jobs):
+            say_options([*(in_script[at] if at < len(in_script) else []), *environment, *groups[min(at, len(groups) - 1)]], job, context)
     if "gres_help" in flags:
-        context.print("\n".join(["Valid gres options are:", *(f"{name}[[:type]:count]" for name in _gres_types(context))]))
+        context.print(gres_help(context))
         return 0
     for group in groups:
         if not _agree({option.dest for option, _ in group}, context):
@@ -102,6 +107,8 @@ def _submit(arguments: list[str], context: Context) -> int:
         fit_nodes(job, context, quiet="quiet" in job.flags)
         _complete(job, where, operands[1:], bool(wraps), arguments, context)
         if job.begin or job.deadline:
+            from understudy.model.moments import parse_time
+
             now = client.query("ping", ["host"]).now  # the cluster's clock, which may be a virtual one
             if job.begin:
                 job.spec["begin_time"] = float(parse_time(job.begin, now))
@@ -124,9 +131,11 @@ def _submit(arguments: list[str], context: Context) -> int:
         context.complain(f"{context.program}: {line}")
     if test_only:
         return 0
-    if "parsable" in flags:
+    if "quiet" in flags:
+        pass
+    elif "parsable" in flags:
         context.print(f"{job_id};{context.named_cluster}" if context.named_cluster else str(job_id))
-    elif "quiet" not in flags:
+    else:
         context.print(f"Submitted batch job {job_id}" + (f" on cluster {context.named_cluster}" if context.named_cluster else ""))
     if "wait" in flags:
         context.stdout.flush()
@@ -161,6 +170,11 @@ def _agree(names: set[str], context: Context) -> bool:
         context.fatal("--ntasks-per-node is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
         return False
     return True
+
+
+def gres_help(context: Context) -> str:
+    """What `--gres=help` prints."""
+    return "\n".join(["Valid gres options are:", *(f"{name}[[:type]:count]" for name in _gres_types(context))])
 
 
 def _gres_types(context: Context) -> list[str]:

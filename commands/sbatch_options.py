@@ -7,12 +7,14 @@ Place: under sbatch; pure but for names of users and files that an option may na
 import os
 
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable
-from understudy.model.times import not_understood_from, parse_limit, parse_memory, parse_signal_option, parse_time, whole_minutes
+from understudy.model.times import parse_limit, parse_memory, parse_signal_option, whole_minutes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from understudy.commands.client import Context
 
 OPTIONS = OptionTable(
     [
@@ -183,13 +185,27 @@ _ALL_MAIL = "INVALID_DEPEND,BEGIN,END,FAIL,REQUEUE,STAGE_OUT"
 
 
 class BadOptionError(Exception):
-    """A value that sbatch refuses. `lines` come before the error; `exit_code` is 255 for most options, 1 for numbers."""
+    """A value that sbatch refuses. `lines` come before the error; `exit_code` is 255 for most options, 1 for numbers.
 
-    def __init__(self, text: str, exit_code: int = 255, *lines: str) -> None:
+    `help`: what the value asks for, which is no error.
+    """
+
+    def __init__(self, text: str, exit_code: int = 255, *lines: str, help: str = "") -> None:  # noqa: A002
         self.text = text
+        self.help = help
         self.exit_code = exit_code
         self.lines = lines
         super().__init__(text)
+
+    def say(self, context: "Context") -> int:
+        """Print it; returns the exit code."""
+        if self.help:
+            context.print(self.help)
+            return self.exit_code
+        for line in self.lines:
+            context.complain(line.replace("{program}", context.program, 1))
+        context.error(self.text)
+        return self.exit_code
 
 
 class Job:
@@ -235,6 +251,10 @@ def _text(field: str) -> "Callable[[Job, Option, str], None]":
         job.spec[field] = value
 
     return set_text
+
+
+def _features(job: Job, _option: Option, value: str) -> None:
+    job.spec["features"] = value if "[" in value or "(" in value else value.replace(",", "&")
 
 
 def _count(field: str, least: int = 1) -> "Callable[[Job, Option, str], None]":
@@ -313,13 +333,15 @@ def _memory(field: str) -> "Callable[[Job, Option, str], None]":
         if field in {"mem_per_node_mb", "mem_per_cpu_mb"}:
             job.spec.pop("mem_per_node_mb", None)
             job.spec.pop("mem_per_cpu_mb", None)
-        job.spec[field] = amount
+        job.spec["mem_per_node_mb" if field == "mem_per_cpu_mb" and not amount else field] = amount
 
     return set_memory
 
 
 def _moment(field: str) -> "Callable[[Job, Option, str], None]":
     def set_moment(job: Job, option: Option, value: str) -> None:
+        from understudy.model.moments import not_understood_from, parse_time
+
         try:
             parse_time(value, job.now)
         except ValueError:
@@ -380,6 +402,22 @@ def _mail_type(job: Job, option: Option, value: str) -> None:
     job.spec["mail_type"] = types
 
 
+# As scontrol shows them.
+_MAIL_ORDER = (
+    "ARRAY_TASKS",
+    "INVALID_DEPEND",
+    "BEGIN",
+    "END",
+    "FAIL",
+    "REQUEUE",
+    "STAGE_OUT",
+    "TIME_LIMIT_50",
+    "TIME_LIMIT_80",
+    "TIME_LIMIT_90",
+    "TIME_LIMIT",
+)
+
+
 def mail_types(value: str) -> str | None:
     """The events that somebody wants mail about, "" for none of them; None if the words make no sense."""
     words = [word for word in value.upper().split(",") if word in _MAIL_TYPES]
@@ -389,12 +427,13 @@ def mail_types(value: str) -> str | None:
         return ""
     if "ALL" in words:
         words = [*_ALL_MAIL.split(","), *(word for word in words if word != "ALL")]
-    return ",".join(dict.fromkeys(words))
+    return ",".join(sorted(set(words), key=_MAIL_ORDER.index))
 
 
-def _open_mode(job: Job, _option: Option, value: str) -> None:
-    if value in {"a", "append", "t", "truncate"}:  # what is neither is as if it were not given
-        job.spec["open_mode"] = "append" if value.startswith("a") else "truncate"
+def _open_mode(job: Job, option: Option, value: str) -> None:
+    if value not in {"a", "append", "t", "truncate"}:
+        raise _bad(option)
+    job.spec["open_mode"] = "append" if value.startswith("a") else "truncate"
 
 
 def _distribution(job: Job, option: Option, value: str) -> None:
@@ -404,6 +443,8 @@ def _distribution(job: Job, option: Option, value: str) -> None:
         is_good = first[6:].isdigit()
     else:
         is_good = first in {"block", "cyclic", "arbitrary", "*"} and all(word in {"block", "cyclic", "fcyclic", "*"} for word in others)
+    if first.partition("=")[0] == "plane" and not is_good:
+        raise _bad(option, "{program}: error: Invalid plane size or size not specified")
     if not is_good or any(flag.lower() not in {"pack", "nopack"} for flag in flags.split(",") if flag):
         raise _bad(option)
     job.spec["distribution"] = value
@@ -499,7 +540,7 @@ def _node_file(job: Job, option: Option, value: str) -> None:
             words = file.read().replace(",", " ").split()
     except OSError as error:
         raise BadOptionError(
-            "Invalid --nodefile node file", 255, f"sbatch: error: slurm_allocate_resources error opening file {value}, {error.strerror}"
+            "Invalid --nodefile node file", 255, f"{{program}}: error: slurm_allocate_resources error opening file {value}, {error.strerror}"
         ) from None
     del option
     job.spec["required_nodes"] = ",".join(words)
@@ -566,7 +607,7 @@ def _extra_count(job: Job, option: Option, value: str) -> None:
 
 def _switches(job: Job, option: Option, value: str) -> None:
     job.extra["switches"] = value
-    number(option.long, value.partition("@")[0], 0)
+    number(option.long, value.partition("@")[0])
 
 
 def _kill_on_invalid(job: Job, option: Option, value: str) -> None:
@@ -608,11 +649,17 @@ _GOVERNORS = {"conservative", "ondemand", "performance", "powersave", "schedutil
 
 def _cpu_freq(job: Job, option: Option, value: str) -> None:
     """`P1[-P2][:P3]`: frequencies by number or name, and a governor."""
-    frequencies, _, governor = value.lower().partition(":")
+    frequencies, _, governors = value.lower().partition(":")
+    governor = governors.split(",")[0]
     words = frequencies.split("-")
     is_good = len(words) <= 2 and all(word.isdigit() or word in _FREQUENCIES for word in words) and (not governor or governor in _GOVERNORS)
+    if is_good and governor and len(words) < 2 and not frequencies:
+        is_good = False
+    if is_good and governor and len(words) < 2:
+        names = {name.lower(): name for name in ("Conservative", "OnDemand", "Performance", "PowerSave", "SchedUtil", "UserSpace")}
+        raise BadOptionError("Invalid --cpu-freq argument", 255, f"{{program}}: error: gov on cpu-frec ({names[governor]}) illegal without max")
     if not is_good and value.lower() not in _GOVERNORS:
-        raise BadOptionError("Invalid --cpu-freq argument", 255, f'sbatch: error: unrecognized --cpu-freq argument "{value}"')
+        raise BadOptionError("Invalid --cpu-freq argument", 255, f'{{program}}: error: unrecognized --cpu-freq argument "{value}"')
     job.extra[option.dest] = value
 
 
@@ -622,7 +669,7 @@ _LIMITS = {"ALL", "NONE", "AS", "CORE", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFI
 def _propagate(job: Job, option: Option, value: str) -> None:
     for word in value.split(","):
         if word and word.upper().removeprefix("RLIMIT_") not in _LIMITS:
-            raise BadOptionError(f"--propagate={value} is not valid.", 1, f"sbatch: error: Bad rlimit name: {word}")
+            raise BadOptionError(f"--propagate={value} is not valid.", 1, f"{{program}}: error: Bad rlimit name: {word}")
     job.extra[option.dest] = value or "ALL"
 
 
@@ -631,6 +678,10 @@ _MEMORY_BINDINGS = {"none", "no", "rank", "local", "map_mem", "mask_mem", "sort"
 
 def _mem_bind(job: Job, option: Option, value: str) -> None:
     name = value.lower().split(",")[0].partition(":")[0]
+    if name == "help":
+        from understudy.commands.option_help import MEMORY_BINDINGS
+
+        raise BadOptionError("", 255, help=MEMORY_BINDINGS)
     if name not in _MEMORY_BINDINGS:
         raise BadOptionError(f'unrecognized --mem-bind argument "{value}"')
     job.extra[option.dest] = value
@@ -660,6 +711,10 @@ def _burst_buffer_file(job: Job, option: Option, value: str) -> None:
 
 
 def _hint(job: Job, _option: Option, value: str) -> None:
+    if value == "help":
+        from understudy.commands.option_help import HINTS
+
+        raise BadOptionError("", 1, help=HINTS)
     if value not in {"compute_bound", "memory_bound", "multithread", "nomultithread"}:
         raise BadOptionError(f'unrecognized --hint argument "{value}", see --hint=help', 1)
     job.extra["hint"] = value
@@ -685,7 +740,7 @@ _ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "begin": _moment("begin"),
     "chdir": _chdir,
     "comment": _text("comment"),
-    "constraint": _text("features"),
+    "constraint": _features,
     "contiguous": _flag("contiguous"),
     "cores_per_socket": _extra_count,
     "cpus_per_gpu": _cpus_per_gpu,

@@ -4,7 +4,7 @@ import os
 
 from understudy.commands.client import Context, RefusedError, pack, run
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable, last_values
-from understudy.commands.srun import send_down
+from understudy.commands.send_down import send_down
 
 TYPE_CHECKING = False
 

@@ -101,7 +101,7 @@ def scancel(arguments: list[str], context: Context) -> int:
         if jobs:
             jobs, missing = _only_active(jobs, options, context)
         if has_filters or "interactive" in options:
-            jobs = _matching(jobs, where, states, options, context) if jobs or not missing else []
+            jobs = _matching(jobs, bool(jobs or missing), where, states, options, context)
         return _cancel(jobs, signal, options, context) or missing
     except RefusedError as error:
         if is_plain:
@@ -173,13 +173,13 @@ def _filters(options: "dict[str, str | None]", context: Context) -> "tuple[dict[
 
 
 def _user_id(word: str, context: Context) -> int:
-    if word.isdigit():
-        return int(word)
     import pwd
 
     try:
-        return pwd.getpwnam(word).pw_uid
-    except KeyError:
+        return pwd.getpwuid(int(word)).pw_uid if word.isdigit() else pwd.getpwnam(word).pw_uid
+    except (KeyError, OverflowError):
+        if word.isdigit() and context.client.query("jobs", ["job_id"], {"user_id": [int(word)]}).rows:
+            return int(word)  # an emulated cluster has users whom this host does not know
         context.error(f"Invalid user name: {word}")
         raise _RefusedLineError from None
 
@@ -219,9 +219,14 @@ def _only_active(jobs: list[str], options: "dict[str, str | None]", context: Con
 
 
 def _matching(
-    jobs: list[str], where: "dict[str, list[Any]]", states: "list[tuple[int, int]] | None", options: "dict[str, str | None]", context: Context
+    jobs: list[str],
+    is_list: bool,
+    where: "dict[str, list[Any]]",
+    states: "list[tuple[int, int]] | None",
+    options: "dict[str, str | None]",
+    context: Context,
 ) -> list[str]:
-    """Those of the jobs (of all, if none are named) that match all filters, and that the user confirms."""
+    """Those of the jobs (of all, unless it is a list that they are from) that match all filters, and that the user confirms."""
     found: dict[str, dict[str, Any]] = {}
     hosts: set[str] | None = None
     if options.get("nodelist"):
@@ -243,7 +248,7 @@ def _matching(
                 continue
         found[str(job["job_id"])] = job
     chosen: dict[str, dict[str, Any]] = {}
-    if jobs:
+    if is_list:
         for name in jobs:
             for job in found.values():
                 if _stands_for(job, name):
@@ -251,8 +256,8 @@ def _matching(
     else:
         leads = {job["job_id"] for job in found.values()}
         chosen = {_name(job): job for job in found.values() if not job["het_job_offset"] or job["het_job_id"] not in leads}
-        if not chosen and "verbose" in options:
-            context.error(f"No active jobs match ALL job filters, including: {_said(where, states, options)}")
+    if not chosen and "verbose" in options and (where or states is not None or hosts is not None):
+        context.error(f"No active jobs match ALL job filters, including: {_said(where, states, options)}")
     if "interactive" in options:
         return [name for name, job in chosen.items() if _confirmed(name, job, context)]
     return list(chosen)

@@ -169,6 +169,7 @@ def _interactive(session: Session) -> int:
         words = _words(line)
         if words == ["!!"]:
             words = last
+            code = code if words else 1
         if words:
             last = words
             code = session.do(words) or code

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _FLAGS = {"users": "users", "assoc": "associations", "qos": "QOS"}
 _KEYS = ("accounts", "flags", "qos", "users")
 _NO_LIMIT = "N"
+_PARENTS = 0x7FFFFFFF  # Slurm's number for fairshare=parent
 
 
 def show_assoc_mgr(session: "Session", words: "list[str]") -> int:
@@ -84,7 +85,7 @@ def _associations(session: "Session", names: "dict[str, set[str]]") -> "tuple[st
 
 def _association_lines(row: "Record") -> "list[str]":
     parent = f"{row['parent_account']}({row['parent_id']})" if row["parent_account"] else ""
-    shares = "parent" if row["shares"] is None else row["shares"]
+    shares = _PARENTS if row["shares"] is None else row["shares"]
     return [
         (
             f"ClusterName={row['cluster']} Account={row['account']} UserName={_who(row)} Partition={row['partition']}"

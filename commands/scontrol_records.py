@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     Record = dict[str, Any]
 
+_NO_TASK = 4294967294  # an array whose tasks were all cancelled one by one
 _INDENT = "   "
 NO_END = 0xFFFFFFFF  # of a reservation without a length
 
@@ -37,7 +38,7 @@ def _bit(value: object) -> str:
 
 
 def _range(least: int, most: int) -> str:
-    return f"{least}-{most}" if most else str(least)
+    return f"{min(least, most)}-{most}" if most else str(least)
 
 
 def _preemption(job: "Record") -> list[str]:
@@ -83,11 +84,13 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
     ]
     if job["batch_host"]:
         lines.append(f"BatchHost={job['batch_host']}")
+    if job["batch_features"]:
+        lines.append(f"BatchFeatures={job['batch_features']}")
     cores, threads = _star(job["cores_per_socket"]), _star(job["threads_per_core"])
     nodes = _range(job["node_count"], job["max_nodes"]) if pending else str(job["node_count"])
     lines += [
         (
-            f"NumNodes={nodes} NumCPUs={job['cpus']} NumTasks={job['num_tasks']} CPUs/Task={job['cpus_per_task']}"
+            f"NumNodes={nodes} NumCPUs={_range(job['cpus'], job['max_cpus'])} NumTasks={job['num_tasks']} CPUs/Task={job['cpus_per_task']}"
             f" ReqB:S:C:T={job['boards_per_node'] or 0}:{job['sockets_per_board'] or 0}:{cores}:{threads}"
         ),
         f"TRES={job['tres_allocated'] or or_null(job['tres_requested'])}",
@@ -98,14 +101,15 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
     ]
     if details and not pending:
         lines.append(f"JOB_GRES={or_null(job['gres_allocated'])}")
-        lines += _shares(job["node_shares"])
+        lines += _shares(job["node_shares"], job["cpu_ids"])
     memory = f"MinMemory{'CPU' if job['min_memory_per_cpu'] else 'Node'}={megabytes(job['min_memory_mb'] or 0)}"
     lines += [
         f"MinCPUsNode={job['min_cpus_node']} {memory} MinTmpDiskNode={megabytes(job['min_tmp_disk_mb'])}",
         f"Features={or_null(job['features'])} DelayBoot={full_duration(job['delay_boot_s'])}",
     ]
-    if job["reservation"]:
-        lines.append(f"Reservation={job['reservation']}")
+    for name, column in (("ClusterFeatures", "cluster_features"), ("Prefer", "prefer"), ("Reservation", "reservation")):
+        if job[column]:
+            lines.append(f"{name}={job[column]}")
     lines += [
         (
             f"OverSubscribe={job['oversubscribe']} Contiguous={_bit(job['contiguous'])} Licenses={or_null(job['licenses'])}"
@@ -123,7 +127,14 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
         lines += [f"StdErr={job['std_err']}", f"StdIn={job['std_in']}", f"StdOut={job['std_out']}"]
     if job["switches"] is not None:
         lines.append(f"Switches={job['switches']}@{full_duration(job['switches_wait_s'])}")
+    if job["burst_buffer"]:
+        lines.append(f"BurstBuffer={job['burst_buffer']}")
+    if job["cpu_freq"]:
+        lines.append(_frequencies(job["cpu_freq"]))
     lines.append(f"Power={job['power_flags']}")
+    signs = "".join(word for flag, word in _FLAGS if flag in job["record_flags"])
+    if signs:
+        lines.append(signs)
     for name, column in (
         ("CpusPerTres", "cpus_per_tres"),
         ("MemPerTres", "memory_per_tres"),
@@ -138,15 +149,42 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
             lines.append(f"{name}={job[column]}")
     if job["mail_type"]:
         lines.append(f"MailUser={job['mail_user'] or job['user_name']} MailType={job['mail_type'] or 'NONE'}")
+    if job["container"]:
+        lines.append(f"Container={job['container']}")
     return [*lines, ""]
+
+
+# Slurm writes them one behind the other.
+_FLAGS = (
+    ("GRES_ENFORCE_BIND", "GresEnforceBind=Yes"),
+    ("GRES_DISABLE_BIND", "GresEnforceBind=No"),
+    ("KILL_INV_DEP", "KillOInInvalidDependent=Yes"),
+    ("NO_KILL_INV_DEP", "KillOInInvalidDependent=No"),
+    ("SPREAD_JOB", "SpreadJob=Yes"),
+)
+_GOVERNORS = {name.lower(): name for name in ("Conservative", "OnDemand", "Performance", "PowerSave", "SchedUtil", "UserSpace")}
+
+
+def _frequencies(text: str) -> str:
+    """`1000-2000:ondemand`: the bounds and the governor, of which the first counts."""
+    frequencies, _, governors = text.lower().partition(":")
+    if frequencies in _GOVERNORS:
+        frequencies, governors = "", frequencies
+    least, _, most = frequencies.rpartition("-")
+    parts = [f"CPU_min_freq={least.capitalize()} "] if least else []
+    if most:
+        parts.append(f"CPU_max_freq={most.capitalize()} ")
+    if governors:
+        parts.append(f"Governor={_GOVERNORS[governors.split(',')[0]]}")
+    return "".join(parts)
 
 
 def _identity(job: "Record") -> str:
     parts = [f"JobId={job['job_id']}"]
     if job["array_job_id"]:
         task = job["array_task_id"]
-        expression = task_expression(job["array_task_expression"], job["array_max_tasks"])
-        parts.append(f"ArrayJobId={job['array_job_id']} ArrayTaskId={expression if task is None else task}")
+        expression = task_expression(job["array_task_expression"], job["array_max_tasks"]) if job["array_task_expression"] else ""
+        parts.append(f"ArrayJobId={job['array_job_id']} ArrayTaskId={(expression or _NO_TASK) if task is None else task}")
         if job["array_max_tasks"]:
             parts.append(f"ArrayTaskThrottle={job['array_max_tasks']}")
     if job["het_job_id"]:
@@ -160,27 +198,26 @@ def _reason(job: "Record") -> str:
 
 
 def _time_limit(job: "Record") -> str:
-    if job["time_limit_s"] is None and not job["time_limit_is_set"]:
-        return "Partition_Limit"
     return full_limit(job["time_limit_s"])
 
 
-def _shares(shares: "list[list[Any]]") -> list[str]:
+def _shares(shares: "list[list[Any]]", cpu_ids: "list[str]") -> list[str]:
     """What a job holds node by node; nodes in a row that hold the same share a line."""
     grouped: list[tuple[list[str], list[Any]]] = []
-    for name, _cpus, *rest in shares:
+    for (name, _cpus, memory, _cores, gres), cpus in zip(shares, cpu_ids, strict=True):
+        rest = [memory, cpus, gres]
         if grouped and grouped[-1][1] == rest:
             grouped[-1][0].append(name)
         else:
             grouped.append(([name], rest))
     lines = []
-    for names, (memory, cores, gres) in grouped:
+    for names, (memory, cpus, gres) in grouped:
         expression = names[0]
         if len(names) > 1:
             from understudy.model.hostlist import compress
 
             expression = compress(names)
-        lines.append(f"  Nodes={expression} CPU_IDs={cores} Mem={memory} GRES={gres}")
+        lines.append(f"  Nodes={expression} CPU_IDs={cpus} Mem={memory} GRES={gres}")
     return lines
 
 

@@ -139,7 +139,7 @@ def _read(words: "Sequence[str]", context: Context, outcome: str) -> tuple[str, 
 
 
 def _time(key: str, value: str, now: float, word: str, context: Context, outcome: str) -> str:
-    from understudy.model.times import not_understood_from, parse_time
+    from understudy.model.moments import not_understood_from, parse_time
 
     try:
         return str(parse_time(value, now))

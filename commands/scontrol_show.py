@@ -65,7 +65,10 @@ def _show_component(session: "Session", name: str) -> int:
         return 1
     jobs = session.context.client.query("jobs", list(JOBS), {"het_job_id": [int(number)], "het_job_offset": [int(offset)]}).dicts()
     if not jobs:
-        session.complain("slurm_load_jobs error: Invalid job id specified")
+        if session.context.client.query("jobs", ["job_id"], {"job_id": [int(number)]}).rows:
+            session.context.print(f"Job {name} not found")
+        else:
+            session.complain("slurm_load_jobs error: Invalid job id specified")
         return 1
     return _print_jobs(session, jobs)
 

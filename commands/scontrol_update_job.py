@@ -25,6 +25,17 @@ JOB_KEYS = (
 # Keys that one may write but that mean another.
 _SAME_KEY = {"reqnodes": "numnodes", "reqprocs": "numtasks", "shared": "oversubscribe", "name": "jobname"}
 _NEED_NO_VALUE = {"nice", "resetaccruetime"}
+# Keys that want more letters than three.
+_LEAST_LETTERS = {
+    "cpuspertask": 9,
+    "cpuspertres": 9,
+    "numnodes": 8,
+    "numcpus": 6,
+    "timelimit": 5,
+    "timemin": 5,
+    "minmemorynode": 10,
+    "minmemorycpu": 10,
+}
 _UNFINISHED = 3  # states below: pending, running, suspended
 _MOST_NICE = 2_147_483_645
 _MOST_PRIORITY = 0xFFFFFFFF
@@ -48,8 +59,8 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
         if position == 0 and lowered in {"jobname", "name"}:
             name = value
             continue
-        known = full_key(key, JOB_KEYS) or ("userid" if lowered == "uid" else None)
-        if known is None:
+        known = full_key(key, JOB_KEYS)
+        if known is None or len(lowered) < _LEAST_LETTERS.get(known, 0) or (known == "resetaccruetime" and "=" in words[position]):
             context.complain(f"Update of this parameter is not supported: {words[position]}")
             context.complain("Request aborted")
             return 1
@@ -61,6 +72,8 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
                 return 1
             continue
         check = _CHECKS.get(known)
+        if known == "timelimit" and sign == "-" and value.isdigit() and jobs and _takes_too_much(int(value), jobs[0], context):
+            return 1
         checked = value if check is None else check(value, context)
         if checked is not None:
             changes[_SAME_KEY.get(known, known) + sign] = checked
@@ -81,6 +94,19 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
     except RefusedError as error:
         return say_unreachable(session, jobs, error)
     return say_results(session, results)
+
+
+def _takes_too_much(minutes: int, job: str, context: "Context") -> bool:
+    """Whether the job's time limit is less than what is to be taken off, which is said then."""
+    try:
+        rows = context.client.query("jobs", ["time_limit_s"], {"job_id": [int(job)]}).rows if job.isdigit() else []
+    except RefusedError:
+        return False
+    limit = rows[0][0] if rows else None
+    if limit is None or minutes * 60 <= limit:
+        return False
+    context.error(f"TimeLimit decrement larger than current time limit ({minutes} > {limit // 60})")
+    return True
 
 
 def _named(name: str, user: str, context: "Context") -> "list[str]":
@@ -136,7 +162,7 @@ def _time(value: str, context: "Context") -> "str | None":
     """A point in time: one that is none is said, and left out."""
     import time
 
-    from understudy.model.times import not_understood_from, parse_time
+    from understudy.model.moments import not_understood_from, parse_time
 
     if not value:
         return None
@@ -197,7 +223,8 @@ def _range(name: str, text: str) -> "Callable[[str, Context], str]":
         strange = next((part for part in value.split("-", 1) if not part.isdigit()), None)
         if strange is not None:
             context.error(text.format(strange))
-        if strange is not None or int(value.partition("-")[0]) < 1:
+        least, dash, most = value.partition("-")
+        if strange is not None or int(least) < 1 or (dash and int(most) < int(least)):
             raise _refuse(context, f"Invalid {name} value: {value}")
         return value
 
@@ -207,7 +234,7 @@ def _range(name: str, text: str) -> "Callable[[str, Context], str]":
 def _node_count(value: str, context: "Context") -> "str | None":
     strange = next((part for part in value.split("-", 1) if not part.isdigit()), None)
     if strange is not None:
-        context.error(f'Invalid numeric value "{strange}" for requested node count.')
+        context.error(f'Invalid numeric value "{strange or value}" for requested node count.')
         raise SilentlyDoneError
     return value
 
@@ -241,7 +268,7 @@ _CHECKS: "dict[str, Callable[[str, Context], str | None]]" = {
     "nice": _nice,
     "numcpus": _range("NumCPUs", 'Invalid numeric value "{0}" for NumCPUs.'),
     "numnodes": _node_count,
-    "numtasks": _count("NumTasks", 1),
+    "numtasks": _count("NumTasks"),
     "oversubscribe": _words("OverSubscribe", _YES_NO),
     "priority": _count("Priority"),
     "reboot": _words("reboot", _YES_NO),

@@ -54,12 +54,33 @@ def sdiag(arguments: list[str], context: Context) -> int:
 def _sorted(entries: "list[list[Any]]", order: str) -> "list[list[Any]]":
     if order == "sort_by_id":
         return sorted(entries, key=lambda entry: entry[1])
+    if not order:
+        return by_count(entries)
     by = {"sort_by_time": lambda entry: entry[3], "sort_by_time2": lambda entry: entry[3] // max(entry[2], 1)}
-    return sorted(entries, key=by.get(order, lambda entry: entry[2]), reverse=True)
+    return sorted(entries, key=by[order], reverse=True)
 
 
-def _when(moment: float) -> str:
+def when(moment: float) -> str:
+    """A time as sdiag and `sacctmgr show stats` write it."""
     return f"{time.ctime(int(moment))} ({int(moment)})"
+
+
+def by_count(entries: "list[list[Any]]") -> "list[list[Any]]":
+    """Requests, those that came most often first."""
+    return sorted(entries, key=lambda entry: entry[2], reverse=True)
+
+
+def requests_and_users(requests: "list[list[Any]]", users: "list[list[Any]]", widths: tuple[int, int, int]) -> list[str]:
+    """Two lists, line by line. `widths`: of the requests' names, the users' names and the users' numbers."""
+    request, user, number = widths
+
+    def line(name: str, key: str, count: int, us: int) -> str:
+        return f"\t{name}({key}) count:{count:<6} ave_time:{us // max(count, 1):<6} total_time:{us}"
+
+    lines = ["Remote Procedure Call statistics by message type"]
+    lines += [line(f"{name:<{request}}", f"{key:5}", count, us) for name, key, count, us in requests]
+    lines += ["", "Remote Procedure Call statistics by user"]
+    return [*lines, *(line(f"{name:<{user}}", f"{key:{number}}", count, us) for name, key, count, us in users)]
 
 
 def report(now: float, since: float, numbers: dict[str, int], requests: "list[list[Any]]", users: "list[list[Any]]") -> list[str]:
@@ -67,8 +88,8 @@ def report(now: float, since: float, numbers: dict[str, int], requests: "list[li
     n = numbers
     lines = [
         _RULE,
-        f"sdiag output at {_when(now)}",
-        f"Data since      {_when(since)}",
+        f"sdiag output at {when(now)}",
+        f"Data since      {when(since)}",
         _RULE,
         "Server thread count:  1",
         f"Agent queue size:     {n['agent_queue']}",
@@ -82,7 +103,7 @@ def report(now: float, since: float, numbers: dict[str, int], requests: "list[li
         f"Jobs canceled:  {n['cancelled']}",
         f"Jobs failed:    {n['failed']}",
         "",
-        f"Job states ts:  {_when(now)}",
+        f"Job states ts:  {when(now)}",
         f"Jobs pending:   {n['pending']}",
         f"Jobs running:   {n['running']}",
         "",
@@ -103,7 +124,7 @@ def report(now: float, since: float, numbers: dict[str, int], requests: "list[li
         f"\tTotal backfilled jobs (since last stats cycle start): {n['backfill_started'] - n['backfill_started_before']}",
         "\tTotal backfilled heterogeneous job components: 0",
         f"\tTotal cycles: {cycles}",
-        f"\tLast cycle when: {_when(n['backfill_when']) if n['backfill_when'] else 'N/A'}",
+        f"\tLast cycle when: {when(n['backfill_when']) if n['backfill_when'] else 'N/A'}",
         f"\tLast cycle: {n['backfill_last_us']}",
         f"\tMax cycle:  {n['backfill_longest_us']}",
     ]
@@ -119,10 +140,8 @@ def report(now: float, since: float, numbers: dict[str, int], requests: "list[li
     lines.append(f"\tLast table size: {int(n['backfill_last_queue'] > 0)}")
     if cycles:
         lines.append(f"\tMean table size: {int(n['backfill_queue'] > 0)}")
-    lines += ["", f"Latency for 1000 calls to gettimeofday(): {_latency_us()} microseconds", "", "Remote Procedure Call statistics by message type"]
-    lines += [f"\t{name:<40}({number:5}) count:{count:<6} ave_time:{us // max(count, 1):<6} total_time:{us}" for name, number, count, us in requests]
-    lines += ["", "Remote Procedure Call statistics by user"]
-    lines += [f"\t{name:<16}({number:8}) count:{count:<6} ave_time:{us // max(count, 1):<6} total_time:{us}" for name, number, count, us in users]
+    lines += ["", f"Latency for 1000 calls to gettimeofday(): {_latency_us()} microseconds", ""]
+    lines += requests_and_users(requests, users, (40, 16, 8))
     return [*lines, "", "Pending RPC statistics", "\tNo pending RPCs"]
 
 

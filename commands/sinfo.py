@@ -325,7 +325,7 @@ def _cell_text(group: Group, cell: Cell) -> str:
     text = group.text(cell.field)
     if cell.field.letter == "P" and 0 < cell.width < len(text) and text.endswith("*"):
         text = text[: cell.width - 1] + "*"
-    return fitted(text, cell)
+    return fitted("" if text == "(null)" and not cell.right and 0 < cell.width < len(text) else text, cell)
 
 
 def _widen(cells: list[Cell], groups: list[Group], options: "dict[str, str | None]") -> None:

@@ -14,6 +14,9 @@ _PARTS = (("age", "%.10A"), ("association", "%.10B"), ("fair_share", "%.10F"), (
 LONG = "%.15i %9r %.8u %.10Y %.10S %.10A %.10B %.10F %.10J %.10P %.10Q %.11N %.20T"
 NORMAL_LONG = "%.15i %9r %.8u %10y %10a %10b %10f %10j %10p %10q %20t"
 _MOST = 0xFFFFFFFF
+_SUM = (
+    "priority is_set nice weighted_tres site weighted_age weighted_association weighted_fair_share weighted_job_size weighted_partition weighted_qos"
+)
 _USAGE = """\
 Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions]
    [--federation] [--local] [--sibling] [--usage] [-hlnvVw]
@@ -63,9 +66,11 @@ def _plain(value: "Any") -> str:
     return "" if value is None else str(value)
 
 
-def _normal_priority(priority: "int | None", is_set: bool) -> str:
-    """Slurm does not divide a priority that an administrator has set."""
-    return "" if priority is None else f"{priority if is_set else priority / _MOST:.14f}"
+def _normal_priority(priority: "int | None", is_set: bool, nice: int, tres: "list[tuple[str, float]]", *parts: float) -> str:
+    """Not cut to a whole number before it is divided. Slurm does not divide a priority that an administrator has set."""
+    if priority is None:
+        return ""
+    return f"{priority if is_set else (sum(parts) + sum(amount for _, amount in tres) - nice) / _MOST:.14f}"
 
 
 FIELDS = FieldTable(
@@ -75,7 +80,7 @@ FIELDS = FieldTable(
         Field("c", "", "CLUSTER", "", lambda: "(null)"),
         Field("u", "", "USER", "user_name", _plain),
         Field("Y", "", "PRIORITY", "priority", _plain),
-        Field("y", "", "PRIORITY", "priority is_set", _normal_priority),
+        Field("y", "", "PRIORITY", _SUM, _normal_priority),
         Field("S", "", "SITE", "site", _plain),
         Field("A", "", "AGE", "weighted_age", _whole),
         Field("a", "", "AGE", "normal_age", _fraction),
@@ -125,6 +130,7 @@ def sprio(arguments: "list[str]", context: Context) -> int:
     given, words = OPTIONS.parse(arguments[:-1] if arguments[-1:] in (["-j"], ["--jobs"]) else arguments)  # a list of none means all
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
     if words:
+        context.error(f"Unrecognized option: {words[0]}")
         context.stdout.write(_USAGE)
         return 1
     if "usage" in options:
@@ -146,10 +152,10 @@ def sprio(arguments: "list[str]", context: Context) -> int:
 
 
 def _show(options: "dict[str, str | None]", context: Context) -> int:
-    if is_unsupported(context):
-        return 1
     if "verbose" in options:
         _print_options(options, context)
+    if _is_unsupported(context):
+        return 1
     cells = _read_format(options, context)
     header = "noheader" not in options
     if "weights" in options:
@@ -160,7 +166,7 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
     return _print_jobs(cells, options, context, header=header)
 
 
-def is_unsupported(context: Context) -> bool:
+def _is_unsupported(context: Context) -> bool:
     """Whether there is nothing to show, because priorities have no parts; that has been said then."""
     value = dict(context.client.query("config", ["name", "value"], {"name": ["PriorityType"]}).rows).get("PriorityType", "")
     if value == "priority/multifactor":
@@ -207,7 +213,9 @@ def _print_weights(cells: "list[Cell]", context: Context) -> None:
         weight = weights.pop(name, 0.0)
         row[f"weighted_{name}"] = weight
         row[f"normal_{name}"] = _Weight(weight)
-    row["weighted_tres"] = list(weights.items())
+    text = dict(context.client.query("config", ["name", "value"], {"name": ["PriorityWeightTRES"]}).rows).get("PriorityWeightTRES", "")
+    words = [word.partition("=") for word in text.split(",") if word]  # resources as slurm.conf writes them
+    row["weighted_tres"] = [(name, float(weight)) for name, _, weight in words if name.strip().lower() in weights]
     context.stdout.write("".join([line + "\n" for line in lines(cells, _COLUMNS, [[row[name] for name in _COLUMNS]])]))
 
 

@@ -145,6 +145,10 @@ class Filter:
                 return False
         return True
 
+    def names_one(self) -> bool:
+        """Whether a single job is asked for, which the controller is asked for by its number."""
+        return self.jobs is not None and len(self.jobs) == 1
+
     def names_tasks_of(self, job: "dict[str, Any]") -> bool:
         """Whether of an array's record only some tasks are wanted."""
         own = (job["job_id"], job["array_job_id"])
@@ -200,9 +204,14 @@ def squeue(arguments: list[str], context: Context) -> int:
         return 1
     options = {**environment, **line}
     texts.convert_units(convert="noconvert" not in options)
-    for name in ("jobs", "steps"):  # a list apart from its option
+    for name in ("jobs", "steps"):  # a list apart from its option; of two such options the first gets it
         if operands and name in line and line[name] is None:
             options[name] = operands.pop(0)
+            break
+    if "user" in line and "me" in line:  # the later one counts
+        del options[min(("user", "me"), key=lambda name: max(at for at, (option, _) in enumerate(given) if option.dest == name))]
+    if "licenses" in environment:  # it wins over the command line's, but for one that names partitions
+        options["licenses"] = line.get("licenses") if "partition" in options else environment["licenses"]
     if context.refuses_clusters(options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"):
         return 1
     try:
@@ -212,6 +221,10 @@ def squeue(arguments: list[str], context: Context) -> int:
             return 1
         wanted = _read_filter(options, context)
         interval = _read_interval(options.get("iterate"), context)
+        if "verbose" in options:
+            from understudy.commands.verbose import squeue_options
+
+            context.print(squeue_options(options, sum(option.dest == "verbose" for option, _ in given), START_FORMAT, START_SORT))
         if "steps" in options and "json" not in options and "yaml" not in options:
             return _list_steps(options, wanted, interval, context)
         cells = _read_format(options, context)
@@ -285,8 +298,14 @@ def _show(options: "dict[str, str | None]", wanted: Filter, cells: list[Cell], c
     also = [*wanted.columns(), *COLUMNS, *columns_of(order)]
     if one_line_a_task or names_tasks:
         also.append("array_max_tasks")
+    if "priority" in options:
+        also.append("partition")
     names = needed_columns(cells, also)
     rows, now = _load(names, wanted, options, context)
+    if "noheader" not in options and not options.keys().isdisjoint({"long", "iterate", "verbose"}):
+        context.print(date_line(now))
+    if "verbose" in options:
+        context.print(f"last_update_time={0 if wanted.names_one() else int(now)} records={len(rows)}")
     jobs = [dict(zip(names, row, strict=True)) for row in rows]
     jobs = [job for job in jobs if wanted.keeps(job)]
     if "start" in options and "states" not in options:
@@ -296,8 +315,6 @@ def _show(options: "dict[str, str | None]", wanted: Filter, cells: list[Cell], c
         jobs = [{**job, "partition": name} for job in jobs for name in (job["partition"].split(",") if job["state"] == 0 else [job["partition"]])]
         jobs = [job for job in jobs if wanted.keeps(job)]  # of the partitions, too, only those that are wanted
     if "noheader" not in options:
-        if "long" in options or "iterate" in options:
-            context.print(date_line(now))
         context.print_cluster()
         context.print(header_line(cells))
     sort_jobs(jobs, _read_sort(order, context))
@@ -313,7 +330,7 @@ def _show(options: "dict[str, str | None]", wanted: Filter, cells: list[Cell], c
 
 def _load(names: list[str], wanted: Filter, options: "dict[str, str | None]", context: Context) -> "tuple[list[list[Any]], float]":
     """The rows that may be wanted; where the command asks for few jobs, only those are sent."""
-    all_partitions = "all" in options or os.geteuid() == 0
+    all_partitions = not {"all", "partition"}.isdisjoint(options) or os.geteuid() == 0
     client = context.client
     if wanted.jobs is not None and len(wanted.jobs) == 1:
         number = wanted.jobs[0][0]
@@ -340,7 +357,10 @@ def _split(job: "dict[str, Any]", wanted: Filter) -> "list[dict[str, Any]]":
     """A pending array as its single tasks."""
     if not job["array_task_expression"]:
         return [job]
-    return [_with_task(job, task) for task in _wanted_tasks(job, wanted)]
+    tasks = _wanted_tasks(job, wanted)
+    if ":" in job["array_task_expression"] and tasks == task_numbers(job["array_task_expression"]):
+        del tasks[-1]  # which Slurm does not count where it writes the tasks as first-last:step
+    return [_with_task(job, task) for task in tasks]
 
 
 def _wanted_tasks(job: "dict[str, Any]", wanted: Filter) -> list[int]:
@@ -417,14 +437,20 @@ def _read_filter(options: "dict[str, str | None]", context: Context) -> Filter:
 
 
 def _read_job(word: str, context: Context) -> tuple[int, int | None]:
-    number, underscore, task = word.partition(".")[0].partition("_")
-    if not underscore and "+" in number:  # a component stands for its whole job
-        number, _, offset = number.partition("+")
-        number = number if offset.isdigit() else ""
-    if not number.isdigit() or not int(number):
+    number, behind = leading_digits(word)
+    if not number or not int(number):
         context.error(f"Invalid job id: {word}")
         raise _RefusedError
-    return int(number), int(task) if underscore and task.isdigit() else -1 if underscore else None
+    if not behind.startswith("_"):  # a component stands for its whole job; of what else follows nothing counts
+        return int(number), None
+    task, _ = leading_digits(behind[1:])
+    return int(number), int(task) if task else -1
+
+
+def leading_digits(text: str) -> tuple[str, str]:
+    """The digits that a text begins with, and what is left."""
+    rest = text.lstrip("0123456789")
+    return text[: len(text) - len(rest)], rest
 
 
 def _read_states(text: str, wanted: Filter, context: Context) -> None:
@@ -481,10 +507,11 @@ def _check_nodes(wanted: Filter, context: Context) -> None:
 def _read_interval(text: str | None, context: Context) -> int | None:
     if text is None:
         return None
-    if not text.isdigit() or not int(text):
+    number, _ = leading_digits(text)
+    if not number or not int(number):
         context.error(f"--iterate={text}\n")
         raise _RefusedError
-    return int(text)
+    return int(number)
 
 
 def _read_format(options: "dict[str, str | None]", context: Context) -> list[Cell]:
@@ -497,6 +524,8 @@ def _read_format(options: "dict[str, str | None]", context: Context) -> list[Cel
     long_format = options.get("long_format")
     if long_format is not None and "format" not in options:
         return FIELDS.parse_long(long_format, unknown_name, negative_suffix=" ")
+    if "SLURM_BITSTR_LEN" in os.environ:
+        FIELDS.by_letter["i"].whole = "tasks"
     default = START_FORMAT if "start" in options else LONG_FORMAT if "long" in options else DEFAULT_FORMAT
     given = options.get("format")
     return FIELDS.parse_short(default if given is None else given, unknown_letter)

@@ -39,7 +39,7 @@ def _cut(expression: str) -> str:
     given = os.environ.get("SLURM_BITSTR_LEN")
     sign, digits = (given[:1], given.lstrip("+-")) if given else ("", "")
     most = _TASKS_LENGTH if given is None or sign == "-" else int(digits) if digits.isdigit() else 0
-    if not most or len(expression) < most:
+    if not most or len(expression) < most or ":" in expression:  # first-last:step is not cut
         return expression
     return expression[: max(most - 4, 0)] + "..."[: most - 1]
 
@@ -134,7 +134,7 @@ FIELDS = FieldTable(
         Field("F", "arrayjobid", "ARRAY_JOB_ID", "job_id array_job_id", lambda job, array: str(array or job)),
         Field("g", "groupname", "GROUP", "group_name", _plain),
         Field("G", "groupid", "GROUP", "group_id", _plain),
-        Field("h", "oversubscribe", "OVER_SUBSCRIBE", "oversubscribe", _plain),
+        Field("h", "oversubscribe shared", "OVER_SUBSCRIBE", "oversubscribe", _plain),
         Field("H", "sockets", "SOCKETS_PER_NODE", "sockets_per_node", _star),
         Field("i", "jobarrayid", "JOBID", _ID, job_id_text),
         Field("I", "cores", "CORES_PER_SOCKET", "cores_per_socket", _star),
@@ -142,12 +142,12 @@ FIELDS = FieldTable(
         Field("J", "threads", "THREADS_PER_CORE", "threads_per_core", _star),
         Field("k", "comment", "COMMENT", "comment", or_null),
         Field("K", "arraytaskid", "ARRAY_TASK_ID", "array_task_id array_task_expression array_max_tasks", _task_id),
-        Field("l", "timelimit", "TIME_LIMIT", "time_limit_s", limit),
-        Field("L", "timeleft", "TIME_LEFT", "time_limit_s run_time_s", _time_left),
+        Field("l", "timelimit", "TIME_LIMIT", "time_limit_s", limit, whole="text"),
+        Field("L", "timeleft", "TIME_LEFT", "time_limit_s run_time_s", _time_left, whole="text"),
         Field("m", "minmemory", "MIN_MEMORY", "min_memory_mb", _min_memory),
-        Field("M", "timeused", "TIME", "run_time_s", duration),
-        Field("n", "reqnodes", "REQ_NODES", "required_nodes", _plain),
-        Field("N", "nodelist", "NODELIST", "nodes", _plain),
+        Field("M", "timeused", "TIME", "run_time_s", duration, whole="text"),
+        Field("n", "reqnodes", "REQ_NODES", "required_nodes", _plain, whole="text"),
+        Field("N", "nodelist", "NODELIST", "nodes", _plain, whole="all"),
         Field("o", "command", "COMMAND", "command", or_null),
         Field("O", "contiguous", "CONTIGUOUS", "contiguous", _yes),
         Field("p", "priority", "PRIORITY", "priority", _fraction),
@@ -155,7 +155,7 @@ FIELDS = FieldTable(
         Field("q", "qos", "QOS", "qos", or_null),
         Field("Q", "prioritylong", "PRIORITY", "priority", _plain),
         Field("r", "reason", "REASON", "reason reason_detail", lambda reason, detail: detail or reason),
-        Field("R", "reasonlist", "NODELIST(REASON)", "state nodes reason reason_detail", reason_or_nodes),
+        Field("R", "reasonlist", "NODELIST(REASON)", "state nodes reason reason_detail", reason_or_nodes, whole="nodes"),
         Field("s", "selectjobinfo", "", "", lambda: ""),
         Field("S", "starttime", "START_TIME", "state start_time expected_start", _start),
         Field("t", "statecompact", "ST", "state flags", job_state_code),
@@ -169,7 +169,7 @@ FIELDS = FieldTable(
         Field("x", "", "EXC_NODES", "excluded_nodes", _plain),
         Field("X", "corespec", "CORE_SPEC", "core_spec thread_spec", lambda cores, threads: _number(cores if threads is None else threads)),
         Field("y", "nice", "NICE", "nice", _plain),
-        Field("Y", "schednodes", "SCHEDNODES", "expected_nodes", or_null),
+        Field("Y", "schednodes", "SCHEDNODES", "expected_nodes", or_null, whole="all"),
         Field("z", "sct", "S:C:T", "sockets_per_node cores_per_socket threads_per_core", _sct),
         Field("Z", "workdir", "WORK_DIR", "work_dir", _plain),
         Field("b", "tres-per-node", "TRES_PER_NODE", "tres_per_node", or_na),
@@ -217,7 +217,7 @@ FIELDS = FieldTable(
         Field("", "reboot", "REBOOT", "reboot", _yes),
         Field("", "reqswitch", "REQ_SWITCH", "switches", _zero),
         Field("", "requeue", "REQUEUE", "requeue", _yes),
-        Field("", "resizetime", "RESIZE_TIME", "resize_time", timestamp),
+        Field("", "resizetime", "RESIZE_TIME", "resize_time", timestamp, whole="text"),
         Field("", "restartcnt", "RESTART_COUNT", "restarts", _plain),
         Field("", "siblingsactive", "ACTIVE_SIBLINGS", "", lambda: "NA"),
         Field("", "siblingsactiveraw", "ACTIVE_SIBLINGS_RAW", "", lambda: "NA"),

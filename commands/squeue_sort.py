@@ -49,7 +49,7 @@ def read_sort(text: str, complain: "Callable[[str], None]") -> list[SortKey]:
         BadSortError: a letter by which squeue does not sort.
     """
     keys = []
-    for letter, descending in reversed(_letters(text)):  # as they are used: the last one first
+    for letter, descending in reversed(sort_letters(text)):  # as they are used: the last one first
         if letter not in FIELDS.by_letter or letter in _NOT_SORTABLE:
             raise BadSortError(letter)
         if letter == "b":
@@ -61,11 +61,11 @@ def read_sort(text: str, complain: "Callable[[str], None]") -> list[SortKey]:
 
 def columns_of(text: str) -> list[str]:
     """What the keys of a specification need, as far as they are keys."""
-    fields = [FIELDS.by_letter[letter] for letter, _ in _letters(text) if letter in FIELDS.by_letter]
+    fields = [FIELDS.by_letter[letter] for letter, _ in sort_letters(text) if letter in FIELDS.by_letter]
     return [column for field in fields for column in field.columns if not column.startswith("@")]
 
 
-def _letters(text: str) -> list[tuple[str, bool]]:
+def sort_letters(text: str) -> list[tuple[str, bool]]:
     """Each letter, and whether a minus stands before it."""
     found = []
     descending = False

@@ -4,6 +4,7 @@ Place: under squeue, which reads the options.
 """
 
 from understudy.commands.fields import Field, FieldTable, header_line, lines, needed_columns
+from understudy.commands.squeue_sort import sort_letters
 from understudy.commands.states import job_state
 from understudy.commands.texts import date_line, duration, or_null, timestamp
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from understudy.commands.squeue import Filter
 
 _WITHOUT_CPUS = {"batch", "extern", "interactive"}
+SORT_COLUMNS = {"i": "job_id", "j": "name", "N": "nodes", "P": "partition", "u": "user_name", "U": "user_id", "M": "run_time_s", "S": "start_time"}
 STEP_FORMAT = "%.15i %.8j %.9P %.8u %.9M %N"
 _ID = "job_id array_job_id array_task_id step"
 
@@ -43,8 +45,8 @@ STEP_FIELDS = FieldTable(
         Field("i", "stepid", "STEPID", _ID, step_id_text),
         Field("j", "stepname", "NAME", "name", _plain),
         Field("l", "timelimit", "TIME_LIMIT", "time_limit_s", _limit),
-        Field("M", "timeused", "TIME", "run_time_s", duration),
-        Field("N", "nodes", "NODELIST", "nodes", _plain),
+        Field("M", "timeused", "TIME", "run_time_s", duration, whole="text"),
+        Field("N", "nodes", "NODELIST", "nodes", _plain, whole="all"),
         Field("P", "partition", "PARTITION", "partition", _plain),
         Field("S", "starttime", "START_TIME", "start_time", timestamp),
         Field("u", "username", "USER", "user_name", _plain),
@@ -93,9 +95,13 @@ def show_steps(options: "dict[str, str | None]", chosen: "Filter", context: "Con
     else:
         template = options.get("format")
         cells = STEP_FIELDS.parse_short(STEP_FORMAT if template is None else _ALL if template == "%all" else template, unknown)
-    names = needed_columns(cells, ["job_id", "array_job_id", "array_task_id", "step", "user_id", "name", "partition", "nodes"])
+    names = needed_columns(cells, ["job_id", "array_job_id", "array_task_id", "step", "user_id", *SORT_COLUMNS.values()])
     answer = context.client.query("steps", names)
     steps = answer.dicts()
+    if "noheader" not in options and not options.keys().isdisjoint({"long", "iterate", "verbose"}):
+        context.print(date_line(answer.now))
+    if "verbose" in options:
+        context.print(f"last_update_time={int(answer.now)} records={len(steps)}")
     jobs = {word.partition("_")[0] for word in (options.get("jobs") or "").split(",") if word}
     shown = []
     for step in steps:
@@ -114,10 +120,8 @@ def show_steps(options: "dict[str, str | None]", chosen: "Filter", context: "Con
             if chosen.nodes.isdisjoint(expand(step["nodes"])):
                 continue
         shown.append(step)
-    _sort(shown, "P,i" if options.get("sort") is None else options["sort"] or "")
+    _sort(shown, "P,i" if options.get("sort") is None else options["sort"] or "", context)
     if "noheader" not in options:
-        if "long" in options or "iterate" in options:
-            context.print(date_line(answer.now))
         context.print_cluster()
         context.print(header_line(cells))
     if shown:
@@ -137,12 +141,11 @@ def _step(word: str) -> tuple[str, str]:
     return job, number if number.isdigit() else ""
 
 
-def _sort(steps: "list[dict[str, Any]]", keys: str) -> None:
-    columns = {"i": "job_id", "j": "name", "N": "nodes", "P": "partition", "u": "user_name", "U": "user_id", "M": "run_time_s", "S": "start_time"}
+def _sort(steps: "list[dict[str, Any]]", keys: str, context: "Context") -> None:
     steps.sort(key=lambda step: (step["array_job_id"] or step["job_id"], step["array_task_id"] or 0))
-    for word in reversed(keys.split(",")):
-        column = columns.get(word.lstrip("+-")[:1])
+    for letter, descending in reversed(sort_letters(keys)):
+        if letter == "b":
+            context.complain(f"{context.program}: Invalid sort specification: b")
+        column = SORT_COLUMNS.get(letter)
         if column is not None:
-            values = [step.get(column, 0) for step in steps]
-            places = sorted(range(len(steps)), key=values.__getitem__, reverse=word.startswith("-"))
-            steps[:] = [steps[place] for place in places]
+            steps.sort(key=lambda step: step[column], reverse=descending)

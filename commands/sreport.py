@@ -65,6 +65,7 @@ _CONDITIONS = (
     *("accounts", "acctasparent", "all_clusters", "clusters", "end", "flatview", "format", "gid", "group", "grouping", "jobs", "names", "nodes"),
     *("partitions", "printjobcount", "start", "topcount", "tree", "users", "wckeys"),
 )
+_WITHOUT_HINT = {"userutilizationbywckey", "wckeyutilizationbyuser"}  # what to do with a wrong condition is not said there
 _COLUMNS = {  # name in format=: header, width; a width of 0: that of amounts
     "cluster": ("Cluster", 9),
     "allocated": ("Allocated", 0),
@@ -119,6 +120,7 @@ class Report:
         self.given: dict[str, list[str]] = {}
         self.widths: dict[str, int] = {}  # that the format asked for
         self.code = 0
+        self.kind = self.name = ""
 
     def amount(self, seconds: int, total: int) -> str:
         return text_of(seconds, total, self.unit_s, has_percent=self.has_percent)
@@ -279,6 +281,7 @@ def _command(session: _Session, words: "list[str]") -> None:
         context.complain(f"Not valid report {words[1]}\n{_VALID[kind]}")
         raise _UnknownError
     report = session.report()
+    report.kind, report.name = kind, name
     _read_conditions(report, session.options, words[2:])
     _MAKERS[name.lower() if kind != "reservation" else "reservation"](report)
     session.code = max(session.code, report.code)
@@ -317,8 +320,9 @@ def _read_conditions(report: Report, options: "dict[str, str | None]", words: "l
         found = next((each for each in _CONDITIONS if each.startswith(lowered)), None) if lowered else None
         if found == "group" and lowered not in {"group", "grou"}:
             found = "grouping" if value else "group"
-        if found is None:
-            report.context.complain(f" Unknown condition: {word}\nUse keyword set to modify value")
+        if found is None or (found == "names" and report.kind != "reservation"):
+            hint = "" if report.name.lower() in _WITHOUT_HINT else "\nUse keyword set to modify value"
+            report.context.complain(f" Unknown condition: {word}{hint}")
             report.code = 1
             continue
         report.given[found] = [each for each in value.strip("'\"").split(",") if each]
@@ -351,7 +355,9 @@ def _time(report: Report, text: str, now: float) -> "int | None":
     try:
         return (past_time(text, now) + 1830) // 3600 * 3600  # seconds are rounded to minutes first
     except ValueError:
-        report.context.complain(f"Invalid time specification (pos=0): {text}")
+        from understudy.model.moments import not_understood_from
+
+        report.context.complain(f"Invalid time specification (pos={not_understood_from(text)}): {text}")
         return None
 
 
@@ -505,6 +511,15 @@ def _by_wckey(report: Report, *, is_user_first: bool) -> None:
     report.show(title, [report.usage_line], _format(report, fields + (",tresname,used" if report.has_tres else ",used")), rows)
 
 
+def _is_user(text: str) -> bool:
+    import pwd
+
+    try:
+        return bool(pwd.getpwuid(int(text)) if text.isdigit() else pwd.getpwnam(text))
+    except (KeyError, OverflowError):
+        return False
+
+
 def _sizes(report: Report, *, by: str) -> None:
     """Job sizes: what jobs of so many CPUs used."""
     if len(report.tres) > 1:
@@ -531,6 +546,9 @@ def _sizes(report: Report, *, by: str) -> None:
         for job in report.table.rows("jobs", columns, where)
         if report.selected("users", job["user"]) and report.selected("partitions", job["partition"]) and report.selected("wckeys", job["wckey"])
     ]
+    for user in report.given.get("users", []):
+        if not _is_user(user):
+            report.context.error(f"Invalid user id: {user}")
     groups = size_groups(report.given.get("grouping"), "TRES" if tres != "cpu" else "CPUs", jobs, tres)
     is_flat, counts_jobs = "flatview" in report.given, "printjobcount" in report.given
     name_of = _tree(report).namer(report.given.get("accounts"), is_flat=is_flat, below="acctasparent" in report.given)
@@ -554,7 +572,14 @@ def _sizes(report: Report, *, by: str) -> None:
     title = f"Job Sizes{' by Wckey' if by == 'wckey' else ''} {report.period} ({report.end - report.start} secs)"
     lines = [] if tres == "cpu" else [f"TRES type is {tres}"]
     lines.append("Units are in number of jobs ran" if counts_jobs else f"Time reported in {report.unit}")
-    heads = [("Cluster", 9, "cluster"), ("Wckey" if by == "wckey" else "Account", -20 if by == "both" else 9, "subject")]
+    own = ("Wckey" if by == "wckey" else "Account", -20 if by == "both" else 9, "subject")
+    known = {"cluster": ("Cluster", 9, "cluster"), "account": own, "wckey": own}
+    names = _format(report, "cluster,wckey" if by == "wckey" else "cluster,account")
+    heads = [(title_of, report.widths.get(name, width), column) for name in names if name in known for title_of, width, column in [known[name]]]
+    if not groups:
+        report.context.complain(" We need a grouping list to set up the print.")
+        report.code = 1
+        return
     sizes = [(title_of, 13, f"size{at}") for at, (title_of, _, _) in enumerate(groups)]
     report.print(title, lines, [*heads, *sizes, ("% of cluster", 12, "percent")], rows)
 

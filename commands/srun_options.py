@@ -40,7 +40,8 @@ OPTIONS = table(
         Option("ntasks-per-node", "", REQUIRED, "COUNT: on each node", env="SLURM_NTASKS_PER_NODE"),
         Option("open-mode", "", REQUIRED, "append|truncate: output files", env="SLURM_OPEN_MODE"),
         Option("output", "o", REQUIRED, "FILE: for standard output", env="SLURM_STDOUTMODE"),
-        Option("overlap", "", NONE, "share CPUs with other steps", env="SLURM_OVERLAP"),
+        Option("overlap", "", OPTIONAL, "share CPUs with other steps", env="SLURM_OVERLAP"),
+        Option("pack-group", "", REQUIRED, "", dest="het_group"),
         Option("preserve-env", "E", NONE, "", env="SLURM_PRESERVE_ENV"),
         Option("prolog", "", REQUIRED, "PROGRAM: run here before the step", env="SLURM_PROLOG"),
         Option("propagate", "", OPTIONAL, "LIST: limits to hand on", env="SLURM_PROPAGATE"),
@@ -73,7 +74,42 @@ OPTIONS = table(
         "hint": "SLURM_HINT",
         "clusters": "SLURM_CLUSTERS",
     },
+    ("get-user-env", "kill-on-invalid-dep", "wait-all-nodes"),
 )
+
+USAGE = """\
+Usage: srun [-N nnodes] [-n ntasks] [-i in] [-o out] [-e err]
+            [-c ncpus] [-r n] [-p partition] [--hold] [-t minutes]
+            [-D path] [--immediate[=secs]] [--overcommit] [--overlap] [--no-kill]
+            [--oversubscribe] [--label] [--unbuffered] [-m dist] [-J jobname]
+            [--jobid=id] [--verbose] [--slurmd_debug=#] [--gres=list]
+            [-T threads] [-W sec] [--gres-flags=opts]
+            [--licenses=names] [--clusters=cluster_names]
+            [--qos=qos] [--time-min=minutes]
+            [--contiguous] [--mincpus=n] [--mem=MB] [--tmp=MB] [-C list]
+            [--mpi=type] [--account=name] [--dependency=type:jobid[+time]]
+            [--kill-on-bad-exit] [--propagate[=rlimits] [--comment=name]
+            [--cpu-bind=...] [--mem-bind=...] [--network=type]
+            [--ntasks-per-node=n] [--ntasks-per-socket=n] [reservation=name]
+            [--ntasks-per-core=n] [--mem-per-cpu=MB] [--preserve-env]
+            [--profile=...] [--exact]
+            [--mail-type=type] [--mail-user=user] [--nice[=value]]
+            [--prolog=fname] [--epilog=fname]
+            [--task-prolog=fname] [--task-epilog=fname]
+            [--ctrl-comm-ifhn=addr] [--multi-prog] [--mcs-label=mcs]
+            [--cpu-freq=min[-max[:gov]]] [--power=flags] [--spread-job]
+            [--switches=max-switches{@max-time-to-wait}] [--reboot]
+            [--core-spec=cores] [--thread-spec=threads]
+            [--bb=burst_buffer_spec] [--bbf=burst_buffer_file]
+            [--bcast=<dest_path>] [--bcast-exclude=<NONE|path1,...,pathN>]
+            [--send-libs[=y|n]] [--compress[=library]]
+            [--acctg-freq=<datatype>=<interval>] [--delay-boot=mins]
+            [-w hosts...] [-x hosts...] [--use-min-nodes]
+            [--mpi-combine=yes|no] [--het-group=value]
+            [--cpus-per-gpu=n] [--gpus=n] [--gpu-bind=...] [--gpu-freq=...]
+            [--gpus-per-node=n] [--gpus-per-socket=n] [--gpus-per-task=n]
+            [--mem-per-gpu=MB]
+            executable [args...]"""
 USAGE_LINE = "srun [OPTIONS...] executable [ARGUMENTS...]"
 
 # What is srun's own affair, and none of the job's.

@@ -2,9 +2,9 @@
 
 import os
 
+from understudy.commands.accounting_client import say_authenticated
 from understudy.commands.client import CONNECT_FAILED, VERSION, Context, RefusedError, run
 from understudy.commands.options import NONE, REQUIRED, Option, OptionTable, last_values
-from understudy.commands.sprio import is_unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _shares(row: "Row") -> str:
 
 
 def _six(name: str, *, of_root: bool = True) -> "Callable[[Row], str]":
-    return lambda row: f"{row[name]:.6f}" if of_root or row["parent_id"] else ""
+    return lambda row: f"{row[name]:.6f}" if row[name] is not None and (of_root or row["parent_id"]) else ""
 
 
 def _users_factor(row: "Row") -> str:
@@ -59,7 +59,7 @@ def _users_factor(row: "Row") -> str:
 
 
 def _level(row: "Row") -> str:
-    return f"{row['level_fair_share']:.6f}" if row["parent_id"] else ""
+    return f"{row['level_fair_share']:.6f}" if row["parent_id"] and row["shares"] is not None else ""
 
 
 def _amounts(name: str) -> "Callable[[Row], str]":
@@ -112,6 +112,8 @@ def sshare(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
     given, _ = OPTIONS.parse(arguments)  # words mean nothing
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
+    if "verbose" in options:
+        options["verbose"] = str(sum(option.dest == "verbose" for option, _ in given))
     if "help" in options or "usage" in options:
         context.stdout.write(OPTIONS.help_text("sshare [OPTION]"))
         return 0
@@ -132,10 +134,9 @@ def sshare(arguments: "list[str]", context: Context) -> int:
 
 
 def _show(options: "dict[str, str | None]", context: Context) -> int:
-    if is_unsupported(context):
-        return 1
     if "verbose" in options:
         _print_options(options, context)
+        say_authenticated(context, "sshare", int(options["verbose"] or 1))
     rows = _chosen(context.client.query("shares", _COLUMNS).dicts(), options, context)
     is_tree = bool(rows and rows[0]["is_tree"])
     text = options.get("format") or ((LONG if is_tree else LONG_CLASSIC) if "long" in options else DEFAULT)

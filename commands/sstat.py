@@ -2,6 +2,7 @@
 
 from understudy.commands.client import Context, RefusedError, run
 from understudy.commands.options import NONE, REQUIRED, Option, OptionTable, last_values
+from understudy.commands.texts import convert_units, thousands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,34 +37,21 @@ DEFAULT_FIELDS = (
 NUMBER, NODE, PID, CPU, RSS, VSIZE, PAGES, READ, WRITTEN = range(9)
 
 
-def size_text(amount: float) -> str:
-    """`1652K`: bytes as Slurm's accounting commands print them."""
-    value, unit = amount / 1024, 0
-    while value >= 10240 and unit < 4:
-        value, unit = value / 1024, unit + 1
-    text = f"{value:.2f}".rstrip("0").rstrip(".")
-    return "0" if not amount else f"{text}{'KMGTP'[unit]}"
-
-
-def cpu_text(microseconds: float) -> str:
-    seconds = int(microseconds // 1_000_000)
+def cpu_text(microseconds: int) -> str:
+    seconds = microseconds // 1_000_000
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 _SPECIAL_STEPS: "tuple[str, ...]" = ("extern", "batch", "interactive")
 
 
-def _plain(amount: float) -> str:
-    return f"{amount:.2f}".rstrip("0").rstrip(".") if amount else "0"
-
-
-def _of(column: int, which: str, text: "Callable[[float], str]") -> "Callable[[dict[str, Any]], str]":
+def _of(column: int, which: str, text: "Callable[[int], str]") -> "Callable[[dict[str, Any]], str]":
     def value(step: "dict[str, Any]") -> str:
         tasks = step["tasks"]
         if not tasks:
             return ""
         if which == "ave":
-            return text(sum(task[column] for task in tasks) / len(tasks))
+            return text(sum(task[column] for task in tasks) // len(tasks))
         chosen = (min if which.startswith("min") else max)(tasks, key=lambda task: task[column])
         return str(chosen[NODE]) if which.endswith("node") else str(chosen[NUMBER]) if which.endswith("task") else text(chosen[column])
 
@@ -72,15 +60,18 @@ def _of(column: int, which: str, text: "Callable[[float], str]") -> "Callable[[d
 
 def _tres(step: "dict[str, Any]", kind: str, which: str) -> str:
     """`cpu=00:00:01,mem=1652K`: all at once."""
-    columns = [("cpu", CPU, cpu_text), ("energy", -1, _plain), ("fs/disk", READ, _plain), ("mem", RSS, size_text), ("pages", PAGES, _plain),
-               ("vmem", VSIZE, size_text)] if kind == "in" else [("energy", -1, _plain), ("fs/disk", WRITTEN, _plain)]  # fmt: skip
+    columns = [("cpu", CPU, cpu_text), ("energy", -1, thousands), ("fs/disk", READ, thousands), ("mem", RSS, thousands), ("pages", PAGES, thousands),
+               ("vmem", VSIZE, thousands)] if kind == "in" else [("energy", -1, thousands), ("fs/disk", WRITTEN, thousands)]  # fmt: skip
     tasks = step["tasks"]
     if not tasks:
         return ""
     found = []
     for name, column, text in columns:
         if column < 0:
-            found.append(f"{name}=0" if which in {"ave", "max", "min", "tot"} else f"{name}={tasks[0][NODE] if which.endswith('n') else 0}")
+            if not which.endswith("t") or which == "tot":  # of no task
+                found.append(f"{name}=0" if which in {"ave", "max", "min", "tot"} else f"{name}={tasks[0][NODE]}")
+        elif name == "cpu" and which in {"maxt", "mint"}:  # Slurm takes the number for a time
+            found.append(f"{name}={cpu_text(int(_of(column, which + 'ask', text)(step)) * 1_000_000)}")
         elif which == "tot":
             found.append(f"{name}={text(sum(task[column] for task in tasks))}")
         else:
@@ -89,11 +80,15 @@ def _tres(step: "dict[str, Any]", kind: str, which: str) -> str:
     return ",".join(found)
 
 
+def _frequency(step: "dict[str, Any]") -> str:
+    return "0" if step["id"].endswith(".batch") else "Unknown"
+
+
 def _fields() -> "dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]]":
     """By name in lower case: header, width (negative: to the left), how to get it."""
     found: dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]] = {"jobid": ("JobID", -12, lambda step: step["id"])}
-    for name, column, text, width in (("VMSize", VSIZE, size_text, 10), ("RSS", RSS, size_text, 10), ("Pages", PAGES, _plain, 8),
-                                      ("DiskRead", READ, size_text, 12), ("DiskWrite", WRITTEN, size_text, 12)):  # fmt: skip
+    for name, column, text, width in (("VMSize", VSIZE, thousands, 10), ("RSS", RSS, thousands, 10), ("Pages", PAGES, thousands, 8),
+                                      ("DiskRead", READ, thousands, 12), ("DiskWrite", WRITTEN, thousands, 12)):  # fmt: skip
         found[f"max{name}".lower()] = (f"Max{name}", width, _of(column, "max", text))
         of_place = {"VMSize": 14, "RSS": 10, "DiskRead": 15, "DiskWrite": 16}
         found[f"max{name}node".lower()] = (f"Max{name}Node", of_place.get(name, 12), _of(column, "maxnode", text))
@@ -107,10 +102,10 @@ def _fields() -> "dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]]":
     found["nodelist"] = ("Nodelist", 20, lambda step: step["nodes"])
     found["pids"] = ("Pids", 20, lambda step: ",".join(str(task[PID]) for task in step["tasks"]))
     found["avecpufreq"] = ("AveCPUFreq", 10, lambda _step: "0")
-    found["reqcpufreq"] = ("ReqCPUFreq", 10, lambda _step: "0")
-    found["reqcpufreqmin"] = ("ReqCPUFreqMin", 13, lambda _step: "0")
-    found["reqcpufreqmax"] = ("ReqCPUFreqMax", 13, lambda _step: "0")
-    found["reqcpufreqgov"] = ("ReqCPUFreqGov", 13, lambda _step: "0")
+    found["reqcpufreq"] = ("ReqCPUFreq", 10, _frequency)
+    found["reqcpufreqmin"] = ("ReqCPUFreqMin", 13, _frequency)
+    found["reqcpufreqmax"] = ("ReqCPUFreqMax", 13, _frequency)
+    found["reqcpufreqgov"] = ("ReqCPUFreqGov", 13, _frequency)
     found["consumedenergy"] = ("ConsumedEnergy", 14, lambda _step: "0")
     found["consumedenergyraw"] = ("ConsumedEnergyRaw", 17, lambda _step: "0")
     for kind in ("In", "Out"):
@@ -159,6 +154,7 @@ def sstat(arguments: list[str], context: Context) -> int:
         if not job.isdigit() or (number and not number.isdigit() and number not in _SPECIAL_STEPS):
             context.fatal(f"Bad {'step' if job.isdigit() else 'job/step'} specified: {word}")
             return 1
+    convert_units(convert="noconvert" not in options)
     parsable = "parsable" in options or "parsable2" in options
     steps = [step for word in wanted for step in _steps(word, options, context)]
     if "noheader" not in options:

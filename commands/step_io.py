@@ -1,7 +1,6 @@
 """The streams of a step at srun's end: a listening socket, frames from the node daemons' step processes, files and labels.
 
-Place: under srun and sattach. The frames are those of `understudy.noded.taskd`: a two byte kind, a four byte task, a four byte
-length, then the data.
+Place: under srun and sattach. The frames are those of `understudy.noded.task_frames`, which is not loaded here: commands start often.
 """
 
 import _socket
@@ -65,6 +64,18 @@ class Sink:
                 select.select([], [self.descriptor], [])
             except OSError:
                 return
+
+
+class OneTask(Sink):
+    """The output of one task; what others write is dropped."""
+
+    def __init__(self, descriptor: int, label_width: int, task: int) -> None:
+        super().__init__(descriptor, label_width)
+        self.task = task
+
+    def put(self, task: int, data: bytes) -> None:
+        if task == self.task:
+            super().put(task, data)
 
 
 class StepIO:

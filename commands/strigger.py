@@ -126,7 +126,7 @@ def _check(options: "dict[str, str]") -> None:
         options["user_id"] = str(_user_id(options["user"]))
     if sum(action in options for action in ("set", "get", "clear")) != 1:
         raise _BadError("You must use exactly one of the following options: --set, --get or --clear")
-    if "clear" in options and not options.keys() & {"id", "jobid", "user"}:
+    if "clear" in options and not (options.keys() & {"jobid", "user"} or _leading_number(options.get("id", ""))):
         raise _BadError("You must specify a --id, --jobid, or --user to clear")
     if "set" in options and not options.keys() & set(_EVENTS):
         raise _BadError(_NO_TRIGGER)

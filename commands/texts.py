@@ -4,6 +4,7 @@ Place: commands alone; no state but SLURM_TIME_FORMAT. Follows squeue(1), sinfo(
 """
 
 import os
+import sys
 import time
 
 TYPE_CHECKING = False
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 _MEGABYTE_UNITS = "MGTPE"
 _ONE_UNITS = " KMGTPE"
+_checked_format = ""  # what has been complained of
 
 
 def duration(seconds: int) -> str:
@@ -49,13 +51,24 @@ def timestamp(when: float | None, unknown: str = "N/A") -> str:
     if when is None:
         return unknown
     moment = time.localtime(when)
-    wanted = os.environ.get("SLURM_TIME_FORMAT", "standard")
+    wanted = _time_format()
     if wanted in {"", "standard"}:
         year, month, day, hour, minute, second = moment[:6]
         return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
     if wanted == "relative":
         return _relative(moment)
     return time.strftime(wanted, moment)
+
+
+def _time_format() -> str:
+    global _checked_format
+    wanted = os.environ.get("SLURM_TIME_FORMAT", "standard")
+    if "%" in wanted or wanted in {"", "standard", "relative"}:
+        return wanted
+    if _checked_format != wanted:
+        sys.stderr.write(f"{os.path.basename(sys.argv[0])}: error: invalid SLURM_TIME_FORMAT = '{wanted}'\n")
+        _checked_format = wanted
+    return "standard"
 
 
 def _relative(moment: time.struct_time) -> str:

@@ -19,6 +19,7 @@ from understudy.controller.accounting_records import (
     reservation_record,
     signature,
     step_records,
+    unusable,
 )
 from understudy.controller.core import Later
 from understudy.controller.enforcement.wiring import accounting_has_changed
@@ -26,6 +27,7 @@ from understudy.controller.priority.tres import totals
 from understudy.model import nodeset
 from understudy.model.associations import AssociationState
 from understudy.model.reservations import TIME_FLOAT
+from understudy.model.states import NodeFlag, NodeState
 from understudy.model.tres import split_name
 from understudy.protocol.messages import AccountingRecords, Associations, AssociationsChanged, EventRecord, Failure, GetAssociations, Message, Ok
 
@@ -46,6 +48,7 @@ FIRST_RETRY_S: Final = 0.1  # daemons of one cluster start side by side, and the
 BATCH: Final = 1000
 GATHER_S: Final = 10.0  # under virtual time records are told so late: each message has its price there
 _ANSWER_S: Final = 60.0
+COLD_START: Final = "cold-start"
 
 
 class NotingJournal:
@@ -96,11 +99,12 @@ class AccountingLink:
         host: str,
         port: int,
         kept: Kept,
+        slurm_user: int = 0,
         soon: Callable[[Callable[[], None]], object],
     ) -> None:
         self._core, self._wire, self._queue, self._saved, self._soon = core, wire, queue, saved, soon
         self._cluster, self._host, self._port = cluster, host, port
-        self.kept = kept
+        self.kept, self._slurm_user = kept, slurm_user
         self._told: dict[int, tuple[object, ...]] = {}
         self._blocked: dict[int, str] = {}  # by job id: for what else than its turn it has waited
         self._out: dict[int, tuple[int, str, int]] = {}  # by node index: what accounting was told of nodes that cannot be used
@@ -121,10 +125,24 @@ class AccountingLink:
     def start(self, address: str) -> None:
         """Ask for associations, and tell what is left in the queue."""
         self._wire.add_peer(PEER, address)
+        self._note_cold_start()
         for each in self._core.tables.reservations:
             if not each.flags & TIME_FLOAT:
                 self._reservations[each.name] = reservation_record(self._core, each)
         self._fetch()
+
+    def _note_cold_start(self) -> None:
+        """Nodes of which nothing is known yet, as no controller has been here before, cannot be used until their daemons have registered."""
+        if self._core.time.is_virtual:
+            return
+        now = int(self._core.time.now())
+        for index, node in enumerate(self._core.tables.nodes.nodes):
+            if node.state is NodeState.UNKNOWN and not node.flags & ~NodeFlag.NO_RESPOND:
+                event = unusable(node, now, int(NodeState.UNKNOWN), COLD_START, self._slurm_user)
+                self._out[index] = (event.state, event.reason, event.user_id or 0)
+                self._ready.append(event)
+        if self._ready:
+            self._soon(self._record)
 
     # --- associations ----------------------------------------------------------------------------------------------------------
 

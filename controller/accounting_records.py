@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from understudy.controller.job import BAD_CONSTRAINTS
 from understudy.controller.job_columns import tres_allocated, tres_requested
 from understudy.controller.reservation_columns import cpu_count
 from understudy.model.reservations import TIME_FLOAT, flags_text
@@ -69,7 +70,7 @@ def signature(job: Job) -> tuple[object, ...]:
         *(spec.account, spec.qos, spec.name, spec.wckey, spec.comment, job.admin_comment, job.partition, job.time_limit_s),
         *((step.step_id, step.end_time) for step in job.steps.values()),
         len(job.batch_usage),
-        *(job.array_tasks, job.array_task_id, job.node_list, job.pre_suspend_s, job.priority if job.is_pending else None),
+        *(job.array_tasks | job.withdrawn_tasks, job.array_task_id, job.node_list, job.pre_suspend_s, job.priority if job.is_pending else None),
     )
 
 
@@ -105,6 +106,7 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
     reserved = core.tables.reservations.by_name.get(reservation)
     # of a job that is ended from outside accounting is told before its script has gone
     was_ended = job.state in _ENDED or (job.state is JobState.CANCELLED and job.killed_by is not None)
+    was_refused = job.state is JobState.FAILED and job.reason == BAD_CONSTRAINTS  # what is a signal elsewhere is a code here
     return JobRecord(
         job_id=job.job_id,
         submit_time=job.submit_time,
@@ -124,18 +126,18 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
         state=recorded_state(job),
         reason=blocked or "None",
         eligible_time=job.eligible_time,
-        start_time=job.start_time if ran else None,
+        start_time=job.start_time if ran or was_refused else None,
         end_time=job.end_time if job.is_finished else None,
         suspended_s=job.suspended_s,
-        exit_code=0 if was_ended else job.exit_code,
-        exit_signal=0 if was_ended else job.exit_signal,
+        exit_code=0 if was_ended else job.exit_signal if was_refused else job.exit_code,
+        exit_signal=0 if was_ended or was_refused else job.exit_signal,
         derived_exit_code=job.derived_exit_code,
         derived_exit_signal=0 if job.derived_exit_code else max((step.exit_signal for step in job.steps.values() if not step.is_running), default=0),
         nodes=job.node_list,
         node_count=held.node_count if held is not None else 0,
         tres_requested=amounts(tres_requested(core, job, now)),
         tres_allocated=amounts(tres_allocated(core, job, now)) if ran else {},
-        time_limit_min=_limit_min(job, ran=ran),
+        time_limit_min=_limit_min(core, job, ran=ran),
         priority=job.priority,
         constraints=spec.features,
         work_dir=spec.work_dir,
@@ -158,15 +160,18 @@ def _wckey_id(core: Core, user: str, name: str) -> int:
     return next((each.id for each in core.associations.wckeys if (each.user, each.name) == (user, name)), 0)
 
 
-def _limit_min(job: Job, *, ran: bool) -> int | None:
-    """None: unlimited; -1: the partition's, of a job that has not started."""
+def _limit_min(core: Core, job: Job, *, ran: bool) -> int | None:
+    """None: unlimited; -1: the longest of the partition, of a job that has not started."""
     if not ran and not job.time_limit_is_set:
-        return -1
+        partition = core.tables.partitions.get(job.partitions[0])
+        if partition is None or (partition.default_time_s is None and not partition.default_time_is_unlimited):
+            return -1
     return None if job.time_limit_s is None else -(-job.time_limit_s // 60)
 
 
 def _tasks(job: Job, limit: int) -> str:
-    return format_tasks(job.array_tasks) + (f"%{limit}" if limit else "")
+    tasks = job.array_tasks | job.withdrawn_tasks
+    return format_tasks(tasks) + (f"%{limit}" if limit and tasks else "")
 
 
 def step_records(core: Core, job: Job, kept: Kept) -> list[StepRecord]:
@@ -269,8 +274,13 @@ def node_event(node: Node, now: float) -> EventRecord | None:
     """Why the node cannot be used; None if it can."""
     if node.state is not NodeState.DOWN and not node.flags & _OUT:
         return None
+    return unusable(node, now, int(node.state) | int(node.flags & _OUT), node.reason, node.reason_user_id)
+
+
+def unusable(node: Node, now: float, state: int, reason: str, user_id: int | None) -> EventRecord:
+    """The node cannot be used from now on."""
     tres = {"cpu": node.cpus, "mem": node.memory_mb, "node": 1, "billing": node.cpus}
-    return EventRecord(node.name, int(now), None, int(node.state) | int(node.flags & _OUT), node.reason, node.reason_user_id, tres)
+    return EventRecord(node.name, int(now), None, state, reason, user_id, tres)
 
 
 # --- reservations --------------------------------------------------------------------------------------------------------------

@@ -34,7 +34,9 @@ BUSY: Final = 2016
 INVALID_JOB: Final = 2017
 ALREADY_DONE: Final = 2021
 JOB_PENDING: Final = 2024
+NOT_IN_PARTITION: Final = 2015
 DEPENDENCY: Final = 2038
+PARTITION_DOWN: Final = 2101
 NODE_NOT_AVAILABLE: Final = 2068
 # Reasons that those who wait hear of at once, by their beginnings, and the errors whose texts say it.
 _NOTES: Final = {
@@ -60,8 +62,10 @@ def allocate(core: Core, message: AllocateJob, sender: Sender) -> Allocated:
     if not core.policy.exact_limits and job.is_eligible(now) and not _is_behind(core, job):
         _try(core, job, now)
     if job.is_pending and message.immediate:
-        eligible = job.is_eligible(now)
+        eligible, reason = job.is_eligible(now), job.reason
         _give_up(core, job, now)
+        if reason.startswith("Partition"):
+            raise SlurmError(PARTITION_DOWN if reason == "PartitionDown" else NOT_IN_PARTITION)
         if not eligible:
             raise SlurmError(DEPENDENCY)
         raise SlurmError(NODE_NOT_AVAILABLE if job.required_nodes & ~core.tables.nodes.up_nodes else BUSY)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 INVALID_ARRAY: Final = 2081
 INVALID_JOB: Final = 2017
 TASK_LIMIT: Final = "JobArrayTaskLimit"
+TOLD_S: Final = 2  # Slurm tells accounting of a job that waits some seconds after it was submitted
 
 
 def read_tasks(core: Core, text: str) -> tuple[int, int]:
@@ -84,10 +85,14 @@ def split_all(core: Core, job: Job) -> None:
 
 
 def split(core: Core, job: Job, task: int) -> Job:
-    """The task gets a record of its own, in the array's state; the array's becomes that of the last task if but one is left there."""
+    """The task gets a record of its own, in the array's state; the array's becomes that of the last task if but one is left there, or of the only."""
     assert job.array_tasks >> task & 1, job.story
     assert job.array is not None
-    assert job.array_tasks != 1 << task, job.story
+    job.withdrawn_tasks = 0
+    if job.array_tasks == 1 << task:
+        _become(job, task)
+        core.journal.job(job.job_id)
+        return job
     own = copy.copy(job)
     own.job_id = core.take_job_id()
     own.log = list(job.log)
@@ -212,10 +217,27 @@ def separate(core: Core, job: Job, tasks: int) -> list[Job]:
     return [split(core, job, task) for task in nodeset.indices(tasks)]
 
 
-def for_each(core: Core, texts: list[str], where: dict[str, list[Any]], act: Callable[[Job], None]) -> list[tuple[str, int, str]]:
+def withdraw(core: Core, job: Job, tasks: int) -> None:
+    """These waiting tasks (a bitmap) are none of the array's from here on: nobody hears of them again. Accounting has them if it was told of them."""
+    now = core.time.now()
+    if now - job.submit_time >= TOLD_S:
+        job.withdrawn_tasks |= tasks
+    job.array_tasks &= ~tasks
+    core.last_job_update = now
+    core.journal.job(job.job_id)
+
+
+def for_each(
+    core: Core,
+    texts: list[str],
+    where: dict[str, list[Any]],
+    act: Callable[[Job], None],
+    act_on_tasks: Callable[[Job, int], bool] = lambda _job, _tasks: False,
+) -> list[tuple[str, int, str]]:
     """Do something to each job, array or task that a user names, or with none named to all unfinished ones that match: what became of each.
 
-    For several tasks it went well if it did for one of them; else the first refusal tells.
+    For several tasks it went well if it did for one of them; else the first refusal tells. `act_on_tasks` is asked first where tasks are named that
+    have no records of their own; unless it says that it has done all there is to do, they get records.
     """
     named: list[tuple[str, list[tuple[Job, int]] | None]] = [(text, None) for text in texts]
     if not named:
@@ -229,7 +251,15 @@ def for_each(core: Core, texts: list[str], where: dict[str, list[Any]], act: Cal
         except SlurmError as error:
             results.append((text, error.code, error.text))
             continue
+        are_named = "_" in text and not text.endswith("*")
         for record, tasks in found:
+            try:
+                if tasks and are_named and act_on_tasks(record, tasks):
+                    went_well = True
+                    continue
+            except SlurmError as error:
+                refusals.append(error)
+                continue
             for job in separate(core, record, tasks):
                 try:
                     act(job)

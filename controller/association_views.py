@@ -41,7 +41,7 @@ def user_rows(core: Core, _now: float) -> list[dict[str, Any]]:
 def association_rows(core: Core, now: float) -> list[dict[str, Any]]:
     """A row for each association, from the root down."""
     state = core.associations
-    standings = {each.share.association_id: each for each in core.priorities.standings()}
+    standings = {each.share.association_id: each for each in core.priorities.standings(now, asks=False)}
     used = _Figures(core, now)
     places = _places(state)
     rows: list[dict[str, Any]] = []
@@ -62,9 +62,8 @@ def association_rows(core: Core, now: float) -> list[dict[str, Any]]:
                 "parent_account": "" if parent is None or association.user else parent.account,
                 "parent_id": association.parent_id,
                 "place": places[association.id],
-                "level_shares": sum(each.shares for each in siblings if each.shares != _INHERITED_SHARES),
                 "shares": None if association.shares == _INHERITED_SHARES else association.shares,
-                **_fair_share(standings.get(association.id), is_root=parent is None),
+                **_fair_share(standings.get(association.id), siblings, is_root=parent is None),
                 **used.groups(association, use),
                 "max_wall": own.max_wall,
                 "max_tres_per_job": _pairs(own.max_tres_per_job),
@@ -129,7 +128,6 @@ class _Figures:
         self._jobs = core.tables.jobs
         self._tres = [name for name, _ in sorted(core.associations.tres.items(), key=lambda item: item[1])]
         if self._limits is not None:
-            self._limits.settle_accrual(now)
             self._limits.advance(now)
 
     def of_association(self, association: Association) -> Use:
@@ -172,15 +170,19 @@ class _Figures:
         return {**use.tres, "node": nodes.bit_count()}
 
 
-def _fair_share(standing: Standing | None, *, is_root: bool) -> dict[str, Any]:
+def _fair_share(standing: Standing | None, siblings: list[Association], *, is_root: bool) -> dict[str, Any]:
+    """What nobody has worked out yet is shown as 1; with classic fair share there are no factors here."""
     if standing is None:
-        return {"normal_shares": 0.0, "fair_share": 0.0, "raw_usage": 0.0, "normal_usage": 0.0, "effective_usage": 0.0}
+        own = [each.shares for each in siblings if each.shares != _INHERITED_SHARES]
+        found = dict.fromkeys(("normal_shares", "fair_share", "raw_usage", "normal_usage", "effective_usage"), 0.0)
+        return {**found, "level_shares": sum(own)}
     return {
         "normal_shares": standing.normal_shares,
-        "fair_share": standing.factor,
+        "level_shares": 1 if is_root else standing.level_shares,
+        "fair_share": standing.factor if standing.is_tree else 0.0,
         "raw_usage": standing.raw_usage,
-        "normal_usage": 1.0 if is_root else standing.normal_usage,
-        "effective_usage": standing.effective_usage,
+        "normal_usage": 1.0 if is_root or standing.normal_usage is None else standing.normal_usage,
+        "effective_usage": 1.0 if standing.effective_usage is None else standing.effective_usage,
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.arrays import for_each
+from understudy.controller.arrays import for_each, withdraw
 from understudy.controller.complete import end_job, signal_job
 from understudy.controller.crontabs import disable
 from understudy.controller.eligibility import forget_dependency, note_end
@@ -41,15 +41,34 @@ def cancel_jobs(core: Core, message: CancelJobs, sender: Sender) -> JobResults:
     def act(job: Job) -> None:
         _cancel_or_signal(core, job, message, sender, now)
 
+    def act_on_tasks(job: Job, tasks: int) -> bool:
+        return _withdraw_tasks(core, job, tasks, message, sender)
+
     if not any("." in text for text in message.job_ids):
-        return JobResults(for_each(core, message.job_ids, message.where, act))
+        return JobResults(for_each(core, message.job_ids, message.where, act, act_on_tasks))
     results = []
     for text in message.job_ids:
         if "." in text:
             results.append(_cancel_step(core, text, message.signal, sender))
         else:
-            results += for_each(core, [text], {}, act)
+            results += for_each(core, [text], {}, act, act_on_tasks)
     return JobResults(results)
+
+
+def _withdraw_tasks(core: Core, job: Job, tasks: int, message: CancelJobs, sender: Sender) -> bool:
+    """Take waiting tasks out of their array. Whether that is all: it is not if they are to be signalled, or are the last ones."""
+    if job.is_active or message.signal not in {None, SIGKILL} or message.batch_only:
+        return False
+    if not may_control(core, sender.user_id, job):
+        raise SlurmError(ACCESS_DENIED)
+    if job.is_finished:
+        raise SlurmError(ALREADY_DONE)
+    is_last = tasks == job.array_tasks
+    withdraw(core, job, tasks)
+    if is_last:
+        job.killed_by = sender.user_id
+        cancel(core, job, core.time.now())
+    return True
 
 
 def _cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> tuple[str, int, str]:

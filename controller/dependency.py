@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from understudy.controller.job import Job
 
 DEPENDENCY_PROBLEM: Final = 2038
+NOT_SUPPORTED: Final = 2036
 CIRCULAR_DEPENDENCY: Final = 2071
 SINGLETON: Final = "singleton"
 CORRESPONDING: Final = "aftercorr"
-_KINDS: Final = ("after", "afterany", "afterok", "afternotok", CORRESPONDING)
+BURST_BUFFER: Final = "afterburstbuffer"  # until what it leaves behind has been taken away, which nothing is here
+_KINDS: Final = ("after", "afterany", BURST_BUFFER, "afterok", "afternotok", CORRESPONDING)
 _JOB: Final = re.compile(r"(\d+)(?:_(\d+|\*))?(?:\+(\d+))?\Z")
 
 
@@ -106,11 +108,13 @@ def parse(text: str, own_job_id: int = 0) -> Dependency | None:
             continue
         if kind.isdigit() and not jobs:  # a bare number means afterany
             kind, jobs = "afterany", kind
+        if kind == "expand" and jobs:
+            raise SlurmError(NOT_SUPPORTED)
         if kind not in _KINDS or not jobs:
             raise SlurmError(DEPENDENCY_PROBLEM)
         for job in jobs.split(":"):
             match = _JOB.match(job)
-            if match is None or int(match[1]) == own_job_id or (match[3] and kind != "after"):
+            if match is None or int(match[1]) in {0, own_job_id} or (match[3] and kind != "after"):
                 raise SlurmError(DEPENDENCY_PROBLEM)
             task = int(match[2]) if match[2] and match[2] != "*" else None
             terms.append(Term(kind, int(match[1]), int(match[3] or 0), task=task, is_array=match[2] == "*"))
@@ -223,7 +227,7 @@ def _look_at(term: Term, other: Job | None, now: float) -> Outlook:
         return Outlook.MET if now >= since + 60 * term.delay_min else Outlook.WAITING
     if not other.is_finished or other.is_completing:
         return Outlook.WAITING
-    if term.kind == "afterany":
+    if term.kind in {"afterany", BURST_BUFFER}:
         return Outlook.MET
     ended_well = other.state is JobState.COMPLETED
     return Outlook.MET if ended_well == (term.kind == "afterok") else Outlook.NEVER

@@ -43,8 +43,8 @@ _OWN: Final = frozenset(
 )
 
 
-def partition_reason(core: Core, job: Job) -> str:
-    """Why the job may start in none of its partitions, "" if it may in one."""
+def partition_reason(core: Core, job: Job, *, for_backfill: bool = False) -> str:
+    """Why the job may start in none of its partitions, "" if it may in one; `for_backfill`: as `limit_broken`."""
     settings = core.settings
     max_memory = (settings.max_memory_per_node_mb, settings.max_memory_per_cpu_mb)
     first = ""
@@ -55,7 +55,7 @@ def partition_reason(core: Core, job: Job) -> str:
         elif partition.can_schedule and is_too_large(core, job, partition):
             reason = PARTITION_CONFIG
         else:
-            reason = limit_broken(job, partition, max_memory)
+            reason = limit_broken(job, partition, max_memory, for_backfill=for_backfill)
             if not reason and not partition.can_schedule:
                 reason = PARTITION_INACTIVE if partition.state == "INACTIVE" else PARTITION_DOWN
         if not reason:
@@ -64,10 +64,13 @@ def partition_reason(core: Core, job: Job) -> str:
     return first
 
 
-def review(core: Core, job: Job, now: float) -> None:
-    """Bring the job's eligible time and reason in line with holds, dependencies, begin time and its partitions' limits."""
+def review(core: Core, job: Job, now: float, *, is_looked_at: bool = True) -> None:
+    """Bring the job's eligible time and reason in line with holds, dependencies, begin time and its partitions' limits.
+
+    Not `is_looked_at`: whether its dependency is met is left for later.
+    """
     outlook = Outlook.MET
-    if job.dependency is not None and job.is_held:
+    if job.dependency is not None and (job.is_held or not is_looked_at):
         outlook = Outlook.WAITING  # whether it is met is seen once the job is released
     elif job.dependency is not None:
         outlook = _review_dependency(core, job, now)
@@ -86,7 +89,7 @@ def review(core: Core, job: Job, now: float) -> None:
     elif job.eligible_time is None or job.eligible_time > now:
         job.eligible_time = int(now)
     limits = partition_reason(core, job)
-    job.fits_partition = not limits
+    job.fits_partition = not limits or (bool(job.spec.time_min_s) and not partition_reason(core, job, for_backfill=True))
     reason = NONE
     if job.priority == 0:
         reason = job.held_by or HELD_BY_USER

@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from understudy.model import nodeset
+from understudy.model.gres import GPU, SHARED
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from understudy.controller.gres_layout import Layouts
+    from understudy.controller.job import ShareGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class DeviceGroup:
     has_files: bool = False  # they are told apart, and shown by their numbers
     is_consumed: bool = True
     cores: int = 0  # bit mask of the cores near them; 0: all
+    parts: tuple[int, ...] = ()  # into how many each GPU is divided, where the name stands for parts of GPUs
 
     @property
     def devices(self) -> int:
@@ -41,7 +46,7 @@ class DeviceGroup:
 
 
 class Held(NamedTuple):
-    """What a job holds of one name and type on a node. `devices` is a bit mask, 0 where they are only counted."""
+    """What a job holds of one name and type on a node. `devices` is a bit mask, 0 where they are only counted; with parts of a GPU it is that GPU."""
 
     name: str
     type: str
@@ -66,13 +71,17 @@ class GresTable:
     configured: Layouts | None = None  # for what an administrator says later
     total: dict[str, NDArray[np.int64]] = field(init=False)
     free: dict[str, NDArray[np.int64]] = field(init=False)
-    used_devices: dict[str, list[int]] = field(init=False)
+    used_devices: dict[str, list[int]] = field(init=False)  # by name; of parts of GPUs: the GPUs
+    used_parts: dict[str, list[dict[int, int]]] = field(init=False)  # by name and node: of each GPU
+    shared: tuple[str, ...] = field(init=False)  # names that stand for parts of GPUs; of these the part of one GPU is free that has most
     has_cores: bool = field(init=False)  # some devices are nearer to some cores
 
     def __post_init__(self) -> None:
         self.used_devices = {name: [0] * len(self.layouts) for name in self.names}
+        self.used_parts = {name: [{} for _ in self.layouts] for name in SHARED}
         self._count()
         self.free = {key: vector.copy() for key, vector in self.total.items()}
+        self._find_room(range(len(self.layouts)))
 
     def _count(self) -> None:
         counts: dict[str, list[int]] = {}
@@ -81,6 +90,7 @@ class GresTable:
                 for key in keys_of(group.name, group.type):
                     counts.setdefault(key, [0] * len(self.layouts))[index] += group.count
         self.total = {key: np.array(values, dtype=np.int64) for key, values in counts.items()}
+        self.shared = tuple(name for name in SHARED if any(group.parts and group.name == name for layout in set(self.layouts) for group in layout))
         self.has_cores = any(group.cores for layout in set(self.layouts) for group in layout)
 
     def set_layout(self, index: int, layout: Layout) -> None:
@@ -92,12 +102,16 @@ class GresTable:
         self._count()
         nothing = np.zeros(len(self.layouts), dtype=np.int64)
         self.free = {key: vector - (before.get(key, nothing) - self.free.get(key, nothing)) for key, vector in self.total.items()}
+        self._find_room(range(len(self.layouts)))
 
     def take(self, nodes: Iterable[int], held: tuple[Held, ...]) -> None:
         """A job takes the same on each of the nodes (indices)."""
         for index in nodes:
-            for name, _, _, devices in held:
+            for name, _, amount, devices in held:
                 used = self.used_devices.setdefault(name, [0] * len(self.layouts))  # GresTypes may have lost it since the job started
+                if name in self.shared:
+                    self._use_part(name, index, devices, amount)
+                    continue
                 assert not used[index] & devices, f"devices of {name} given twice"
                 used[index] |= devices
         self._add(nodes, held, -1)
@@ -105,13 +119,72 @@ class GresTable:
     def give_back(self, nodes: Iterable[int], held: tuple[Held, ...]) -> None:
         """The reverse of `take`."""
         for index in nodes:
-            for name, _, _, devices in held:
-                self.used_devices[name][index] &= ~devices
+            for name, _, amount, devices in held:
+                if name in self.shared:
+                    self._use_part(name, index, devices, -amount)
+                else:
+                    self.used_devices[name][index] &= ~devices
         self._add(nodes, held, 1)
 
     def _add(self, nodes: Iterable[int], held: tuple[Held, ...], sign: int) -> None:
         at = list(nodes)
         for name, kind, count, _ in held:
+            if name in self.shared:
+                continue
             for key in keys_of(name, kind):
                 if key in self.free:
                     self.free[key][at] += sign * count
+        if self.shared:
+            self._find_room(at)
+
+    def _use_part(self, name: str, index: int, devices: int, amount: int) -> None:
+        parts = self.used_parts[name][index]
+        gpu = devices.bit_length() - 1
+        parts[gpu] = parts.get(gpu, 0) + amount
+        if not parts[gpu]:
+            del parts[gpu]
+        self.used_devices[name][index] = sum(1 << each for each in parts)
+
+    def _find_room(self, nodes: Iterable[int]) -> None:
+        for name in self.shared:
+            for index in nodes:
+                for group in self.layouts[index]:
+                    if group.name == name and group.parts:
+                        most = max(self.room(group, index), default=0)
+                        for key in keys_of(name, group.type):
+                            self.free[key][index] = most
+
+    def room(self, group: DeviceGroup, index: int) -> list[int]:
+        """How many parts of each GPU a job could get on the node."""
+        return room_in(group, self.used_parts[group.name][index], self.used_devices.get(GPU, [0] * (index + 1))[index])
+
+
+def room_in(group: DeviceGroup, used: Mapping[int, int], whole: int) -> list[int]:
+    """The free parts of each GPU. `used`: parts in use; `whole`: GPUs that are given as such, which are not divided then; the reverse is not so, as
+    22.05 gives GPUs of which parts are in use. Where jobs have parts by `mps`, other GPUs of the node have none to give.
+    """
+    alone = group.name == "mps" and bool(used)
+    return [0 if whole >> gpu & 1 or (alone and gpu not in used) else parts - used.get(gpu, 0) for gpu, parts in enumerate(group.parts)]
+
+
+def room_beside(table: GresTable, key: str, groups: Iterable[ShareGroup]) -> NDArray[np.int64]:
+    """What would be free on each node of a name that stands for parts of GPUs, if only these were held."""
+    name = key.partition(":")[0]
+    used: dict[int, dict[int, int]] = {}
+    whole: dict[int, int] = {}
+    for group in groups:
+        for held in group.gres:
+            if held.name not in (name, GPU):
+                continue
+            for index in nodeset.indices(group.nodes):
+                if held.name == GPU:
+                    whole[index] = whole.get(index, 0) | held.devices
+                else:
+                    parts, gpu = used.setdefault(index, {}), held.devices.bit_length() - 1
+                    parts[gpu] = parts.get(gpu, 0) + held.amount
+    found = np.zeros(len(table.layouts), dtype=np.int64)
+    for index, layout in enumerate(table.layouts):
+        for each in layout:
+            if each.parts and key in keys_of(each.name, each.type):
+                found[index] = max(int(found[index]), *room_in(each, used.get(index, {}), whole.get(index, 0)))
+    return found

@@ -71,7 +71,13 @@ def used_counts(table: NodeTable, index: int) -> dict[str, int]:
     gres = table.gres
     if gres is None:
         return {}
-    return {f"gres/{key}": int(vector[index] - gres.free[key][index]) for key, vector in gres.total.items()}
+    used = {f"gres/{key}": int(vector[index] - gres.free[key][index]) for key, vector in gres.total.items()}
+    for name in gres.shared:
+        for group in gres.layouts[index]:
+            if group.name == name:
+                parts = gres.used_parts[name][index]
+                used |= {f"gres/{key}": sum(parts.values()) for key in keys_of(name, group.type)}
+    return used
 
 
 def allocated(job: Job) -> str:
@@ -120,7 +126,10 @@ def node_gres_used(table: NodeTable, node: Node) -> str:
             shown.add(group.type)
             alike = [other for other in groups if other.type == group.type]
             label = ":".join(filter(None, (name, group.type)))
-            if group.has_files:
+            if group.parts:
+                devices = used & sum(1 << gpu for gpu, count in enumerate(group.parts) if count)
+                parts.append(f"{name}:{group.type or '(null)'}:{devices.bit_count()}(IDX:{ranges(devices) or 'N/A'})")
+            elif group.has_files and group.type:
                 devices = used & sum(other.devices for other in alike)
                 parts.append(f"{label}:{devices.bit_count()}(IDX:{ranges(devices) or 'N/A'})")
             else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.gres import DeviceGroup, GresTable, Layout
 from understudy.model import hostlist, nodeset
-from understudy.model.gres import read_configured
+from understudy.model.gres import GPU, SHARED, read_configured
 
 if TYPE_CHECKING:
     from understudy.controller.nodes import Node
@@ -55,6 +55,8 @@ def _layout(words: list[GresCount], lines: list[GresConf]) -> Layout:
     groups: list[DeviceGroup] = []
     first: dict[str, int] = {}
     for word in words:
+        if word.name in SHARED and any(other.name == GPU for other in words):
+            continue
         left = word.count
         fitting = [line for line in lines if line.name == word.name and (line.type == word.type or not word.type or not line.type)]
         for line in fitting:
@@ -66,7 +68,33 @@ def _layout(words: list[GresCount], lines: list[GresConf]) -> Layout:
             left -= count
         if left:
             groups.append(_group(word, word.type, left, None, first, has_files=False))
+    gpus = [group for group in groups if group.name == GPU]
+    if gpus:
+        for word in words:
+            if word.name in SHARED:
+                groups += _divided(word, gpus, lines)
     return tuple(groups)
+
+
+def _divided(word: GresCount, gpus: list[DeviceGroup], lines: list[GresConf]) -> list[DeviceGroup]:
+    """Parts of GPUs: as many of each as the lines say for its file, else the same number of each."""
+    kinds = [group.type for group in gpus for _ in range(group.count)]
+    files = [file for line in lines if line.name == GPU for file in hostlist.expand(line.files)]
+    parts = [0] * len(kinds)
+    for line in (line for line in lines if line.name == word.name and line.files):
+        own = [files.index(file) for file in hostlist.expand(line.files) if file in files]
+        for gpu in own:
+            if gpu < len(parts):
+                parts[gpu] += line.count // len(own)
+    if not any(parts):
+        each, more = divmod(word.count, len(kinds))
+        parts = [each + (gpu < more) for gpu in range(len(kinds))]
+    found = []
+    for kind in dict.fromkeys(kinds):
+        if word.type in ("", kind):
+            of_kind = tuple(count if kinds[gpu] == kind else 0 for gpu, count in enumerate(parts))
+            found.append(DeviceGroup(word.name, kind, sum(of_kind), parts=of_kind))
+    return found
 
 
 _MOST_DEVICES = 1024
@@ -105,6 +133,9 @@ def gres_text(text: str, layout: Layout, cores_per_socket: int, sockets: int) ->
             if group.name == word.name and word.type in ("", group.type):
                 near |= group.cores
         bare = ":".join(part for part in written.partition("(")[0].split(":") if part != "no_consume")
+        kinds = [group.type for group in layout if group.name == word.name and group.parts and group.type]
+        if kinds and not word.type:
+            bare = ",".join(f"{word.name}:{group.type}:{group.count}" for group in layout if group.name == word.name)
         on = nodeset.from_positions(socket for socket in range(sockets) if near >> socket * cores_per_socket & nodeset.mask(cores_per_socket))
         shown.append(f"{bare}(S:{ranges(on)})" if on else bare)
     return ",".join(shown)

@@ -134,6 +134,6 @@ def group_environment(environments: list[dict[str, object]]) -> dict[str, object
 _OF_THE_WHOLE: Final = frozenset(
     (
         *("SLURM_CLUSTER_NAME", "SLURM_JOB_GID", "SLURM_JOB_UID", "SLURM_JOB_USER", "SLURM_JOBID", "SLURM_NNODES", "SLURM_NODELIST"),
-        *("SLURM_RESTART_COUNT", "CUDA_VISIBLE_DEVICES"),
+        *("SLURM_RESTART_COUNT", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES"),
     )
 )

@@ -49,7 +49,7 @@ def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float)
     if not by_admin and (action in ("suspend", "resume") or (action == "top" and not core.settings.users_may_top)):
         raise SlurmError(2002)
     if not may_control(core, sender.user_id, job):
-        raise SlurmError(2010)
+        raise SlurmError(2002 if action in {"requeue", "requeuehold"} else 2010)
     if action in ("suspend", "resume"):
         require_single(job)
         for each in components(job):
@@ -109,7 +109,7 @@ def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
 
 
 def top(core: Core, job: Job, now: float) -> None:
-    """Move a pending job before its user's others of the same partition, account and QOS; they give up, by their nice values, what it gains."""
+    """Move a pending job before its user's others of the same partition, account and QOS; they all give up, by their nice values, what it gains."""
     if not job.is_pending:
         raise SlurmError(2073)
     if job.priority == 0:
@@ -120,17 +120,14 @@ def top(core: Core, job: Job, now: float) -> None:
     def kind(each: Job) -> tuple[object, ...]:
         return each.user_id, each.partitions, each.spec.account, each.spec.qos
 
-    ahead = [
-        each
-        for each in core.tables.pending.values()
-        if each.priority > job.priority and each.admin_priority is None and not each.dependency and kind(each) == kind(job)
-    ]
-    if not ahead or job.admin_priority is not None:
+    others = [each for each in core.tables.pending.values() if each is not job and each.priority and kind(each) == kind(job)]
+    gain = max((each.priority for each in others), default=0) - job.priority
+    if gain <= 0 or job.admin_priority is not None:
         return
-    gain = max(each.priority for each in ahead) - job.priority
-    given = max(gain // len(ahead), 1)
-    for each in ahead:
-        _nicer(core, each, given, now)
+    rest = gain
+    for left, each in zip(range(len(others), 0, -1), sorted(others, key=lambda each: each.job_id), strict=True):
+        _nicer(core, each, rest // left, now)
+        rest -= rest // left
     _nicer(core, job, -gain, now)
     core.changed("change", now)
 
@@ -138,6 +135,8 @@ def top(core: Core, job: Job, now: float) -> None:
 def _nicer(core: Core, job: Job, more: int, now: float) -> None:
     job.nice += more
     job.priority = max(job.priority - more, 1)
+    if job.admin_priority is not None:
+        job.admin_priority = job.priority
     core.last_job_update = now
     core.journal.job(job.job_id)
 

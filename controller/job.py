@@ -93,6 +93,11 @@ class Allocation:
     def tasks(self) -> int:
         return sum(group.tasks * group.nodes.bit_count() for group in self.groups)
 
+    def without(self, nodes: int) -> Allocation:
+        """What is left of it when those of its nodes that are in the bitmap are gone."""
+        groups = tuple(replace(group, nodes=left) for group in self.groups if (left := group.nodes & ~nodes))
+        return replace(self, nodes=self.nodes & ~nodes, cpus=self.cpus - self.cpus_on(nodes), groups=groups)
+
     @property
     def shares(self) -> list[NodeShare]:
         """One share a node, in index order. Made anew each time: 16,384 of them take some 10 ms."""
@@ -271,6 +276,7 @@ class Job:
     suspended_s: int = 0  # how long it has been suspended in all
     pushed_aside: bool = False  # suspended by a job that preempted it
     preempt_time: int | None = None  # when it was chosen to make room for another
+    preempting_since: int | None = None  # when it last had others make room for itself
     expected_start: int | None = None  # the scheduler's promise while pending
     expected_nodes: int = 0  # bitmap
     time_limit_s: int | None = None  # None: unlimited
@@ -317,6 +323,7 @@ class Job:
     array: JobArray | None = None
     array_task_id: int | None = None  # None outside arrays, and for an array's record that stands for several tasks
     array_tasks: int = 0  # bitmap of the tasks for which an array's record stands
+    withdrawn_tasks: int = 0  # those of it that were cancelled while they waited, and are still on record in accounting
     het: HetJob | None = None
     het_offset: int = 0
     interactive: bool = False  # of srun or salloc: it has no script

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from understudy.controller.feasibility import largest_node, nodes_if_empty
 from understudy.controller.gres_columns import allocated, counts_of, share_text, tres_text
 from understudy.controller.het_jobs import id_set
+from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.job_change import MIN_CPUS_NODE
+from understudy.controller.priority.tres import billing, billing_weights, tres_of, whole_memory_mb
 from understudy.controller.scheduling.preempt import OFF
 from understudy.controller.scheduling.request import sharing_rows
 from understudy.model import nodeset
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from understudy.controller.core import Core
     from understudy.controller.job import Job
+    from understudy.controller.partitions import Partition
 
 JobGetter = "Callable[[Core, Job, float], Any]"
 
@@ -90,6 +93,8 @@ def accrue_time(_core: Core, job: Job, now: float) -> int | None:
     if job.eligible_time is None:
         return None
     if job.state is JobState.PENDING:
+        if job.dependency is not None:
+            return None
         is_held = job.priority == 0 and job.eligible_time <= now
         return None if is_held or now < job.submit_time + NOT_YET_SEEN_S else job.eligible_time
     return job.eligible_time
@@ -100,41 +105,56 @@ def _stands_for_one(job: Job) -> bool:
     if job.array_task_id is None or job.state is not JobState.PENDING or job.array is None:
         return False
     is_put_off = job.is_held or job.reason == "BeginTime"
-    return is_put_off and job.array.job_id == job.job_id and not job.last_scheduler and not job.restarts
+    return is_put_off and job.array.count == 1 and not job.last_scheduler and not job.restarts
 
 
-def node_count(core: Core, job: Job, _now: float) -> int:
+def node_count(core: Core, job: Job, now: float) -> int:
     """Nodes held; while pending those that it would get if all were free, or an estimate of a job that is held or fits nowhere."""
     if job.allocation is not None:
         return job.allocation.node_count
     estimates = core.node_estimates
+    is_tried = _is_tried(job, now)
     known = estimates.get(job.job_id)
-    if known is not None and known[0] == job.is_held:
+    if known is not None and known[0] == is_tried:
         return known[1]
     if len(estimates) > 2 * len(core.tables.jobs):  # most of those jobs are gone
         estimates.clear()
-    count = _estimated_nodes(core, job)
-    estimates[job.job_id] = (job.is_held, count)
+    count = _estimated_nodes(core, job, is_tried=is_tried)
+    estimates[job.job_id] = (is_tried, count)
     return count
 
 
-def _estimated_nodes(core: Core, job: Job) -> int:
-    if job.is_pending and not job.is_held:
+def _is_tried(job: Job, now: float) -> bool:
+    """Whether schedulers look for nodes for it."""
+    is_put_off = job.dependency is not None or (job.begin_time is not None and job.begin_time > now)
+    return job.is_pending and not job.is_held and not is_put_off and job.reason not in {HELD_BY_USER, HELD_BY_ADMIN}
+
+
+def _estimated_nodes(core: Core, job: Job, *, is_tried: bool) -> int:
+    if is_tried:
         for name in job.partitions:
             where = core.tables.partitions.get(name)
             if where is not None and (found := nodes_if_empty(core, job, where)):
                 return found
-    count = _nodes_for_tasks(job, largest_node(core, job.partitions))
-    if job.is_held and job.max_nodes is not None:
-        count = min(count, job.max_nodes)
-    return max(job.min_nodes, count)
+    return _nodes_for_tasks(job, largest_node(core, job.partitions))
+
+
+def _asked_nodes(job: Job) -> int:
+    """Without those that its tasks need beyond what was asked for."""
+    return min(job.min_nodes, job.spec.min_nodes or 1) if job.spec.ntasks_per_node else job.min_nodes
 
 
 def _nodes_for_tasks(job: Job, cpus: int) -> int:
-    """How many nodes with so many CPUs would do for the job's tasks."""
+    """How many nodes with so many CPUs Slurm thinks that the job's tasks need.
+
+    Where it was told of several CPUs a task, tasks that do not fill a node count as one more, even with the nodes that were asked for.
+    """
     if job.spec.ntasks_per_node:
-        return -(-job.num_tasks // job.spec.ntasks_per_node)
-    return -(-job.num_tasks // max(1, cpus // max(1, job.cpus_per_task))) if cpus else 1
+        return max(_asked_nodes(job), job.num_tasks // job.spec.ntasks_per_node)
+    tasks_a_node = max(1, cpus // max(1, job.cpus_per_task))
+    if job.cpus_per_task > 1 and job.spec.num_tasks is not None:
+        return max(job.min_nodes, job.num_tasks // tasks_a_node) + bool(job.num_tasks % tasks_a_node)
+    return max(job.min_nodes, -(-job.num_tasks // tasks_a_node)) if cpus else job.min_nodes
 
 
 def node_shares(core: Core, job: Job, _now: float) -> list[Any]:
@@ -142,6 +162,18 @@ def node_shares(core: Core, job: Job, _now: float) -> list[Any]:
         return []
     table = core.tables.nodes.nodes
     return [[table[share.node].name, share.cpus, share.memory_mb, _ranges(share.cores), share_text(share.gres)] for share in job.allocation.shares]
+
+
+def cpu_ids(core: Core, job: Job, _now: float) -> list[Any]:
+    """The CPUs of the cores that it holds, of each node: all threads of a core, where they are CPUs."""
+    found = []
+    table = core.tables.nodes.nodes
+    for share in [] if job.allocation is None else job.allocation.shares:
+        node = table[share.node]
+        threads = max(1, node.cpus // max(1, node.sockets * node.cores_per_socket))
+        whole = (1 << threads) - 1
+        found.append(_ranges(sum(whole << (number * threads) for number in nodeset.indices(share.cores))))
+    return found
 
 
 def _ranges(mask: int) -> str:
@@ -156,21 +188,25 @@ def memory_text(megabytes: int) -> str:
 
 
 def tres_requested(core: Core, job: Job, _now: float) -> str:
-    cpus, nodes = job.min_cpus, job.min_nodes
+    cpus = job.min_cpus
+    nodes = _asked_nodes(job)
     memory = 0
     if job.memory_per_cpu_mb is not None:
         memory = job.memory_per_cpu_mb * cpus
     elif job.memory_per_node_mb:
         memory = job.memory_per_node_mb * nodes
     else:  # all of it, also where memory is not counted
-        memory = whole_memory_mb(core, job) * nodes
-    plain = f"cpu={cpus},{f'mem={memory_text(memory)},' if memory else ''}node={nodes},billing={cpus}"
+        memory = whole_memory_mb(core.tables.partitions.get(job.partition), core.tables.nodes) * nodes
+    plain = f"cpu={cpus},{f'mem={memory_text(memory)},' if memory else ''}node={nodes},billing={_billing(core, job, cpus, memory)}"
     return plain + tres_text(core, counts_of(job)) if core.settings.tracked_gres else plain
 
 
-def whole_memory_mb(core: Core, job: Job) -> int:
+def _billing(core: Core, job: Job, cpus: int, memory_mb: int) -> int:
+    """What the job bills where its partition has weights, else its CPUs."""
     where = core.tables.partitions.get(job.partition)
-    return min((kind.memory_mb for kind in core.tables.nodes.kinds if where is not None and kind.nodes & where.nodes), default=0)
+    if where is None or not where.tres_billing_weights:
+        return cpus
+    return int(billing({**tres_of(job), "mem": float(memory_mb)}, billing_weights(where.tres_billing_weights)))
 
 
 def tres_allocated(core: Core, job: Job, _now: float) -> str:
@@ -178,7 +214,8 @@ def tres_allocated(core: Core, job: Job, _now: float) -> str:
     if held is None:
         return ""
     memory = sum(group.memory_mb * group.nodes.bit_count() for group in held.groups)
-    plain = f"cpu={held.cpus},{f'mem={memory_text(memory)},' if memory else ''}node={held.node_count},billing={held.cpus}"
+    cost = _billing(core, job, held.cpus, memory)
+    plain = f"cpu={held.cpus},{f'mem={memory_text(memory)},' if memory else ''}node={held.node_count},billing={cost}"
     return plain + tres_text(core, counts_of(job)) if core.settings.tracked_gres else plain
 
 
@@ -214,7 +251,11 @@ def num_tasks(_core: Core, job: Job, _now: float) -> int:
 
 
 def oversubscribe(core: Core, job: Job, _now: float) -> str:
-    partition = core.tables.partitions.get(job.partition)
+    known = [where for name in job.partitions if (where := core.tables.partitions.get(name)) is not None] if job.is_pending else []
+    if known and job.spec.partition == ",".join(job.partitions):  # as submitted, which puts the highest tier first
+        partition: Partition | None = max(known, key=lambda where: where.priority_tier)
+    else:
+        partition = core.tables.partitions.get(job.partition)
     owns = job.spec.extra.get("exclusive") == "user"
     if partition is not None:
         if sharing_rows(partition, agrees=False) > 1:
@@ -222,6 +263,8 @@ def oversubscribe(core: Core, job: Job, _now: float) -> str:
         if partition.oversubscribe.upper() == "EXCLUSIVE":
             return "NO"
         owns = owns or partition.exclusive_user
+    if job.spec.extra.get("exclusive") == "mcs":
+        return "MCS"
     return "NO" if job.exclusive else "USER" if owns else "YES" if job.spec.oversubscribe else "OK"
 
 
@@ -339,7 +382,10 @@ def _switches(job: Job, longest_s: int = _LONGEST_SWITCH_WAIT_S) -> tuple[int | 
     count, _, wait = job.spec.extra.get("switches", "").partition("@")
     if not count.isdecimal():
         return None, 0
-    wanted = parse_limit(wait) if wait else None
+    try:
+        wanted = parse_limit(wait) if wait else None
+    except ValueError:
+        wanted = None
     return int(count), longest_s if wanted is None else min(wanted, longest_s)
 
 
@@ -404,6 +450,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "node_count": node_count,
     "cpus": lambda _c, j, _n: j.min_cpus if j.allocation is None else j.allocation.cpus,
     "node_shares": node_shares,
+    "cpu_ids": cpu_ids,
     "het_job_id": lambda _c, j, _n: 0 if j.het is None else j.het.job_id,
     "het_job_offset": lambda _c, j, _n: j.het_offset,
     "het_job_id_set": lambda _c, j, _n: id_set(j),
@@ -453,7 +500,11 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "std_err": std_err,
     "delay_boot_s": delay_boot_s,
     "burst_buffer": _extra("bb"),
+    "max_cpus": lambda _c, j, _n: int(j.spec.extra.get("max_cpus") or 0) if j.is_pending else 0,
+    "kill_on_invalid_dependency": lambda _c, j, _n: {"yes": 1, "no": 0}.get(j.spec.extra.get("kill_on_invalid_dep", "")),
+    "power_flags": lambda _c, j, _n: "LEVEL" if "level" in j.spec.extra.get("power", "").lower().split(",") else "",
     "cluster_features": _extra("cluster_constraint"),
+    "batch_features": _extra("batch"),
     "raw_std_in": lambda _c, j, _n: j.spec.std_in or "/dev/null",
     "raw_std_out": lambda _c, j, _n: j.spec.std_out,
     "raw_std_err": lambda _c, j, _n: j.spec.std_err,

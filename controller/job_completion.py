@@ -9,7 +9,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.job_columns import memory_text, tres_allocated, tres_requested, whole_memory_mb
+from understudy.controller.job_columns import memory_text, tres_allocated, tres_requested
+from understudy.controller.priority.tres import whole_memory_mb
 from understudy.model.states import JobFlag
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _resources(core: Core, job: Job) -> str:
         return text
     nodes = job.allocation.node_count if job.allocation is not None else job.min_nodes
     cpus, _, rest = text.partition(",")
-    return f"{cpus},mem={memory_text(whole_memory_mb(core, job) * nodes)},{rest}"
+    return f"{cpus},mem={memory_text(whole_memory_mb(core.tables.partitions.get(job.partition), core.tables.nodes) * nodes)},{rest}"
 
 
 def _time(seconds: int | None) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from understudy.controller.partitions import Partition
 
 PERIOD_S: Final = 30
+SLACK_S: Final = 0.01  # a time since the epoch is not exact
 PHASE_S: Final = 1  # the loop's first look is about a second after the start
 LIMIT: Final = "limit"
 WARNING: Final = "warning"
@@ -105,6 +106,11 @@ def next_look(core: Core, when: float) -> float:
     """The first time at or after `when` at which limits are looked at."""
     first = core.start_time + PHASE_S
     return first + max(0, math.ceil((max(when, core.time.now()) - first) / PERIOD_S)) * PERIOD_S
+
+
+def is_look(core: Core, now: float) -> bool:
+    """Whether limits are looked at now."""
+    return abs((now - core.start_time - PHASE_S + PERIOD_S / 2) % PERIOD_S - PERIOD_S / 2) < SLACK_S
 
 
 def _arm(core: Core) -> None:

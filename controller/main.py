@@ -140,6 +140,7 @@ class Controller:
                 host="127.0.0.1",
                 port=int(cluster.controller.rpartition(":")[2] or 0),
                 kept=kept_of(config),
+                slurm_user=user_id_of(config.text("SlurmUser")) or 0,
                 soon=loop.call_soon,
             )
             noting.note_nodes = self.accounting.note_nodes
@@ -269,7 +270,10 @@ class Controller:
         set_gang(self.core)
         self._complain()
         set_plan(self.core, PowerPlan.of(self.config))
-        self.core.priorities.reconfigure(read_options(self.config), self.core.time.now())
+        options, now = read_options(self.config), self.core.time.now()
+        self.core.priorities.reconfigure(options, now)
+        if self.core.job_limits is not None:
+            self.core.job_limits.reconfigure(options.half_life_s, options.reset_period, options.calc_period_s, now)
         self.core.job_submit = load_plugins(self.config.words("JobSubmitPlugins"))
         if self.accounting is not None:
             self.accounting.kept = kept_of(self.config)

@@ -12,17 +12,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.complete import end_job, give_back, terminate
+from understudy.controller.complete import LAUNCH_FAILURE, end_job, give_back, terminate
 from understudy.controller.core import DaemonRecord, log, nodeset_indices
 from understudy.controller.eligibility import review_all
 from understudy.controller.job import JobEvent
 from understudy.controller.power import OFF
 from understudy.controller.requeue import requeue_job
-from understudy.controller.scheduling.triggers import next_look
+from understudy.controller.scheduling.looks import next_look
 from understudy.controller.start import launch
+from understudy.controller.steps import end_steps
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobFlag, NodeFlag, NodeState
-from understudy.protocol.messages import Failure, Message, Ping, Registered, RegisterNodes, TerminateJob
+from understudy.protocol.messages import Failure, FindJobs, JobsFound, Message, Ping, Registered, RegisterNodes, TerminateJob
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 NOT_RESPONDING: Final = "Not responding"
 NODE_DOWN: Final = "NodeDown"
+SIGKILL: Final = 9
 SIGTERM: Final = 15
 
 
@@ -47,14 +49,11 @@ def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Messag
     record = core.add_daemon(message.daemon, message.address, nodes)
     record.is_registered = record.is_responding = True
     record.last_response = now
-    was_known = record.start_time != 0.0
     is_new_life = record.start_time != message.slurmd_start_time
     record.start_time = message.slurmd_start_time
     up = _bring_up(core, nodes, message, now)
     core.agents.daemon_is_back(message.daemon)
-    unknown = _stray_steps(core, message.jobs_of_steps, nodes) + _settle_jobs(
-        core, record, message.running_jobs, is_new_life=is_new_life, was_known=was_known, now=now
-    )
+    unknown = _stray_steps(core, message.jobs_of_steps, nodes) + _settle_jobs(core, record, message.running_jobs, is_new_life=is_new_life)
     core.last_node_update = now
     core.journal.nodes(nodes)
     if core.power is not None:
@@ -159,38 +158,59 @@ def drain(core: Core, names: str, reason: str, now: float) -> None:
     core.journal.nodes(nodes)
 
 
-def _settle_jobs(core: Core, record: DaemonRecord, running: list[int], *, is_new_life: bool, was_known: bool, now: float) -> list[int]:
-    """Compare what the daemon has with what it should have. The ids of jobs that it should not have.
+def _settle_jobs(core: Core, record: DaemonRecord, runs: list[tuple[int, int]], *, is_new_life: bool) -> list[tuple[int, int]]:
+    """Compare what the daemon has with what it should have. The runs that it should not have.
 
-    A job that it should have and has not: if nobody knows whether its launch arrived, it is sent again, and a daemon that knows it already says so.
-    If it arrived and the daemon was restarted since, the job is lost with the daemon's earlier life; else its end is on the way. A controller that
-    was restarted, too, knows of both only the second: a job that the daemon has not, and that began in the second of the daemon's start, is lost.
+    A job that it should have and has not: if nobody knows whether its launch arrived, it is sent again to a daemon that was restarted, and one that
+    knows it already says so. If it arrived, the daemon is asked what has become of it.
     """
     unknown = []
-    present = set(running)
-    for job_id in running:
+    for job_id, restart in runs:
         job = core.tables.jobs.get(job_id)
-        if job is None or not (job.is_completing or (job.is_active and job.allocation is not None and record.nodes >> job.allocation.first_node & 1)):
-            unknown.append(job_id)  # it is over, or runs elsewhere by now
+        is_here = job is not None and job.is_active and job.allocation is not None and record.nodes >> job.allocation.first_node & 1
+        if job is None or job.restarts != restart or not (job.is_completing or is_here):
+            unknown.append((job_id, restart))  # it is over, or runs elsewhere by now
+    present = set(runs)
     for job in list(core.completing.values()):
         part = job.completing_nodes & record.nodes
-        if part and (is_new_life or job.job_id in present):
+        if part and (is_new_life or (job.job_id, job.restarts) in present):
             terminate(core, job, part)
+    missing = []
     for job in list(core.tables.running.values()):
         allocation = job.allocation
         assert allocation is not None
-        if job.interactive or job.job_id in present or not record.nodes >> allocation.first_node & 1:
+        if job.interactive or (job.job_id, job.restarts) in present or not record.nodes >> allocation.first_node & 1:
             continue
-        if not job.launch_acknowledged:
-            if is_new_life and not job.flags & JobFlag.CONFIGURING:
-                launch(core, job, record)
-        elif (was_known and is_new_life) or int(record.start_time) + (not was_known) > (job.start_time or 0):
-            log.warning("job %d is missing from its batch node after %s was restarted", job.job_id, record.name)
-            _lose(core, job, 0, now)
+        if job.launch_acknowledged:
+            missing.append((job.job_id, job.restarts))
+        elif is_new_life and not job.flags & JobFlag.CONFIGURING:
+            launch(core, job, record)
+    if missing:
+        core.agents.send(
+            record.name, FindJobs(missing), wanted=lambda: any(_runs(core, run) for run in missing), done=partial(_found, core, record, missing)
+        )
     return unknown
 
 
-def _stray_steps(core: Core, runs: list[tuple[int, int]], nodes: int) -> list[int]:
+def _runs(core: Core, run: tuple[int, int]) -> bool:
+    job = core.tables.running.get(run[0])
+    return job is not None and job.restarts == run[1]
+
+
+def _found(core: Core, record: DaemonRecord, missing: list[tuple[int, int]], answer: Message) -> None:
+    """The daemon's word on jobs that were not in its registration, which may be older than their launches. It was asked after they had arrived, so
+    what it neither has nor has to tell the end of went with an earlier life of it.
+    """
+    if type(answer) is not JobsFound:
+        return
+    found = set(answer.jobs)
+    for run in missing:
+        if run not in found and _runs(core, run):
+            log.warning("job %d is missing from its batch node after %s was restarted", run[0], record.name)
+            _lose(core, core.tables.running[run[0]], 0, core.time.now())
+
+
+def _stray_steps(core: Core, runs: list[tuple[int, int]], nodes: int) -> list[tuple[int, int]]:
     """Those of the runs whose steps have nothing to do on the nodes (a bitmap) any more."""
     unknown = []
     for job_id, restart in runs:
@@ -198,7 +218,7 @@ def _stray_steps(core: Core, runs: list[tuple[int, int]], nodes: int) -> list[in
         allocation = job.allocation if job is not None and job.is_active else None
         is_there = job is not None and job.restarts == restart
         if not (is_there and allocation is not None and allocation.nodes & nodes) and not (is_there and job is not None and job.is_completing):
-            unknown.append(job_id)
+            unknown.append((job_id, restart))
     return unknown
 
 
@@ -209,10 +229,35 @@ def nodes_down(core: Core, nodes: int, now: float) -> None:
     for job in list(core.tables.running.values()):
         assert job.allocation is not None
         lost = job.allocation.nodes & nodes
-        if lost and not (job.spec.no_kill and job.allocation.nodes & ~nodes):
+        if lost and job.spec.no_kill and lost != job.allocation.nodes:
+            _go_on_without(core, job, lost, now)
+        elif lost:
             _lose(core, job, lost, now)
     for job in list(core.completing.values()):
         give_back(core, job, job.completing_nodes & nodes, now)
+
+
+def _go_on_without(core: Core, job: Job, lost: int, now: float) -> None:
+    """The nodes are no longer the job's (--no-kill), but free for others once they are well. Its script ends where it ran on one of them."""
+    allocation = job.allocation
+    assert allocation is not None
+    loses_script = bool(lost >> allocation.first_node & 1) and not job.interactive and not core.settings.front_end
+    if job.steps:
+        end_steps(core, job, lost)
+    table = core.tables.nodes
+    held = allocation if job.held is None else job.held
+    left = held.without(lost)
+    table.release(held, held.nodes)
+    table.allocate(left)
+    job.allocation, job.held = (left, None) if job.held is None else (allocation.without(lost), left)
+    job.node_list = core.names.to_expression(job.allocation.nodes)
+    table.note_departure(lost, int(now))
+    core.last_job_update = core.last_node_update = now
+    core.journal.job(job.job_id)
+    if loses_script:
+        _clean_up(core, job, lost)
+        job.exit_code, job.exit_signal = 0, SIGKILL
+        end_job(core, job, JobEvent.EXITED_BADLY, now, reason=LAUNCH_FAILURE)
 
 
 def _lose(core: Core, job: Job, lost: int, now: float) -> None:

@@ -81,11 +81,14 @@ class Partition:
         return self.state in ("UP", "DOWN")
 
 
-def limit_broken(job: Job, partition: Partition, max_memory: tuple[int | None, int | None] = (None, None)) -> str:
-    """The partition's limit that the job breaks, "" if none. `max_memory`: the cluster's (per node, per CPU)."""
+def limit_broken(job: Job, partition: Partition, max_memory: tuple[int | None, int | None] = (None, None), *, for_backfill: bool = False) -> str:
+    """The partition's limit that the job breaks, "" if none. `max_memory`: the cluster's (per node, per CPU).
+
+    `for_backfill`: it may be content with the time of --time-min, which backfill alone gives.
+    """
     passes = job.qos_flags
-    most_s = partition.max_time_s
-    is_longer = job.time_limit_is_set and most_s is not None and (job.time_limit_s is None or job.time_limit_s > most_s)
+    most_s, least_s = partition.max_time_s, (job.spec.time_min_s if for_backfill else None) or job.time_limit_s
+    is_longer = job.time_limit_is_set and most_s is not None and (least_s is None or least_s > most_s)
     if is_longer and "PartitionTimeLimit" not in passes:
         return PARTITION_TIME_LIMIT
     if partition.max_nodes is not None and max(job.asked_nodes, job.max_nodes or 0) > partition.max_nodes and "PartitionMaxNodes" not in passes:

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.arrays import split_waiting
+from understudy.controller.prioritise import settle_accrual
 from understudy.controller.rpc import PASS_NEEDS
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 SLICE_S: Final = 0.005
 PUT_OFF_S: Final = 1.0  # until the schedulers look again whether there are fewer requests
+YIELD_S: Final = 0.5  # until a backfill pass does so (bf_yield_sleep's default)
+FEW_REQUESTS: Final = 20  # with as many at most, or a tenth of max_rpc_cnt, such a pass goes on
 
 
 class Passes:
@@ -66,6 +69,7 @@ class Passes:
             return
         if self._core.unsplit:
             split_waiting(self._core, self._core.time.now())
+        settle_accrual(self._core, self._core.time.now())
         self.passes += 1
         self._began, self._cycles_before = self._clock(), self._cycles()
         self._running = iter(self._core.policy.run(self._core.time.now()))
@@ -108,7 +112,18 @@ class Passes:
             if has_ended:
                 self._ended()
         if not has_ended and not pauses:
-            self._soon(lambda: self._locks.when_available(PASS_NEEDS, self._slice))
+            is_too_much = bool(self.most_requests) and self.requests >= self.most_requests
+            self._soon(self._when_few if is_too_much and getattr(self._core.policy, "is_backfilling", False) else self._next_slice)
+
+    def _next_slice(self) -> None:
+        self._locks.when_available(PASS_NEEDS, self._slice)
+
+    def _when_few(self) -> None:
+        """A backfill pass that has made way for requests goes on when few of them are left; the main scheduler's, once begun, comes to its end."""
+        if self.requests > max(self.most_requests // 10, FEW_REQUESTS):
+            self._core.time.call_at(self._core.time.now() + YIELD_S, self._when_few)
+        else:
+            self._next_slice()
 
     def _cycles(self) -> list[tuple[Cycles, int]]:
         """The schedulers' counts, the one first whose cycle takes longer."""

@@ -3,7 +3,8 @@
 Place: the controller's core; whom to preempt is decided in understudy.controller.scheduling.preempt. Follows: slurm.conf(5) PreemptMode, GraceTime,
 SchedulerParameters preempt_send_user_signal; scontrol(1) PreemptTime, PreemptEligibleTime.
 
-A grace time sets the job's end. Its steps get SIGCONT and SIGTERM at once, its script nothing; the look for time limits that follows ends it.
+A grace time sets the job's end. Its steps get SIGCONT and SIGTERM at once, its script nothing; the look for time limits that follows ends it, or
+another job that wants its place when the grace time is over.
 """
 
 from __future__ import annotations
@@ -18,11 +19,25 @@ from understudy.controller.scheduling.preempt import CANCEL, REQUEUE, SUSPEND
 from understudy.controller.suspend import push_aside
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from understudy.controller.core import Core
     from understudy.controller.job import Job
 
 
-def preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
+def make_room(core: Core, job: Job, victims: Sequence[Job], now: float) -> bool:
+    """Preempt the victims for the job. Whether there is room at once; if not, the job preempts nobody for as long as ending them may take."""
+    settings = core.settings
+    since = job.preempting_since
+    if since is not None and int(now) - since < settings.kill_wait_s + settings.message_timeout_s:
+        return False
+    at_once = [_preempt(core, victim, job, now) for victim in victims]
+    if not all(at_once):
+        job.preempting_since = int(now)
+    return all(at_once)
+
+
+def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
     """Make room for the job. Whether it is there at once: so for a suspended victim, while others take a while to end."""
     preemption = core.tables.preemption
     assert preemption is not None

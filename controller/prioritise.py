@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from understudy.controller.job import Job
 
 
+def settle_accrual(core: Core, now: float) -> None:
+    """See whose age counts, where that is limited."""
+    if core.job_limits is not None and core.job_limits.enforced:
+        core.job_limits.settle_accrual(now)
+
+
 def prioritise(core: Core, job: Job, now: float) -> None:
     """Give a job that is ready for the queue its priority, unless it is held or an administrator's matters; and see to the next period."""
     if job.priority and job.admin_priority is None:
@@ -32,6 +38,7 @@ def arm(core: Core, now: float) -> None:
 def _calculate(core: Core) -> None:
     core.priority_timer = None
     now = core.time.now()
+    settle_accrual(core, now)
     if core.priorities.calculate(now):
         core.last_job_update = now
         core.changed("priority", now)

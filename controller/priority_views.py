@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.accounting_records import amounts
 from understudy.controller.job_columns import tres_allocated
+from understudy.model.associations import SHARES_OF_PARENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,33 +17,35 @@ if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
     from understudy.controller.priority.api import Factors, Standing
+    from understudy.model.associations import Association
 
 
 _NAMES: Final = ("age", "association", "fair_share", "job_size", "partition", "qos")
 
 
 def priority_rows(core: Core, now: float) -> list[dict[str, Any]]:
-    """A row for each waiting job and each partition that it names, as far as it may run."""
+    """A row for each job whose priority is calculated and each partition that it names, as far as it may run."""
     rows: list[dict[str, Any]] = []
-    for job in sorted(core.tables.pending.values(), key=lambda job: job.job_id):
-        if job.priority and job.eligible_time is not None and job.eligible_time <= now and not job.is_finished:
+    jobs = [*core.tables.pending.values(), *(core.tables.running.values() if core.priorities.includes_running else ())]
+    for job in sorted(jobs, key=lambda job: job.job_id):
+        may_start = job.eligible_time is not None and job.eligible_time <= now
+        if job.priority and (may_start or core.priorities.includes_ineligible) and not job.is_finished:
             rows += _rows_of(core, job)
     return rows
 
 
 def _rows_of(core: Core, job: Job) -> Iterable[dict[str, Any]]:
     weights = core.priorities.weights()
-    for name in job.partitions:
+    for name in job.partitions if job.is_pending else (job.partition,):
         factors = None if job.admin_priority is not None else core.priorities.factors(job, name)
-        priority = job.partition_priorities.get(name, job.priority) if job.partition_priorities else job.priority
         yield {
             "job_id": job.job_id,
             "partition": name,
             "user_name": core.users.user_name(job.user_id),
             "user_id": job.user_id,
-            "priority": priority,
+            "priority": job.priority if factors is None else factors.total,
             "is_set": factors is None,
-            "nice": job.nice if factors is not None else 0,
+            "nice": factors.nice if factors is not None else 0,
             **_parts(factors, weights),
         }
 
@@ -67,9 +70,9 @@ def _parts(factors: Factors | None, weights: dict[str, float]) -> dict[str, Any]
 
 def share_rows(core: Core, now: float) -> list[dict[str, Any]]:
     """A row for each association, from the root down; of siblings users come first, each kind by name."""
-    standings = core.priorities.standings()
+    standings = core.priorities.standings(now)
     if not standings:
-        return []
+        return _bare_rows(core)
     below: dict[int, list[Standing]] = {}
     for standing in standings:
         below.setdefault(standing.share.parent_id, []).append(standing)
@@ -105,6 +108,44 @@ def share_rows(core: Core, now: float) -> list[dict[str, Any]]:
         )
         siblings = sorted(below.get(share.association_id, []), key=lambda each: (not each.share.user, each.share.account, each.share.user))
         waiting += [(depth + 1, each) for each in reversed(siblings)]
+    return rows
+
+
+def _bare_rows(core: Core) -> list[dict[str, Any]]:
+    """Associations as they are, where priorities know nothing of shares."""
+    known = core.associations
+    below: dict[int, list[Association]] = {}
+    for association in known.associations.values():
+        below.setdefault(association.parent_id, []).append(association)
+    rows: list[dict[str, Any]] = []
+    waiting = [(0, each) for each in below.get(0, [])]
+    nothing = [[name, 0] for name in known.tres]
+    while waiting:
+        depth, each = waiting.pop()
+        rows.append(
+            {
+                "association_id": each.id,
+                "parent_id": each.parent_id,
+                "cluster": known.cluster,
+                "account": each.account,
+                "user": each.user,
+                "partition": each.partition,
+                "shares": None if each.shares == SHARES_OF_PARENT else each.shares,
+                "normal_shares": None,
+                "raw_usage": 0.0,
+                "normal_usage": None,
+                "effective_usage": 0.0,
+                "fair_share": 0.0,
+                "level_fair_share": 0.0,
+                "is_tree": True,
+                "depth": depth,
+                "grp_tres_mins": [[name, amount] for name, amount in each.grp_tres_mins.items()],
+                "grp_tres_raw": nothing,
+                "tres_run_mins": nothing,
+            }
+        )
+        siblings = sorted(below.get(each.id, []), key=lambda each: (not each.user, each.account, each.user), reverse=True)
+        waiting += [(depth + 1, sibling) for sibling in siblings]
     return rows
 
 

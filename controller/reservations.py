@@ -8,16 +8,17 @@ is brought up to date when somebody asks. Follows: scontrol(1) "RESERVATIONS"; s
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from math import ceil, floor, inf
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from understudy.controller.core import log
 from understudy.controller.eligibility import review
+from understudy.controller.scheduling.looks import LOOK_S, look, look_before
+from understudy.controller.scheduling.looks import look_from as first_look
 from understudy.controller.scheduling.main_pass import kept_back, run_length
 from understudy.controller.scheduling.reserved import DELETED, MAINTENANCE, WAITS, Reservation, blocked_cores
-from understudy.controller.scheduling.triggers import FIRST_LOOK_S, LOOK_S
 from understudy.model import nodeset
 from understudy.model.errors import SlurmError
 from understudy.model.reservations import (
@@ -158,16 +159,15 @@ def jobs_in(core: Core, reservation: Reservation) -> list[Job]:
 
 def look_from(core: Core, when: float, every: int) -> float:
     """The loop's first look at or after that time, counting only each `every`th."""
-    number = max(ceil((when - core.start_time - FIRST_LOOK_S) / LOOK_S - 1e-4), 0)
-    number += -(number + 1) % every
-    return core.start_time + FIRST_LOOK_S + number * LOOK_S
+    number = first_look(core.start_time, when)
+    return look(core.start_time, number + -(number + 1) % every)
 
 
 def last_look(core: Core, now: float, every: int) -> float:
     """The loop's last such look; before the first, the start."""
-    number = floor((now - core.start_time - FIRST_LOOK_S) / LOOK_S + 1e-4)
+    number = look_before(core.start_time, now)
     number -= (number + 1) % every
-    return core.start_time + FIRST_LOOK_S + number * LOOK_S if number >= 0 else core.start_time
+    return look(core.start_time, number) if number >= 0 else core.start_time
 
 
 def catch_up(core: Core, now: float) -> None:
@@ -230,8 +230,7 @@ def arm(core: Core) -> None:
         if each.flags & PURGE_COMP and each.is_active(now) and not jobs_in(core, each):
             until = now if each.idle_since is None else each.idle_since + each.purge_comp_s
             when = min(when, look_from(core, max(until, now + LOOK_S / 2), LOOKS_AN_END))
-    if any(_worn_out(core, each, now) and _spare(core, each, now) for each in table):
-        when = min(when, look_from(core, now + LOOK_S / 2, LOOKS_A_BEGIN))
+    when = min(when, _next_exchange(core, now))
     timer = core.reservation_timer
     if timer is not None:
         if timer[0] == when:
@@ -255,22 +254,35 @@ def _is_idle(core: Core) -> bool:
     return all(each.idle_rounds >= IDLE_ROUNDS for each in core.tables.reservations if each.flags & REPEATS)
 
 
+def _next_exchange(core: Core, now: float) -> float:
+    """When nodes are next replaced: those that take no jobs at the loop's next look, those in use when time limits are looked at."""
+    from understudy.controller.limits import SLACK_S, next_look  # noqa: PLC0415 - limits asks this module
+
+    when = inf
+    for each in core.tables.reservations:
+        if (bad := _worn_out(core, each, now)) and _spare(core, each, now):
+            is_down = bool(bad & ~core.tables.nodes.up_nodes)
+            when = min(when, look_from(core, now + SLACK_S, 1) if is_down else next_look(core, now + SLACK_S))
+    return when
+
+
 def _due(core: Core) -> None:
+    from understudy.controller.limits import is_look  # noqa: PLC0415 - limits asks this module
+
     core.reservation_timer = None
     now = core.time.now()
-    if last_look(core, now, LOOKS_A_BEGIN) > now - LOOK_S / 2:
-        _replace_nodes(core, now, core.tables.reservations)
+    _replace_nodes(core, now, core.tables.reservations, in_use=is_look(core, now))
     catch_up(core, now)
     arm(core)
 
 
-def _worn_out(core: Core, reservation: Reservation, now: float) -> int:
+def _worn_out(core: Core, reservation: Reservation, now: float, *, in_use: bool = True) -> int:
     """Nodes that the reservation would have others for: those that take no jobs and, with REPLACE, those that are in use."""
     if reservation.cores is not None or reservation.flags & _OWN_NODES or reservation.end(now) <= now:
         return 0
     nodes = core.tables.nodes
     bad = reservation.nodes & ~nodes.up_nodes
-    if reservation.flags & REPLACE and (reservation.flags & TIME_FLOAT or reservation.is_active(now)):
+    if in_use and reservation.flags & REPLACE and (reservation.flags & TIME_FLOAT or reservation.is_active(now)):
         bad |= reservation.nodes & ~nodes.idle_nodes
     return bad
 
@@ -285,22 +297,22 @@ def _spare(core: Core, reservation: Reservation, now: float) -> int:
     return free_nodes(core, reservation, partition, now, rather=True) & core.tables.nodes.idle_nodes & ~reservation.nodes
 
 
-def _replace_nodes(core: Core, now: float, reservations: Iterable[Reservation]) -> None:
+def _replace_nodes(core: Core, now: float, reservations: Iterable[Reservation], *, in_use: bool = True) -> None:
     """Put idle nodes in place of those that are worn out, as far as there are some: first for those that take no jobs, then for the last in use."""
     from understudy.controller.update_reservations import pick  # noqa: PLC0415 - which builds on this module
 
     for each in reservations:
-        bad = _worn_out(core, each, now)
+        bad = _worn_out(core, each, now, in_use=in_use)
         spare = _spare(core, each, now) if bad else 0
         if not spare:
             continue
         count = min(bad.bit_count(), spare.bit_count())
         down = bad & ~core.tables.nodes.up_nodes
         going = nodeset.lowest(down, min(count, down.bit_count()))
-        in_use = bad & ~down
+        busy = bad & ~down
         staying = bad.bit_count() - count
         if going.bit_count() < count:
-            going |= in_use & ~nodeset.lowest(in_use, staying)
+            going |= busy & ~nodeset.lowest(busy, staying)
         each.nodes = (each.nodes & ~going) | pick(core, spare, count)
         core.journal.reservation(each.name)
         core.last_reservation_update = core.last_node_update = now

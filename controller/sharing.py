@@ -2,7 +2,7 @@
 
 Place: the controller's core, no I/O; part of the node table. The jobs that share in a partition are kept in rows. Within a row no core is given
 twice; a partition has as many rows as jobs may share a core. A new job goes into the first row that has its cores. When one leaves, the others are
-laid out anew, those with the lowest cores first.
+laid out anew, those with the lowest cores first; of those that begin with the same core, those of the emptiest row.
 """
 
 from __future__ import annotations
@@ -27,25 +27,38 @@ class SharedCores:
 
     held: dict[str, dict[int, Cores]] = field(default_factory=dict)  # the inner key is the id() of the allocation
     rows: dict[str, list[Cores]] = field(default_factory=dict)
+    members: dict[str, list[list[int]]] = field(default_factory=dict)  # who is in each row
 
     def add(self, allocation: Allocation) -> Cores:
         """Take a job in; the cores of it that no sharing job had so far."""
         cores = cores_of(allocation)
         before = self.on(cores)
-        self.held.setdefault(allocation.shared_in, {})[id(allocation)] = cores
-        lay(self.rows.setdefault(allocation.shared_in, []), cores)
+        name, key = allocation.shared_in, id(allocation)
+        self.held.setdefault(name, {})[key] = cores
+        lay(self.rows.setdefault(name, []), cores, self.members.setdefault(name, []), key)
         return {node: mask & ~before[node] for node, mask in cores.items()}
 
     def remove(self, allocation: Allocation, nodes: int) -> Cores:
         """The job leaves these nodes (a bitmap); the cores of it that no sharing job has now."""
-        held = self.held[allocation.shared_in]
+        name = allocation.shared_in
+        held = self.held[name]
         cores = held[id(allocation)]
         left = {node: cores.pop(node) for node in nodeset.indices(nodes & allocation.nodes) if node in cores}
+        order = self.order(name)
         if not cores:
             del held[id(allocation)]
-        self.rows[allocation.shared_in] = laid_out(held.values())
+            order.remove(id(allocation))
+        self.rows[name], self.members[name] = [], []
+        for key in sorted(order, key=lambda each: lowest(held[each])):
+            lay(self.rows[name], held[key], self.members[name], key)
         others = self.on(left)
         return {node: mask & ~others[node] for node, mask in left.items()}
+
+    def order(self, partition: str) -> list[int]:
+        """The allocations as they are taken to be laid out anew: row by row, the emptiest first."""
+        held = self.held.get(partition, {})
+        rows = sorted(self.members.get(partition, []), key=lambda row: sum(size(held[key]) for key in row))
+        return [key for row in rows for key in row]
 
     def on(self, nodes: Iterable[int]) -> Cores:
         """The cores that sharing jobs hold on these nodes, whatever their partition."""
@@ -62,26 +75,36 @@ def cores_of(allocation: Allocation) -> Cores:
     return {node: group.cores for group in allocation.groups for node in nodeset.indices(group.nodes)}
 
 
-def lay(rows: list[Cores], cores: Cores) -> None:
-    """Put a job into the first row in which none of its cores is given."""
-    for row in rows:
-        if not any(row.get(node, 0) & mask for node, mask in cores.items()):
-            break
-    else:
-        row = {}
-        rows.append(row)
+def lay(rows: list[Cores], cores: Cores, members: list[list[int]] | None = None, key: int = 0) -> None:
+    """Put a job into the first row in which none of its cores is given; `members`: who is in each row, to which its `key` is added."""
+    number = 0
+    while number < len(rows) and any(rows[number].get(node, 0) & mask for node, mask in cores.items()):
+        number += 1
+    if number == len(rows):
+        rows.append({})
+        if members is not None:
+            members.append([])
+    row = rows[number]
     for node, mask in cores.items():
         row[node] = row.get(node, 0) | mask
+    if members is not None:
+        members[number].append(key)
 
 
 def laid_out(held: Iterable[Cores]) -> list[Cores]:
-    """Rows of several jobs."""
+    """Rows of several jobs, which are given in the order of `SharedCores.order`."""
     rows: list[Cores] = []
-    for cores in sorted(held, key=_lowest):
+    for cores in sorted(held, key=lowest):
         lay(rows, cores)
     return rows
 
 
-def _lowest(cores: Cores) -> tuple[int, int]:
+def lowest(cores: Cores) -> tuple[int, int]:
+    """The first of these cores, as (node, core)."""
     node = min(cores)
     return node, nodeset.first(cores[node])
+
+
+def size(cores: Cores) -> int:
+    """How many cores these are."""
+    return sum(mask.bit_count() for mask in cores.values())

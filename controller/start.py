@@ -20,7 +20,7 @@ from understudy.controller.limits import end_by_deadline, watch_limits
 from understudy.controller.partitions import limit_broken
 from understudy.controller.reservations import may_take, watch_end
 from understudy.model import nodeset
-from understudy.model.gres import GPU
+from understudy.model.gres import GPU, SHARED
 from understudy.model.states import JobFlag
 from understudy.protocol.messages import Failure, LaunchBatch, Message
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from understudy.controller.core import Core, DaemonRecord
+    from understudy.controller.gres import GresTable, Held, Layout
     from understudy.controller.job import Allocation, Job
     from understudy.controller.partitions import Partition
 
@@ -146,10 +147,9 @@ class Planning:
 
     def preempt(self, job: Job, victims: Sequence[Job], now: float) -> bool:
         """Have the victims make room for the job. Whether they have done so at once, as suspended ones do."""
-        from understudy.controller.preempt import preempt  # noqa: PLC0415 - rare
+        from understudy.controller.preempt import make_room  # noqa: PLC0415 - rare
 
-        at_once = [preempt(self._core, victim, job, now) for victim in victims]
-        return all(at_once)
+        return make_room(self._core, job, victims, now)
 
     def give_up(self, job: Job, now: float) -> None:
         """End a pending job that cannot be over by its deadline any more."""
@@ -282,7 +282,7 @@ def own_environment(core: Core, job: Job) -> dict[str, object]:
         "SLURM_TASKS_PER_NODE": _tasks_per_node(job, allocation),
     }
     if spec.gres or spec.tres_per_job or spec.tres_per_socket or spec.tres_per_task:
-        variables |= gres_environment(job)
+        variables |= gres_environment(job, core.tables.nodes.gres)
     return variables
 
 
@@ -302,18 +302,26 @@ def _tasks_per_node(job: Job, allocation: Allocation) -> str:
     return allocation.per_node_text("tasks")
 
 
-def gres_environment(job: Job) -> dict[str, object]:
+def gres_environment(job: Job, table: GresTable | None) -> dict[str, object]:
     """What a job with generic resources is told of them; the GPUs are those of its first node, where the batch script runs."""
     allocation, spec = job.allocation, job.spec
     assert allocation is not None
     share = allocation.share_on(allocation.first_node)
-    held = [] if share is None else [each for each in share.gres if each.name == GPU]
+    held = [] if share is None else [each for each in share.gres if each.name == GPU or (each.name in SHARED and each.devices)]
+    parts = {each.name: each for each in held if each.name in SHARED}
     devices = ",".join(str(device) for each in held for device in nodeset.indices(each.devices))
+    by_mps = parts.get("mps")
+    of_all = "" if by_mps else devices  # what not only CUDA knows
     return {
+        "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": ""
+        if by_mps is None or table is None
+        else _percentage(by_mps, table.layouts[share.node] if share else ()),
         "CUDA_VISIBLE_DEVICES": devices,
+        "GPU_DEVICE_ORDINAL": of_all,
+        "ROCR_VISIBLE_DEVICES": of_all,
         "SLURM_CPUS_PER_GPU": _plain(spec.cpus_per_tres),
         "SLURM_GPUS": _plain(spec.tres_per_job),
-        "SLURM_GPUS_ON_NODE": sum(each.amount for each in held) or "",
+        "SLURM_GPUS_ON_NODE": sum(1 if each.name in SHARED else each.amount for each in held) or "",
         "SLURM_GPUS_PER_NODE": spec.extra.get("gpus_per_node", ""),
         "SLURM_GPUS_PER_SOCKET": _plain(spec.tres_per_socket),
         "SLURM_GPUS_PER_TASK": _plain(spec.tres_per_task),
@@ -321,7 +329,14 @@ def gres_environment(job: Job) -> dict[str, object]:
         "SLURM_GPU_FREQ": spec.extra.get("tres_freq", "").removeprefix("gpu:"),
         "SLURM_JOB_GPUS": devices,
         "SLURM_MEM_PER_GPU": _plain(spec.mem_per_tres),
+        "SLURM_SHARDS_ON_NODE": parts["shard"].amount if "shard" in parts else "",
     }
+
+
+def _percentage(held: Held, layout: Layout) -> int:
+    """How much of its GPU a job has."""
+    gpu = held.devices.bit_length() - 1
+    return next((held.amount * 100 // group.parts[gpu] for group in layout if group.name == held.name and group.parts and group.parts[gpu]), 0)
 
 
 def _plain(text: str) -> str:

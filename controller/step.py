@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from understudy.controller.gres import Held as GresHeld
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState
 
@@ -32,6 +33,7 @@ class Place(NamedTuple):
     tasks: list[int]
     cpus: int
     memory_mb: int
+    gres: tuple[GresHeld, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -75,7 +77,7 @@ class Step:
 
     def pack(self) -> list[Any]:
         """For the saved state."""
-        places = [list(place) for place in self.places]
+        places = [[*place[:4], _pack_gres(place.gres)] for place in self.places]
         return [
             *(
                 self.step_id,
@@ -97,10 +99,18 @@ class Step:
     def unpack(cls, packed: list[Any]) -> Step:
         """The reverse of `pack`."""
         step = cls(*packed)
-        step.places = [Place(*place) for place in packed[2]]
+        step.places = [Place(place[0], place[1], place[2], place[3], _unpack_gres(place[4]) if len(place) > 4 else ()) for place in packed[2]]
         step.state = JobState(packed[11])
         step.open_nodes = int.from_bytes(packed[13], "little")
         return step
+
+
+def _pack_gres(gres: tuple[GresHeld, ...]) -> list[list[Any]]:
+    return [[*each[:3], each.devices.to_bytes((each.devices.bit_length() + 7) >> 3, "little")] for each in gres]
+
+
+def _unpack_gres(packed: list[list[Any]]) -> tuple[GresHeld, ...]:
+    return tuple(GresHeld(name, kind, amount, int.from_bytes(devices, "little")) for name, kind, amount, devices in packed)
 
 
 class Held(NamedTuple):
@@ -111,6 +121,7 @@ class Held(NamedTuple):
     memory_mb: int
     used_cpus: int = 0
     used_memory_mb: int = 0
+    has_busy_gres: bool = False  # other steps have the generic resources that the step wants here
 
 
 def lay_out(spec: StepSpec, held: Sequence[Held], required: Sequence[int], excluded: int) -> list[Place]:
@@ -187,6 +198,8 @@ def _memory(spec: StepSpec, held: Held, cpus: int) -> int:
 
 
 def _is_free(held: Held, cpus_per_task: int, *, exact: bool) -> bool:
+    if held.has_busy_gres:
+        return False
     return held.used_cpus == 0 if not exact else held.cpus - held.used_cpus >= cpus_per_task
 
 

@@ -12,9 +12,11 @@ from understudy.controller.core import log
 from understudy.controller.het_jobs import components
 from understudy.controller.rights import may_control
 from understudy.controller.step import Held, Step, distribution_of, lay_out
+from understudy.controller.step_gres import INVALID_GRES, Gres, gpus_of, is_busy, share_out, too_many, used_of
 from understudy.model import hostlist
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ERROR_TEXT, SlurmError
 from understudy.model.states import JobState
+from understudy.model.task_usage import merge
 from understudy.protocol.messages import Ok, SignalTasks, StepCreated
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ TOO_MANY_STEPS: Final = 2076
 SIGKILL: Final = 9
 SIGTERM: Final = 15
 OUT_OF_MEMORY: Final = 125  # the "signal" of a step that used more memory than it had
+_OF_BATCH_NODE: Final = frozenset(("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS"))
 OF_JOB: Final = -1  # the step id in a credential that is for the job's nodes rather than for a step
 
 
@@ -50,18 +53,31 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
     if (job if job.het is None else job.het.components.get(0, job)).next_step_id >= core.settings.max_step_count:
         raise SlurmError(TOO_MANY_STEPS)
     used: dict[int, tuple[int, int]] = {}
+    taken: dict[int, list[Gres]] = {}
     for other in job.steps.values():
         if other.is_running and not other.overlap:
             for place in other.places:
                 cpus, memory_mb = used.get(place.node, (0, 0))
                 used[place.node] = cpus + place.cpus, memory_mb + place.memory_mb
-    held = [Held(share.node, share.cpus, share.memory_mb, *used.get(share.node, (0, 0))) for share in allocation.shares]
+                taken.setdefault(place.node, []).append(place.gres)
+    gres = {share.node: share.gres for share in allocation.shares}
+    used_gres = {node: used_of(taken.get(node, ())) for node in gres}
+    held = [
+        Held(share.node, share.cpus, share.memory_mb, *used.get(share.node, (0, 0)), is_busy(spec, share.gres, used_gres[share.node]))
+        for share in allocation.shares
+    ]
+    if said := too_many(spec, job.spec.gres, list(gres.values())):
+        raise SlurmError(INVALID_GRES, f"{said}\n{ERROR_TEXT[INVALID_GRES]}")
     try:
         required = [core.tables.nodes.index_of[name] for name in hostlist.expand(spec.nodes)] if spec.nodes else []
         excluded = core.names.to_bitmap(spec.excluded_nodes) if spec.excluded_nodes else 0
     except (KeyError, ValueError):
         raise SlurmError(INVALID_NODE) from None
     places = lay_out(spec, held, required, excluded)
+    if any(gres.values()) or spec.gres or spec.tres_per_step or spec.tres_per_task:
+        nodes_of = [place.node for place in places]
+        shares = share_out(spec, [len(place.tasks) for place in places], [gres[node] for node in nodes_of], [used_gres[node] for node in nodes_of])
+        places = [place._replace(gres=share) for place, share in zip(places, shares, strict=True)]
     nodes = 0
     for place in places:
         nodes |= 1 << place.node
@@ -121,11 +137,12 @@ def describe(core: Core, job: Job, step: Step) -> StepCreated:
         credential,
         daemons_of(core, nodes),
         settings.tree_width,
-        job_environment(core, job),
+        [each for each in job_environment(core, job) if each.partition("=")[0] not in _OF_BATCH_NODE],
         job.end_time,
         int(settings.kill_wait_s),
         core.users.user_name(job.user_id),
         min(ends, default=None),
+        [gpus_of(place.gres) for place in step.places] if job.allocation is not None and any(group.gres for group in job.allocation.groups) else [],
     )
 
 
@@ -167,8 +184,7 @@ def step_complete(core: Core, message: StepComplete, sender: Sender) -> Message:
     step.open_nodes &= ~nodes
     step.exit_code = max(step.exit_code, message.exit_code)
     step.exit_signal = step.exit_signal or message.exit_signal
-    for name, value in message.usage.items():
-        step.usage[name] = max(step.usage.get(name, 0), value) if name.startswith("max_") else step.usage.get(name, 0) + value
+    merge(step.usage, message.usage)
     if not step.open_nodes:
         _end(core, job, step)
     return Ok()

@@ -35,7 +35,7 @@ from understudy.controller.scheduling.main_pass import run_length
 from understudy.controller.scheduling.reserved import WAITS
 from understudy.model import nodeset
 from understudy.model.errors import SlurmError
-from understudy.model.gres import gpus_in, mixes_types, read_request
+from understudy.model.gres import GPU, SHARED, gpus_in, mixes_types, read_request
 from understudy.protocol.messages import AllocateJob, SubmitJob, Submitted
 
 if TYPE_CHECKING:
@@ -120,7 +120,12 @@ def _checked(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> tu
 
 def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job:
     """Put a new job into the tables."""
-    job, tasks, task_limit = _checked(core, message, sender)
+    try:
+        job, tasks, task_limit = _checked(core, message, sender)
+    except SlurmError as error:
+        if error.code == INVALID_FEATURES:  # found out late: the job has had a number
+            core.take_job_id()
+        raise
     now, spec, tables = core.time.now(), message.spec, core.tables
     job_id = job.job_id = core.take_job_id()
     tables.jobs[job_id] = job
@@ -145,9 +150,9 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     is_held = spec.hold or (spec.priority == 0 and core.is_operator(sender.user_id))
     if not is_held and not _is_feasible(core, job):  # of a held job it is found out when it is released
         job.reason = BAD_CONSTRAINTS
-        job.priority = 0
+        job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))
         advance(job, JobEvent.CANNOT_RUN, now)
-        job.start_time = job.end_time = int(now)
+        job.eligible_time = job.start_time = job.end_time = int(now)
         job.exit_signal = 1  # so Slurm shows it: 0:1
         note_end(core, job, now)
         core.journal.job(job_id)
@@ -260,9 +265,13 @@ def build_job(core: Core, message: SubmitJob | AllocateJob, user_id: int, group_
     if (access.account, access.qos, access.wckey) != (spec.account, spec.qos, spec.wckey):
         spec = msgspec.structs.replace(spec, account=access.account, qos=access.qos, wckey=access.wckey)
     tasks, cpus_per_task, min_nodes, max_nodes, min_cpus = size(spec)
+    if "spread_job" in spec.extra and spec.num_tasks is not None and max_nodes is None:
+        max_nodes = max(min_nodes, min(tasks, len(core.tables.nodes.nodes)))
     if spec.nice < 0 and not by_admin:
         raise SlurmError(INVALID_NICE)
     if spec.time_min_s and (spec.time_limit_s or 0) > 0 and spec.time_min_s > (spec.time_limit_s or 0):
+        raise SlurmError(INVALID_TIME_MIN)
+    if spec.time_min_s and all(each.max_time_s is not None and spec.time_min_s > each.max_time_s for each in partitions):
         raise SlurmError(INVALID_TIME_MIN)
     job = Job(
         job_id=0,
@@ -287,13 +296,15 @@ def build_job(core: Core, message: SubmitJob | AllocateJob, user_id: int, group_
         job.begin_time = int(spec.begin_time)
     set_time_limit(job, first, spec.time_limit_s)
     give_default_time(core, job, first)
+    if spec.time_min_s and job.time_limit_s is not None and spec.time_min_s > job.time_limit_s:
+        raise SlurmError(INVALID_TIME_MIN)
     set_memory(core, job, first)
     _fit_memory_cap(core, job, partitions)
     _named_nodes(core, job)
     _check_words(core, spec)
-    if spec.deadline is not None and spec.deadline < now:
+    if spec.deadline is not None and spec.deadline < int(now):
         raise SlurmError(INVALID_TIME_LIMIT)
-    if spec.deadline is not None and spec.deadline < now + (spec.time_min_s or 0):
+    if spec.deadline is not None and spec.deadline < int(now) + (spec.time_min_s or 0):
         raise SlurmError(INVALID_TIME_MIN)
     if (wanted := spec.extra.get("batch")) and not set(wanted.split(",")) <= set(re.split(r"[&|,]", spec.features)):
         raise SlurmError(INVALID_BATCH_FEATURES)
@@ -356,6 +367,8 @@ def size(spec: JobSpec) -> tuple[int, int, int, int | None, int]:
         # Fewer tasks than nodes: sbatch lowers the number of nodes, as no node may be without a task.
         min_nodes = tasks
         max_nodes = None if max_nodes is None else max(tasks, 1) if max_nodes == spec.min_nodes else max_nodes
+    if spec.num_tasks is not None and max_nodes is not None:
+        max_nodes = max(min(max_nodes, tasks), 1)
     if spec.ntasks_per_node:
         min_nodes = max(min_nodes, -(-tasks // spec.ntasks_per_node))
         if max_nodes is not None and max_nodes < min_nodes:
@@ -446,9 +459,10 @@ def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
         raise SlurmError(INVALID_PARTITION, f"invalid partition specified: {missing}\n{error.text}") from None
     is_admin = core.is_slurm_user(user_id)
     partitions = [_open_partition(core, partition) for partition in partitions]
+    partitions = [partition for partition in partitions if partition.can_submit]
+    if not partitions:
+        raise SlurmError(2070)
     for partition in partitions:
-        if not partition.can_submit:
-            raise SlurmError(2070)
         if partition.root_only and not is_admin:
             raise SlurmError(2002)
         if partition.requires_reservation and not spec.reservation and all(each.requires_reservation for each in partitions):
@@ -532,6 +546,9 @@ def check_gres(core: Core, spec: JobSpec) -> None:
         raise SlurmError(INVALID_GRES) from None
     together = tuple(want for each in wants for want in each)
     if any(want.name not in core.settings.gres_types for want in together + others):
+        raise SlurmError(INVALID_GRES)
+    names = {want.name for want in together}
+    if GPU in names and not names.isdisjoint(SHARED):
         raise SlurmError(INVALID_GRES)
     if mixes_types(together):
         raise SlurmError(MIXED_GRES)

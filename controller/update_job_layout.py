@@ -32,6 +32,7 @@ def _cpus_of_a_node(change: Change, text: str) -> None:
     if cpus > most:
         raise SlurmError(NOT_AVAILABLE_NOW)
     change.spec["min_cpus_node"] = cpus
+    change.job.min_cpus = max(change.job.min_cpus, cpus * change.job.min_nodes)
     change.set_extra(MIN_CPUS_NODE, str(cpus))
 
 

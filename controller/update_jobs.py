@@ -15,6 +15,7 @@ from understudy.controller.dependency import check_circle
 from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import forget_dependency, review, wait_until, watch_dependency
 from understudy.controller.enforcement.access import VIOLATES_POLICY, check_policy, resolve
+from understudy.controller.het_jobs import components
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.job_change import ACCESS_DENIED, NOT_SUPPORTED, Change, leading_number
 from understudy.controller.job_submit import review_modification
@@ -29,13 +30,13 @@ from understudy.controller.submit import (
     check_reservation,
     find_partitions,
     node_bitmap,
-    set_memory,
     set_time_limit,
 )
 from understudy.controller.update_job_layout import LAYOUT_SETTERS, keep_min_cpus_node
 from understudy.model.errors import SlurmError
 from understudy.model.gres import mixes_types, read_request
-from understudy.model.times import parse_limit, parse_memory, parse_time, whole_minutes
+from understudy.model.moments import parse_time
+from understudy.model.times import parse_limit, parse_memory, whole_minutes
 from understudy.protocol.messages import JobResults
 
 if TYPE_CHECKING:
@@ -52,11 +53,11 @@ INVALID_TRES: Final = 2115
 NOT_PERSISTENT: Final = 2095
 NOT_RUNNING: Final = 2085
 FINISHED: Final = 2084
+PARTITION_UNAVAILABLE: Final = 2015
 LEAST_PRIORITY: Final = 2  # of a job that was held until its nice value was changed
 SEEN_AGAIN_S: Final = 30.0  # until the scheduler finds that such a job is held no more
 INVALID_TIME: Final = 2054
 MINUTE: Final = 60
-_REPRIORITISED: Final = frozenset({"account", "partition", "qos"})  # keys whose change gives another priority at once
 
 
 def update_jobs(core: Core, message: UpdateJobs, sender: Sender) -> JobResults:
@@ -64,9 +65,12 @@ def update_jobs(core: Core, message: UpdateJobs, sender: Sender) -> JobResults:
     now = core.time.now()
     changes = review_modification(core, message.job_ids, message.changes, sender) if core.job_submit else message.changes
 
+    whole = {int(text) for text in message.job_ids if text.isdecimal()}  # a number alone means all components of a heterogeneous job
+
     def act(job: Job) -> None:
         try:
-            _update(core, job, changes, sender, now)
+            for each in components(job) if job.job_id in whole else [job]:
+                _update(core, each, changes, sender, now)
         except ValueError as error:
             raise SlurmError(-1, str(error)) from error
 
@@ -82,25 +86,37 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
     if job.job_id in core.crontabs.entries:
         raise SlurmError(2096)
     change = Change(core, job, now, by_admin=by_admin, of_cluster=core.is_admin(sender.user_id))
+    partitions = job.partitions
     for key, value in changes.items():
         setter = _SETTERS.get(key.lower().rstrip("+-"))
         if setter is None:
             raise SlurmError(-1, f"Update of this parameter is not supported: {key}={value}")
         sign = key[-1] if key[-1] in "+-" else ""
         setter(change, sign + value)
+    has_moved = job.partitions != partitions
+    if not has_moved and job.spec.reservation and change.spec.get("reservation") == "" and _must_have_reservation(core, job):
+        raise SlurmError(ACCESS_DENIED)
     if change.spec:
         job.spec = msgspec.structs.replace(job.spec, **change.spec)
     was_held = job.reason if job.reason in (HELD_BY_ADMIN, HELD_BY_USER) else ""
     core.node_estimates.pop(job.job_id, None)
     if job.job_id in core.tables.pending:
-        review(core, job, now)
+        review(core, job, now, is_looked_at=not was_held)
         if was_held and job.priority:
             job.reason, job.reason_detail = was_held, ""
             core.at(now + SEEN_AGAIN_S, _see_again, core, job)
-        core.priorities.changed(job, now, at_once=not _REPRIORITISED.isdisjoint(key.lower() for key in changes))
+        core.priorities.changed(job, now, is_moved=has_moved)
     core.last_job_update = now
     core.journal.job(job.job_id)
     core.changed("change", now)
+    if has_moved and not job.spec.reservation and _must_have_reservation(core, job):
+        raise SlurmError(PARTITION_UNAVAILABLE)  # and there it is, as in 22.05.8
+
+
+def _must_have_reservation(core: Core, job: Job) -> bool:
+    """Whether all of its partitions have ReqResv."""
+    partitions = core.tables.partitions
+    return all(name in partitions and partitions[name].requires_reservation for name in job.partitions)
 
 
 def _see_again(core: Core, job: Job) -> None:
@@ -114,9 +130,10 @@ def _time_limit(change: Change, text: str) -> None:
     job = change.job
     if text[:1] in "+-" and text[1:]:
         step = parse_limit(text[1:])
-        if step is None or job.time_limit_s is None:
+        if step is None:
             raise SlurmError(2051)
-        limit: int | None = job.time_limit_s + (step if text[0] == "+" else -step)
+        now_s = -60 if job.time_limit_s is None else job.time_limit_s  # no limit is Slurm's greatest number, which is one below none
+        limit: int | None = now_s + (step if text[0] == "+" else -step)
         if limit is not None and limit < 0:
             raise SlurmError(2051)
     else:
@@ -159,17 +176,15 @@ def _priority(change: Change, text: str) -> None:
 
 
 def _partition(change: Change, text: str) -> None:
+    change.need_pending()
     if not text:
         raise SlurmError(INVALID_PARTITION)
     partitions = find_partitions(change.core, text)
-    change.need_pending()
     job = change.job
     names = tuple(partition.name for partition in partitions)
     job.partitions, job.partition = names, names[0]
     if not job.time_limit_is_set:
         set_time_limit(job, partitions[0], None)
-    if job.spec.mem_per_cpu_mb is None and job.spec.mem_per_node_mb is None:
-        set_memory(change.core, job, partitions[0])
 
 
 def _account(change: Change, text: str) -> None:
@@ -216,6 +231,9 @@ def _nice(change: Change, text: str) -> None:
 
 def _num_nodes(change: Change, text: str) -> None:
     if not change.job.is_pending:
+        held = change.job.allocation
+        if held is not None and text == str(held.node_count):
+            return
         raise SlurmError(NOT_SUPPORTED)  # resizing
     least, dash, most = text.partition("-")
     job = change.job
@@ -235,14 +253,15 @@ def _num_nodes(change: Change, text: str) -> None:
 def _num_cpus(change: Change, text: str) -> None:
     change.need_pending()
     change.lift("cpu")
-    change.job.min_cpus = _positive(text.partition("-")[0], 2069)
+    least, _, most = text.partition("-")
+    change.job.min_cpus = _positive(least, 2069)
+    change.set_extra("max_cpus", most)
 
 
 def _num_tasks(change: Change, text: str) -> None:
     change.need_pending()
     job = change.job
-    job.num_tasks = _positive(text, 2025)
-    job.min_cpus = max(job.num_tasks * job.cpus_per_task, job.min_nodes)
+    job.num_tasks = _positive(text, 2025)  # which leaves the number of CPUs as it is
     change.spec["num_tasks"] = job.num_tasks
 
 
@@ -251,7 +270,6 @@ def _cpus_per_task(change: Change, text: str) -> None:
     job = change.job
     keep_min_cpus_node(change)
     job.cpus_per_task = _positive(text, 2069)
-    job.min_cpus = max(job.num_tasks * job.cpus_per_task, job.min_nodes)
     change.spec["cpus_per_task"] = job.cpus_per_task
 
 
@@ -277,6 +295,8 @@ def _memory_per_cpu(change: Change, text: str) -> None:
 
 def _features(change: Change, text: str) -> None:
     change.need_pending()
+    if "[" not in text and "(" not in text:
+        text = text.replace(",", "&")
     check_features(change.core, text)
     change.spec["features"] = text
 
@@ -284,7 +304,9 @@ def _features(change: Change, text: str) -> None:
 def _required_nodes(change: Change, text: str) -> None:
     job = change.job
     if not job.is_pending:
-        node_bitmap(change.core, text)  # of a job that runs nothing but the names is looked at
+        held = 0 if job.allocation is None else job.allocation.nodes
+        if not text or node_bitmap(change.core, text) & ~held:
+            raise SlurmError(2018)
         return
     job.required_nodes = node_bitmap(change.core, text)
     job.min_nodes = max(job.min_nodes, job.required_nodes.bit_count())
@@ -314,7 +336,12 @@ def _prefer(change: Change, text: str) -> None:
 def _licenses(change: Change, text: str) -> None:
     if text:
         check_licenses(change.core, text)
-    change.need_pending()
+    if change.job.is_active:  # it has what it asks for now, whatever others have
+        pool = change.core.tables.licenses
+        pool.give_back(change.job.job_id)
+        pool.take(change.job.job_id, text)
+    else:
+        change.need_pending()
     change.spec["licenses"] = text
 
 
@@ -366,7 +393,7 @@ def _deadline(change: Change, text: str) -> None:
     if not change.job.is_pending:
         return
     when = parse_time(text, change.now)
-    if when <= change.now:
+    if when < int(change.now):
         raise SlurmError(2054)
     change.job.spec = msgspec.structs.replace(change.job.spec, deadline=float(when))
     watch_deadline(change.core, change.job)

@@ -9,8 +9,7 @@ width at each step, and scans go through the binary digits as text, which C code
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 GPU: Final = "gpu"
+SHARED: Final = ("mps", "shard")  # parts of GPUs, which several jobs share
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 _COUNT: Final = re.compile(r"(\d+)([KkMmGgTtPp]?)")
 _NAME: Final = re.compile(r"[A-Za-z][\w.+/-]*")

@@ -13,26 +13,34 @@ One thing is taken that 22.05 refuses: text behind the last bracket (`n[1-3]-ib`
 
 from __future__ import annotations
 
-import re
 from itertools import product
-from typing import TYPE_CHECKING, Final
 
 from understudy.model import bits
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Sequence
 
-RANGE_LIMIT: Final = 65_536
+RANGE_LIMIT = 65_536
 # Of a whole expression: four times the largest cluster of which a range can speak, so that a slip of the pen does not fill the memory.
-LIMIT: Final = 4 * RANGE_LIMIT
+LIMIT = 4 * RANGE_LIMIT
 
-_WORD = re.compile(r"(?:[^\s,\[\]]|\[[^\[\]]*\])+")
-_ONE_BRACKET = re.compile(r"[^\s,\[\]]*\[[^\[\]]*\]")
-_BRACKET = re.compile(r"\[([^\[\]]*)\]")
-_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
-_NUMBER_IN_NAME = re.compile(r"[0-9]+|.", re.DOTALL)
-_DIGITS: Final = "0123456789"
-_LONGEST_NUMBER: Final = 18  # a longer run of digits is taken as part of the text
+_WORD = r"(?:[^\s,\[\]]|\[[^\[\]]*\])+"
+_NUMBER_IN_NAME = r"[0-9]+|."
+_PATTERNS: dict[str, re.Pattern[str]] = {}
+_DIGITS = "0123456789"
+_LONGEST_NUMBER = 18  # a longer run of digits is taken as part of the text
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """Compiled at its first use: most lists need none, and a command would pay for `re` as much as for the rest of its start."""
+    found = _PATTERNS.get(text)
+    if found is None:
+        import re  # noqa: PLC0415
+
+        found = _PATTERNS[text] = re.compile(text, re.DOTALL)
+    return found
 
 
 class UnknownHostError(ValueError):
@@ -50,15 +58,29 @@ def _words(expression: str) -> list[str]:
     """The parts between commas or blanks outside brackets."""
     if "[" not in expression and "]" not in expression:
         return expression.replace(",", " ").split()
-    if _ONE_BRACKET.fullmatch(expression):
-        return [expression]
+    if expression.count("[") == expression.count("]") == 1 and expression.index("[") < expression.index("]"):
+        before, _, behind = _pieces(expression)
+        if not before + behind or [before + behind] == (before + behind).replace(",", " ").split():
+            return [expression]
     words, at = [], 0
-    for match in _WORD.finditer(expression):
+    for match in _pattern(_WORD).finditer(expression):
         _must_be_separator(expression, at, match.start())
         words.append(match.group())
         at = match.end()
     _must_be_separator(expression, at, len(expression))
     return words
+
+
+def _pieces(word: str) -> list[str]:
+    """Text, what stands between brackets, text, ..., text."""
+    pieces = []
+    while True:
+        text, bracket, rest = word.partition("[")
+        pieces.append(text)
+        if not bracket:
+            return pieces
+        inside, _, word = rest.partition("]")
+        pieces.append(inside)
 
 
 def _must_be_separator(expression: str, start: int, end: int) -> None:
@@ -71,20 +93,24 @@ def _shortened(text: str) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def _is_number(text: str) -> bool:
+    return len(text) <= _LONGEST_NUMBER and text.isascii() and text.isdigit()
+
+
 def _ranges(inside: str) -> list[tuple[int, int, int]]:
     """What stands between two brackets, as (first, last, width)."""
     found = []
     for part in inside.split(","):
-        match = _RANGE.fullmatch(part)
-        if match is None:
+        first, dash, last = part.partition("-")
+        if not (_is_number(first) and (not dash or _is_number(last))):
             raise ValueError(f"Invalid range: '{_shortened(part)}' in [{_shortened(inside)}]")
-        low = int(match[1])
-        high = low if match[2] is None else int(match[2])
+        low = int(first)
+        high = int(last) if dash else low
         if high < low:
             raise ValueError(f"Invalid range: '{part}' in [{_shortened(inside)}]")
         if high - low >= RANGE_LIMIT:
             raise ValueError(f"Too many hosts in range '{part}': {high - low + 1}, the limit is {RANGE_LIMIT}")
-        found.append((low, high, len(match[1])))
+        found.append((low, high, len(first)))
     return found
 
 
@@ -106,7 +132,7 @@ def _check_total(total: int, expression: str) -> None:
 
 def _count_word(word: str) -> int:
     total = 1
-    for inside in _BRACKET.findall(word):
+    for inside in _pieces(word)[1::2]:
         total *= sum(high - low + 1 for low, high, _ in _ranges(inside))
     return total
 
@@ -142,7 +168,7 @@ def expand(expression: str) -> list[str]:
 
 
 def _expand_word(word: str) -> list[str]:
-    pieces = _BRACKET.split(word)  # text, inside, text, inside, ..., text
+    pieces = _pieces(word)
     if len(pieces) == 3:
         prefix, inside, suffix = pieces
         return [f"{prefix}{number}{suffix}" for number in _numbers(inside)]
@@ -171,7 +197,7 @@ def _split_name(name: str) -> tuple[str, str]:
 
 def _natural_key(text: str) -> tuple[tuple[int, int], ...]:
     """Orders texts so that numbers within count as numbers."""
-    return tuple((48, int(part[:300])) if part[0] in _DIGITS else (ord(part), 0) for part in _NUMBER_IN_NAME.findall(text))
+    return tuple((48, int(part[:300])) if part[0] in _DIGITS else (ord(part), 0) for part in _pattern(_NUMBER_IN_NAME).findall(text))
 
 
 def sort_key(name: str) -> tuple[tuple[tuple[int, int], ...], int, str]:
@@ -182,7 +208,7 @@ def sort_key(name: str) -> tuple[tuple[tuple[int, int], ...], int, str]:
 
 def version_key(name: str) -> tuple[tuple[int, int, int], ...]:
     """The key that orders names as versions are: numbers count as numbers, but one with leading zeros as digits behind a decimal point."""
-    return tuple(key for part in _NUMBER_IN_NAME.findall(name) for key in _version_part(part))
+    return tuple(key for part in _pattern(_NUMBER_IN_NAME).findall(name) for key in _version_part(part))
 
 
 def _version_part(part: str) -> list[tuple[int, int, int]]:
@@ -426,7 +452,7 @@ class NodeNames:
         return bitmap
 
     def _read_word(self, word: str) -> int:
-        pieces = _BRACKET.split(word)
+        pieces = _pieces(word)
         if len(pieces) != 3 or pieces[2]:
             if _count_word(word) > RANGE_LIMIT:
                 raise ValueError(f"Too many hosts in {_shortened(word)}")
@@ -455,4 +481,4 @@ class NodeNames:
 
 
 # Expressions and bitmaps remembered; a job's nodes are asked for some ten times in its life, those of a few hundred jobs at a time.
-_CACHED: Final = 2048
+_CACHED = 2048

@@ -37,7 +37,7 @@ def parse_tasks(text: str, max_array_size: int) -> int:
         ValueError: as `parse`.
     """
     tasks = 0
-    for part in text.split(","):
+    for part in text.removesuffix(",").split(","):
         match = _PART.match(part)
         if match is None:
             raise ValueError(f"not an array expression: {text!r}")

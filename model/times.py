@@ -1,33 +1,21 @@
-"""Slurm's ways to write times, durations, memory sizes and signals.
+"""Slurm's ways to write durations, memory sizes and signals.
 
-Place: the vocabulary, used by commands, the controller and the reader of slurm.conf; imports nothing heavy. Nobody's clock is read here: the present
-is handed in. Follows sbatch(1) "--time", "--begin", "--mem", "--signal" and scontrol(1) SLURM_TIME_FORMAT, checked against 22.05.
+Place: the vocabulary, used by commands, the controller and the reader of slurm.conf. Every command pays for its imports, so there are none. Follows
+sbatch(1) "--time", "--mem", "--signal", checked against 22.05. Points in time are `moments.py`'s.
 """
 
-from __future__ import annotations
+MINUTE = 60
+HOUR = 3600
+DAY = 86400
 
-import re
-from datetime import datetime, timedelta
-from typing import Final
-
-MINUTE: Final = 60
-HOUR: Final = 3600
-DAY: Final = 86400
-WEEK: Final = 7 * DAY
-
-_UNLIMITED: Final = frozenset({"unlimited", "infinite", "-1"})
+_UNLIMITED = frozenset({"unlimited", "infinite", "-1"})
 
 
 # --- durations -------------------------------------------------------------------------------------------------------------------
 
-_DURATION = re.compile(
-    r"""(?:
-        (?P<days>\d{1,9})-(?:(?P<day_hours>\d{1,9})(?::(?P<day_minutes>\d{1,9})(?::(?P<day_seconds>\d{1,9}))?)?)?
-      | (?:(?P<hours>\d{1,9}):)?(?P<minutes>\d{1,9}):(?P<seconds>\d{1,9})
-      | (?P<only_minutes>\d{1,9})
-    )""",
-    re.VERBOSE | re.ASCII,
-)
+
+def _is_number(text: str, most: int) -> bool:
+    return len(text) <= most and text.isascii() and text.isdigit()
 
 
 def parse_limit(text: str) -> int | None:
@@ -42,17 +30,18 @@ def parse_limit(text: str) -> int | None:
     text = text.strip()
     if text.lower() in _UNLIMITED:
         return None
-    match = _DURATION.fullmatch(text)
-    if match is None:
+    days, dash, behind = text.rpartition("-")
+    parts = behind.split(":") if behind or not dash else []
+    if not (all(_is_number(part, 9) for part in parts) and len(parts) <= 3 and (_is_number(days, 9) or not dash)):
         raise ValueError(f"Invalid time limit specification: {text[:80]!r}")
-    part = {name: int(digits) for name, digits in match.groupdict(default="0").items()}
-    return (
-        part["days"] * DAY
-        + (part["day_hours"] + part["hours"]) * HOUR
-        + (part["day_minutes"] + part["minutes"] + part["only_minutes"]) * MINUTE
-        + part["day_seconds"]
-        + part["seconds"]
-    )
+    numbers = [int(part) for part in parts]
+    if dash:
+        hours, minutes, seconds = [*numbers, 0, 0, 0][:3]
+    elif len(numbers) == 1:
+        hours, minutes, seconds = 0, numbers[0], 0
+    else:
+        hours, minutes, seconds = [0, *numbers][-3:]
+    return int(days or 0) * DAY + hours * HOUR + minutes * MINUTE + seconds
 
 
 def whole_minutes(seconds: int) -> int:
@@ -87,180 +76,9 @@ def format_duration(seconds: int | None) -> str:
     return f"{days}-{clock}" if days else clock
 
 
-# --- points in time --------------------------------------------------------------------------------------------------------------
-
-_UNITS: Final = {
-    "": 1,
-    "second": 1,
-    "seconds": 1,
-    "minute": MINUTE,
-    "minutes": MINUTE,
-    "hour": HOUR,
-    "hours": HOUR,
-    "day": DAY,
-    "days": DAY,
-    "week": WEEK,
-    "weeks": WEEK,
-}
-_CLOCK_NAMES: Final = {"midnight": 0, "noon": 12 * HOUR, "fika": 15 * HOUR, "teatime": 16 * HOUR}
-
-_NOW = re.compile(r"now\s*(?:([+-])\s*(\d{1,10})\s*([a-z]*))?", re.IGNORECASE | re.ASCII)
-_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?\s*(AM|PM)?", re.IGNORECASE | re.ASCII)
-_ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:T(?:(\d{1,2}):(\d{2})(?::(\d{2}))?)?)?", re.ASCII)
-_SHORT_DATE = re.compile(r"(\d{2})(\d{2})(\d{2})|(\d{1,2})([/.])(\d{1,2})(?:\5(\d{2}))?", re.ASCII)
-
-
-def parse_time(text: str, now: float) -> int:
-    """A point in time in seconds since the epoch; `now` is the present, and the local time zone is meant.
-
-    `now`, `now+COUNT[seconds|minutes|hours|days|weeks]`, a time of day (`16:00`, `4:30PM`, `midnight`, `noon`, `fika`, `teatime`: the next one to
-    come), a date (`2030-01-20`, `2030-01-20T12:34:00`, `012030`, `01/20/30`, `01/20`, `today`, `tomorrow`), a date with a time of day in either
-    order, `utsSECONDS`.
-
-    Raises:
-        ValueError: anything else.
-    """
-    text = text.strip()
-    present = int(now)
-    if match := _NOW.fullmatch(text):
-        return present + _offset(match, text)
-    if match := re.fullmatch(r"uts(\d{1,12})", text, re.ASCII):
-        return int(match[1])
-    try:
-        return _calendar_time(text, datetime.fromtimestamp(present))  # noqa: DTZ006 - the site's own time zone is what people type
-    except (OverflowError, OSError) as error:
-        raise _bad_time(text) from error
-
-
-# What Slurm's reader takes before it gives up.
-_TAKEN = re.compile(
-    r"now\s*[+-]\s*|now|today|tomorrow|midnight|noon|fika|teatime|\d{4}-(?=\d\d-)|\d{1,2}[/.]\d{1,2}[/.]\d\d|\d{1,2}(?=[^:\d]|\d\d|\Z)",
-    re.IGNORECASE | re.ASCII,
-)
-
-
-def not_understood_from(text: str) -> int:
-    """The place in a text that is no time from which Slurm does not understand it."""
-    match = _TAKEN.match(text)
-    return match.end() if match else 0
-
-
-def _bad_time(text: str) -> ValueError:
-    return ValueError(f"Invalid time specification: {text[:80]!r}")
-
-
-def _offset(match: re.Match[str], text: str) -> int:
-    sign, count, unit = match.groups()
-    if sign is None:
-        return 0
-    length = _UNITS.get(unit.lower())
-    if length is None:
-        raise _bad_time(text)
-    return int(count) * length * (-1 if sign == "-" else 1)
-
-
-def _calendar_time(text: str, present: datetime) -> int:
-    midnight = present.replace(hour=0, minute=0, second=0, microsecond=0)
-    date: datetime | None = None
-    clock: int | None = None
-    for word in re.findall(r"\S+(?:\s+[AaPp][Mm])?", text):
-        if (match := _ISO.fullmatch(word)) and date is None:
-            date = _date(int(match[1]), int(match[2]), int(match[3]), text)
-            if match[4] is not None:
-                if clock is not None:
-                    raise _bad_time(text)
-                clock = _clock(int(match[4]), int(match[5]), int(match[6] or 0), text)
-        elif (of_day := _time_of_day(word, text)) is not None and clock is None:
-            clock = of_day
-        elif date is None:
-            date = _day(word, midnight, text)
-        else:
-            raise _bad_time(text)
-    if date is None:
-        if clock is None:
-            raise _bad_time(text)
-        date = midnight
-        if midnight + timedelta(seconds=clock) < present:
-            date += timedelta(days=1)
-    hour, rest = divmod(clock or 0, HOUR)
-    return int(date.replace(hour=hour, minute=rest // 60, second=rest % 60).timestamp())
-
-
-def _time_of_day(word: str, text: str) -> int | None:
-    named = _CLOCK_NAMES.get(word)
-    if named is not None:
-        return named
-    match = _CLOCK.fullmatch(word)
-    if match is None:
-        return None
-    hour = int(match[1])
-    if match[4]:
-        if not 1 <= hour <= 12:
-            raise _bad_time(text)
-        hour = hour % 12 + (12 if match[4].upper() == "PM" else 0)
-    return _clock(hour, int(match[2]), int(match[3] or 0), text)
-
-
-def _clock(hour: int, minute: int, second: int, text: str) -> int:
-    if hour > 23 or minute > 59 or second > 59:
-        raise _bad_time(text)
-    return hour * HOUR + minute * MINUTE + second
-
-
-def _day(word: str, midnight: datetime, text: str) -> datetime:
-    if word == "today":
-        return midnight
-    if word == "tomorrow":
-        return midnight + timedelta(days=1)
-    match = _SHORT_DATE.fullmatch(word)
-    if match is None:
-        raise _bad_time(text)
-    if match[1]:
-        return _date(2000 + int(match[3]), int(match[1]), int(match[2]), text)
-    month, day = int(match[4]), int(match[6])
-    if match[7]:
-        return _date(2000 + int(match[7]), month, day, text)
-    date = _date(midnight.year, month, day, text)
-    return date if date >= midnight else _date(midnight.year + 1, month, day, text)
-
-
-def _date(year: int, month: int, day: int, text: str) -> datetime:
-    """A day; one behind a month's end counts on into the next, as in the C library (30 February is 2 March)."""
-    if not (1 <= month <= 12 and 1 <= day <= 31 and year >= 1):
-        raise _bad_time(text)
-    return datetime(year, month, 1) + timedelta(days=day - 1)  # noqa: DTZ001 - local time, see parse_time
-
-
-def format_time(when: int | None, style: str = "standard", *, now: float = 0.0, unknown: str = "Unknown") -> str:
-    """A point in time for a reader, in local time.
-
-    style: SLURM_TIME_FORMAT, that is "standard" (`2030-01-20T12:34:00`), "relative" (to `now`), or a format of strftime(3).
-    unknown: what stands for None.
-    """
-    if when is None:
-        return unknown
-    moment = datetime.fromtimestamp(when)  # noqa: DTZ006 - local time, see parse_time
-    if not style or style == "standard":
-        return moment.isoformat(timespec="seconds")
-    return moment.strftime(_relative(moment, datetime.fromtimestamp(int(now))) if style == "relative" else style)  # noqa: DTZ006
-
-
-def _relative(moment: datetime, present: datetime) -> str:
-    days = moment.toordinal() - present.toordinal()
-    if days == 0:
-        return "%H:%M:%S"
-    if days == -1:
-        return "Ystday %H:%M"
-    if days == 1:
-        return "Tomorr %H:%M"
-    if moment.year != present.year:
-        return "%-d %b %Y"
-    return "%a %H:%M" if 1 < days < 7 else "%-d %b %H:%M"
-
-
 # --- memory ----------------------------------------------------------------------------------------------------------------------
 
-_MEMORY = re.compile(r"(\d{1,15})\s*([KMGT]?)B?", re.IGNORECASE | re.ASCII)
+_UNITS = {"": 1, "K": 0, "M": 1, "G": 1024, "T": 1024 * 1024}
 
 
 def parse_memory(text: str) -> int:
@@ -269,14 +87,12 @@ def parse_memory(text: str) -> int:
     Raises:
         ValueError: anything else, fractions and negative numbers included.
     """
-    match = _MEMORY.fullmatch(text.strip())
-    if match is None:
+    number = text.lstrip().upper().removesuffix("B")
+    unit = number[-1:] if number[-1:] in _UNITS else ""
+    number = number.removesuffix(unit)
+    if not _is_number(number, 15):
         raise ValueError(f"Invalid memory specification: {text[:80]!r}")
-    size = int(match[1])
-    unit = match[2].upper()
-    if unit == "K":
-        return -(-size // 1024)
-    return size * {"": 1, "M": 1, "G": 1024, "T": 1024 * 1024}[unit]
+    return -(-int(number) // 1024) if unit == "K" else int(number) * _UNITS[unit]
 
 
 def format_memory(megabytes: int) -> str:
@@ -293,7 +109,7 @@ def format_memory(megabytes: int) -> str:
 # --- signals ---------------------------------------------------------------------------------------------------------------------
 
 # Those that Slurm's commands know by name; others are given by number.
-SIGNALS: Final[dict[str, int]] = {
+SIGNALS = {
     "HUP": 1,
     "INT": 2,
     "QUIT": 3,
@@ -311,7 +127,7 @@ SIGNALS: Final[dict[str, int]] = {
     "URG": 23,
     "XCPU": 24,
 }
-_SIGNAL_NAMES: Final = {number: name for name, number in SIGNALS.items()}
+_SIGNAL_NAMES = {number: name for name, number in SIGNALS.items()}
 
 
 def parse_signal(text: str) -> int:
@@ -321,10 +137,8 @@ def parse_signal(text: str) -> int:
         ValueError: not a signal.
     """
     word = text.strip().upper()
-    if re.fullmatch(r"\d{1,5}", word, re.ASCII):
-        number = int(word)
-        if number:
-            return number
+    if _is_number(word, 5) and int(word):
+        return int(word)
     number_of_name = SIGNALS.get(word.removeprefix("SIG"))
     if number_of_name is None:
         raise ValueError(f"Invalid signal: {text[:80]!r}")
@@ -347,7 +161,7 @@ def parse_signal_option(text: str) -> tuple[int, int, bool, bool]:
     if colon and (not letters or set(letters) - {"B", "R"}):
         raise ValueError(f"Invalid signal specification: {text[:80]!r}")
     name, at, seconds = rest.partition("@")
-    if at and not re.fullmatch(r"\d{1,5}", seconds, re.ASCII):
+    if at and not _is_number(seconds, 5):
         raise ValueError(f"Invalid signal specification: {text[:80]!r}")
     before = int(seconds) if at else 60
     if before > 65535:

@@ -223,9 +223,9 @@ class NodeCore:
         self._past: OrderedDict[Key, bool] = OrderedDict()  # whether it was launched here before it was over
 
     @property
-    def running_jobs(self) -> list[int]:
-        """Ids of the jobs of which something is left on the nodes."""
-        return sorted({job_id for job_id, _ in self.jobs})
+    def running_jobs(self) -> list[Key]:
+        """The runs of which something is left on the nodes."""
+        return sorted(self.jobs)
 
     @property
     def jobs_of_steps(self) -> list[Key]:
@@ -261,6 +261,10 @@ class NodeCore:
             return Failure(INVALID_CREDENTIAL, f"job {message.job_id} begins on {first}, which is not one of this daemon's nodes"), []
         self.jobs[key] = NodeJob(key, nodes, first, message.user_id)
         return OK, [StartScript(message)]
+
+    def launch_failed(self, key: Key) -> None:
+        """A launch that was taken cannot be carried out after all, and the controller is told so."""
+        del self.jobs[key]
 
     def terminate(self, message: TerminateJob, nodes: str = "") -> Step:
         """TerminateJob. `nodes`: own nodes that are asked, where the message came down the tree ("" otherwise)."""
@@ -333,13 +337,13 @@ class NodeCore:
             return None, []
         return OK, [SendToTasks(step, message.signal, message.ends)]
 
-    def end_unknown(self, job_ids: Iterable[int]) -> list[Effect]:
-        """The controller knows nothing of these jobs: end them."""
-        wanted = set(job_ids)
+    def end_unknown(self, runs: Iterable[Key]) -> list[Effect]:
+        """The controller knows nothing of these runs: end them."""
+        wanted = set(runs)
         effects: list[Effect] = []
-        for job in [job for key, job in self.jobs.items() if key[0] in wanted and job.phase is not Phase.EPILOG]:
+        for job in [job for key, job in self.jobs.items() if key in wanted and job.phase is not Phase.EPILOG]:
             effects += self.terminate(TerminateJob(*job.key))[1]
-        for key in [key for key in self.jobs_of_steps if key[0] in wanted]:
+        for key in [key for key in self.jobs_of_steps if key in wanted]:
             effects += self.terminate(TerminateJob(*key), compress(expand(",".join(self.steps.nodes_of(step) for step in self.steps.of(key)))))[1]
         return effects
 

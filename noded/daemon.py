@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from understudy.auth.credential import CredentialError
+from understudy.model.errors import ERROR_TEXT
 from understudy.model.hostlist import compress, expand
 from understudy.noded.core import (
     INVALID_CREDENTIAL,
@@ -39,7 +40,9 @@ from understudy.protocol.messages import (
     BatchComplete,
     EpilogComplete,
     Failure,
+    FindJobs,
     Forward,
+    JobsFound,
     LaunchBatch,
     LaunchTasks,
     Message,
@@ -76,6 +79,8 @@ if TYPE_CHECKING:
 ACCESS_DENIED: Final = 2002
 OF_COMMANDS: Final = (LaunchTasks, SignalTasks, AttachTasks, StatTasks, SendFile, Forward)  # with a credential in it
 UNEXPECTED: Final = 1000
+NO_SPACE: Final = 4010
+NO_SPACE_TEXT: Final = ERROR_TEXT[NO_SPACE]
 _decode: Final = msgspec.msgpack.Decoder(AnyMessage).decode
 
 
@@ -242,8 +247,9 @@ class FrontEnd:
                     self._log.warning("launch of job %d refused: %s", message.job_id, error)
                     return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}"), []
                 step = self.core.launch(message, credential)
-                if self._journal is not None and step[1]:
-                    self._journal.put(message)
+                if self._journal is not None and step[1] and not self._journal.put(message):
+                    self.core.launch_failed((message.job_id, message.restart))
+                    return Failure(NO_SPACE, NO_SPACE_TEXT), []
                 return step
             case TerminateJob():
                 step = self.core.terminate(message, nodes)
@@ -262,11 +268,11 @@ class FrontEnd:
                     self._log.warning("launch of step %d.%d refused: %s", message.job_id, message.step_id, error)
                     return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}"), []
                 step = self.core.launch_tasks(message, step_credential)
-                for effect in step[1]:
-                    if isinstance(effect, StartTasks):
-                        self._owners[message.job_id, message.restart, message.step_id] = step_credential.user_id, step_credential.group_id
-                        if self._journal is not None:
-                            self._journal.put(message)
+                if self._journal is not None and step[1] and not self._journal.put(message):
+                    self.core.steps.remove((message.job_id, message.restart, message.step_id))
+                    return Failure(NO_SPACE, NO_SPACE_TEXT), []
+                if step[1]:
+                    self._owners[message.job_id, message.restart, message.step_id] = step_credential.user_id, step_credential.group_id
                 return step
             case SignalTasks():
                 return self.core.signal_tasks(message)
@@ -277,6 +283,8 @@ class FrontEnd:
                 return OK, []
             case SendFile():
                 return self._take_file(message), []
+            case FindJobs():
+                return JobsFound([run for run in message.jobs if run in self.core.jobs or self.reports.has_end_of(run)]), []
             case Ping():
                 return OK, []
             case Reconfigure():

@@ -1,6 +1,6 @@
 """Steps of emulated jobs: no task is run; srun gets the streams and exits of tasks that behave as their command line or environment says.
 
-Place: a step runner (see executor.py). The frames are those of `taskd.py`. How long a task runs and how it ends is found as for a batch script
+Place: a step runner (see executor.py). The frames are those of `task_frames.py`. How long a task runs and how it ends is found as for a batch script
 (`emulated.py`), the command line being the script. `hostname` and `echo` print what they would; others print nothing.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.model.hostlist import expand
 from understudy.noded.emulated import emulation_of
-from understudy.noded.taskd import ABORT, DONE, EXITED, HELLO, MESSAGE, STARTED, STDOUT, frame
+from understudy.noded.task_frames import ABORT, DONE, EXITED, HELLO, MESSAGE, STARTED, STDOUT, frame
 from understudy.protocol import addresses
 from understudy.protocol.messages import LaunchBatch
 
@@ -32,7 +32,7 @@ class _Step:
     def __init__(self, launch: LaunchTasks, nodes: list[tuple[int, str]]) -> None:
         self.launch, self.nodes = launch, nodes
         self.frames: list[bytes] = []
-        self.writers: list[asyncio.Transport] = []
+        self.writers: list[asyncio.WriteTransport] = []
         self.timer: asyncio.TimerHandle | None = None
         self.is_over = False
 
@@ -86,19 +86,31 @@ class EmulatedSteps:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _connect(self, step: _Step, address: str, key: bytes) -> None:
+    async def open(self, address: str) -> asyncio.WriteTransport:
+        """A way to who listens there.
+
+        Raises:
+            OSError: there is none.
+        """
         import asyncio  # noqa: PLC0415 - for its class alone
         import socket  # noqa: PLC0415
 
         family, where = addresses.parse(address)
         sock = socket.socket(family, socket.SOCK_STREAM)
         sock.setblocking(False)
+        try:
+            await self._time.loop.sock_connect(sock, where)
+            transport, _ = await self._time.loop.create_connection(asyncio.Protocol, sock=sock)
+        except OSError:
+            sock.close()
+            raise
+        return transport
+
+    async def _connect(self, step: _Step, address: str, key: bytes) -> None:
         with self._time.hold():
             try:
-                await self._time.loop.sock_connect(sock, where)
-                transport, _ = await self._time.loop.create_connection(asyncio.Protocol, sock=sock)
+                transport = await self.open(address)
             except OSError as error:
-                sock.close()
                 self._log.warning("no connection with srun at %s: %s", address, error)
                 return
             transport.write(frame(HELLO, step.nodes[0][0], key) + b"".join(step.frames))

@@ -8,11 +8,14 @@ submitter had (`JobSpec.environment`).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from understudy.noded.settings import LIMITS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from understudy.protocol.messages import LaunchBatch
 
 
@@ -29,9 +32,9 @@ def batch_environment(
     node's in the topology, and its pattern.
     """
     spec = launch.spec
-    submitted = _parsed(spec.environment if spec is not None else [])
-    told = _parsed(launch.environment)
-    result = submitted | _of_the_job(launch, user) | told
+    submitted = _parsed(tuple(spec.environment) if spec is not None else ())
+    told = _parsed(tuple(launch.environment))
+    result = {**submitted, **_of_the_job(launch, user), **told}
     result |= {
         "ENVIRONMENT": "BATCH",
         "HOSTNAME": node,
@@ -67,13 +70,13 @@ def limits_of(launch: LaunchBatch, propagated: frozenset[str]) -> dict[str, int]
     """The limits (names as those of setrlimit(2), without RLIMIT_) of the script's processes: those that its submitter asked to hand on, and those of
     his own that slurm.conf has handed on (`propagated`).
     """
-    found = limits_in(_parsed(launch.spec.environment if launch.spec is not None else []), propagated)
+    found = limits_in(_parsed(tuple(launch.spec.environment) if launch.spec is not None else ()), propagated)
     if launch.memory_mb:
         found["RSS"] = launch.memory_mb << 20  # as Slurm does; Linux does not heed it
     return found
 
 
-def limits_in(environment: dict[str, str], propagated: frozenset[str]) -> dict[str, int]:
+def limits_in(environment: Mapping[str, str], propagated: frozenset[str]) -> dict[str, int]:
     """What the submitter's environment says of limits."""
     found = {}
     for name, value in environment.items():
@@ -90,23 +93,24 @@ def without_limits(environment: dict[str, str]) -> dict[str, str]:
 
 def wants_login(launch: LaunchBatch) -> bool:
     """Whether the variables of the user's login are to come under the submitted ones."""
-    return "SLURM_GET_USER_ENV" in _parsed(launch.spec.environment if launch.spec is not None else [])
+    return "SLURM_GET_USER_ENV" in _parsed(tuple(launch.spec.environment) if launch.spec is not None else ())
 
 
-def _cpus_on_node(told: dict[str, str]) -> str:
+def _cpus_on_node(told: Mapping[str, str]) -> str:
     return told.get("SLURM_JOB_CPUS_PER_NODE", "1").partition("(")[0].partition(",")[0]
 
 
 def umask_of(launch: LaunchBatch) -> int:
     """The submitter's umask, as sbatch hands it over; 022 where it did not."""
-    submitted = _parsed(launch.spec.environment if launch.spec is not None else [])
+    submitted = _parsed(tuple(launch.spec.environment) if launch.spec is not None else ())
     try:
         return int(submitted.get("SLURM_UMASK", "022"), 8) & 0o777
     except ValueError:
         return 0o022
 
 
-def _parsed(entries: list[str]) -> dict[str, str]:
+@lru_cache(maxsize=2)  # a launch asks for its two several times
+def _parsed(entries: tuple[str, ...]) -> Mapping[str, str]:
     return {name: value for name, equals, value in (entry.partition("=") for entry in entries) if equals and name}
 
 

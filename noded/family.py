@@ -9,8 +9,8 @@ of the job is left when it has no children any more.
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # without enumerations, see forking.py
 import os
-import signal
 import time
 
 PR_SET_CHILD_SUBREAPER = 36

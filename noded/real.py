@@ -36,6 +36,7 @@ from understudy.model.hostlist import expand
 from understudy.noded import family
 from understudy.noded.environment import batch_environment, limits_of, umask_of, wants_login
 from understudy.noded.forker import Forker
+from understudy.noded.groups import groups_of
 from understudy.noded.output_files import Names, output_path
 from understudy.noded.programs import Programs
 from understudy.noded.settings import KILL_JOB, NodeSettings
@@ -69,6 +70,7 @@ class _Script:
     memory: Watched | None = None
     notices: int = 0
     fault: str = ""
+    ended: str = ""  # how, where there was no room for the file that says it
 
 
 class RealExecutor:
@@ -129,7 +131,10 @@ class RealExecutor:
             return
         script = _Script(launch, spool, pid, os.pidfd_open(pid), pipe)
         self._scripts[key] = script
-        self._stepd_file(key).write_text(f"{pid} {start_time(pid)}\n")
+        try:
+            self._stepd_file(key).write_text(f"{pid} {start_time(pid)}\n")
+        except OSError as error:  # it cannot be found again, should this daemon be killed
+            self._log.error("job %d: %s cannot be written: %s", key[0], self._stepd_file(key), error.strerror)
         os.set_blocking(pipe, False)
         self._loop.add_reader(pipe, self._hear, key, pipe)
         self._loop.add_reader(script.pidfd, self._stepd_ended, key)
@@ -208,6 +213,8 @@ class RealExecutor:
         elif script.pipe < 0:  # adopted: there is no pipe on which its pid could come
             self._kill_when_begun(key)
         # else: as soon as its pid is known, in `_begun`
+        if not script.script:
+            self._loop.call_later(self._settings.kill_wait_s, self._end_unbegun, key)
 
     def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: OnEpilogEnded) -> None:
         if not self._settings.epilog:
@@ -230,7 +237,7 @@ class RealExecutor:
 
     def forget(self, key: Key) -> None:
         self._stepd_file(key).unlink(missing_ok=True)
-        shutil.rmtree(self._job_dir(key), ignore_errors=True)
+        _remove(self._job_dir(key))
 
     def close(self) -> None:
         """End all jobs by force: the cluster goes down."""
@@ -263,14 +270,18 @@ class RealExecutor:
         if os.geteuid() not in (0, launch.user_id):
             raise PermissionError(f"this daemon runs as user {os.geteuid()} and cannot run jobs of user {launch.user_id}")
         spool = self._job_dir((launch.job_id, launch.restart))
-        shutil.rmtree(spool, ignore_errors=True)
-        spool.mkdir(mode=0o750)
-        path = spool / "slurm_script"
-        path.write_text(launch.script)
-        path.chmod(0o700)
-        if os.geteuid() == 0:
-            for each in (spool, path):
-                os.chown(each, launch.user_id, launch.group_id)
+        try:
+            spool.mkdir(mode=0o750)
+        except FileExistsError:
+            _remove(spool)
+            spool.mkdir(mode=0o750)
+        path = str(spool / "slurm_script")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o700), "w") as file:
+            os.fchmod(file.fileno(), 0o700)
+            file.write(launch.script)
+            if os.geteuid() == 0:
+                os.fchown(file.fileno(), launch.user_id, launch.group_id)
+                os.chown(spool, launch.user_id, launch.group_id)
         return spool, user
 
     def _spawn(self, launch: LaunchBatch, spool: Path, user: pwd.struct_passwd) -> tuple[int, int]:
@@ -308,6 +319,7 @@ class RealExecutor:
             "user": user.pw_name,
             "uid": launch.user_id,
             "gid": launch.group_id,
+            "groups": groups_of(launch.user_id, launch.group_id),
             "shell": user.pw_shell,
             "umask": umask_of(launch),
             "append": spec is not None and spec.open_mode.startswith("a"),
@@ -354,6 +366,8 @@ class RealExecutor:
                 self._begun(key, script, int(text))
             elif word == "left":
                 self._send(script, signal.SIGKILL)
+            elif word == "exit":
+                script.ended = text
             else:
                 self._log.error("job %d: %s", key[0], text)
 
@@ -393,6 +407,14 @@ class RealExecutor:
         self.signal(key, signal.SIGTERM, batch_only=False)
         script.killer = self._loop.call_later(self._settings.kill_wait_s, self._end_by_force, key)
 
+    def _end_unbegun(self, key: Key) -> None:
+        """What stands before the script does not come to an end, as where its output is a pipe that nobody reads."""
+        script = self._scripts.get(key)
+        if script is not None and not script.script and script.stepd > 1 and script.pidfd >= 0:
+            family.send(script.stepd, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(script.stepd, signal.SIGKILL)
+
     def _end_by_force(self, key: Key) -> None:
         script = self._scripts.get(key)
         if script is not None:
@@ -402,13 +424,16 @@ class RealExecutor:
             self.signal(key, signal.SIGKILL, batch_only=False)
 
     def _stepd_ended(self, key: Key) -> None:
-        script = self._scripts.pop(key, None)
+        script = self._scripts.get(key)
         if script is None:
             return
+        if not (script.spool / "exit").exists() and script.pipe >= 0:
+            self._hear(key, script.pipe)  # its last word may still be there
+        del self._scripts[key]
         self._watch_no_more(script)
         usage: dict[str, int] = {}
         try:
-            code, number, *used = map(int, (script.spool / "exit").read_text().split())
+            code, number, *used = map(int, (script.ended or (script.spool / "exit").read_text()).split())
             usage = self._usage(script, used)
         except (OSError, ValueError):  # stepd itself was killed, or the host went down
             code, number = 0, signal.SIGKILL
@@ -418,11 +443,8 @@ class RealExecutor:
         self._on_ended(key, code, int(number), timed_out=False, usage=usage, fault=script.fault)
 
     def _usage(self, script: _Script, used: list[int]) -> dict[str, int]:
-        found = dict(zip(("user_cpu_us", "system_cpu_us", "max_rss"), used, strict=False))
-        if script.memory is not None:
-            found["max_rss"] = max(found.get("max_rss", 0), script.memory.resident)
-            found["max_vmsize"] = script.memory.address_space
-        return {name: value for name, value in found.items() if value or name.endswith("_us")}
+        found = dict(zip(("user_cpu_us", "system_cpu_us"), used, strict=False))
+        return found if script.memory is None else found | script.memory.usage()
 
     def _watch_no_more(self, script: _Script) -> None:
         if script.memory is not None:
@@ -472,6 +494,16 @@ class RealExecutor:
         script.fault = "memory"
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(largest, signal.SIGKILL)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a job's folder. It is its user's: what he has put there is removed as a whole, and no link of his is followed."""
+    try:
+        for name in os.listdir(folder):
+            os.unlink(f"{folder}/{name}")
+        folder.rmdir()
+    except OSError:  # there are folders in it, or more at any moment
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _stat(pid: int) -> list[str]:

@@ -21,26 +21,28 @@ import signal
 import socket
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.model.hostlist import expand
 from understudy.noded import family
 from understudy.noded.environment import limits_in, without_limits
 from understudy.noded.forker import Forker
+from understudy.noded.groups import groups_of
 from understudy.noded.real import start_time
 from understudy.noded.settings import KILL_JOB, LIMITS
-from understudy.noded.usage import MemoryWatch, Watched
+from understudy.noded.usage import MemoryWatch, Watched, look_at
 
 if TYPE_CHECKING:
     import logging
     from collections.abc import Callable
+    from pathlib import Path
 
     from understudy.noded.executor import OnStepEnded
     from understudy.noded.steps import StepKey
     from understudy.protocol.messages import LaunchTasks
 
 OUT_OF_MEMORY: Final = 125  # the "signal" of a step that used more memory than it had
+GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE")
 _STOP_S: Final = 5.0
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _TICK_US: Final = 1_000_000 // os.sysconf("SC_CLK_TCK")
@@ -57,6 +59,7 @@ class _Running:
     result: tuple[int, int, dict[str, int]] | None = None
     memory: Watched | None = None
     lacks_memory: bool = False  # some tasks were killed as it used more than it has
+    has_begun: bool = False  # the process in between has started the tasks, and listens
     is_over: bool = False
 
 
@@ -180,6 +183,8 @@ class RealSteps:
     def _order(self, launch: LaunchTasks, nodes: str, user_id: int, group_id: int) -> dict[str, Any]:
         own = dict.fromkeys(expand(nodes))
         given = dict(entry.partition("=")[::2] for entry in launch.environment)
+        for name in GPU_VARIABLES if launch.gpus else ():
+            given.pop(name, None)  # the batch script's
         parts = []
         for number, name in enumerate(expand(launch.nodes)):
             if name in own:
@@ -189,6 +194,7 @@ class RealSteps:
                         "id": launch.first_node + number,
                         "name": name,
                         "tasks": tasks,
+                        "gpus": launch.gpus[number][1] if launch.gpus else [],
                         "environment": {
                             "SLURMD_NODENAME": name,
                             "SLURM_CPUS_ON_NODE": str(launch.cpus[number]),
@@ -197,6 +203,7 @@ class RealSteps:
                             "SLURM_TOPOLOGY_ADDR": self._address(name)[0],
                             "SLURM_TOPOLOGY_ADDR_PATTERN": self._address(name)[1],
                             "SLURM_CONF": self._conf,
+                            **({"SLURM_GPUS_ON_NODE": str(launch.gpus[number][0])} if launch.gpus and launch.gpus[number][0] else {}),
                         },
                     }
                 )
@@ -208,6 +215,7 @@ class RealSteps:
             "first_node": launch.first_node,
             "uid": user_id,
             "gid": group_id,
+            "groups": groups_of(user_id, group_id),
             "user": launch.user,
             "umask": launch.umask,
             "work_dir": launch.work_dir,
@@ -215,6 +223,7 @@ class RealSteps:
             "environment": without_limits(given),
             "limits": limits_in(given, self._propagated),
             "cpu_bind": launch.cpu_bind if self._binds else "",
+            "gpu_bind": launch.gpu_bind,
             "arguments": launch.arguments,
             "programs": programs,
             "io_address": launch.io_address,
@@ -241,9 +250,20 @@ class RealSteps:
 
     def signal(self, step: StepKey, number: int, *, ends: bool) -> None:
         self._tell(step, f"{'end' if ends else 'signal'} {number}")
+        if ends:
+            self._loop.call_later(self._kill_wait_s, self._end_unbegun, step)
 
     def end(self, step: StepKey) -> None:
         self._tell(step, "kill")
+        self._loop.call_later(self._kill_wait_s, self._end_unbegun, step)
+
+    def _end_unbegun(self, step: StepKey) -> None:
+        """What stands before the tasks does not come to an end, as where their output is a pipe that nobody reads."""
+        running = self._steps.get(step)
+        if running is not None and not running.has_begun and running.pid:
+            family.send(running.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(running.pid, signal.SIGKILL)
 
     def attach(self, step: StepKey, address: str, key: bytes) -> None:
         self._tell(step, f"attach {key.hex()} {address}")
@@ -297,10 +317,12 @@ class RealSteps:
             word, _, rest = line.decode(errors="replace").partition(" ")
             if word == "error":
                 self._log.error("step %d.%d: %s", step[0], step[2], rest)
+            elif word == "begun":
+                running.has_begun = True
             elif word == "ended":
                 running.result = _result(rest)
             elif word == "stat" and running.asking:
-                running.asking.pop(0)(_usage(rest))
+                running.asking.pop(0)(_usage(running, rest))
             elif word == "left" and running.pid:
                 family.send(running.pid, signal.SIGKILL)
         if not data or running.result is not None:
@@ -317,9 +339,8 @@ class RealSteps:
                 path.unlink(missing_ok=True)
             code, number, usage = running.result or (0, int(signal.SIGKILL), {})
             self._forget_memory(running)
-            if running.memory is not None and running.memory.resident:
-                usage["max_rss"] = max(usage.get("max_rss", 0), running.memory.resident)
-                usage["max_vmsize"] = running.memory.address_space
+            if running.memory is not None:
+                usage |= running.memory.usage()
             if running.lacks_memory:
                 code, number = 0, OUT_OF_MEMORY
             self._on_ended(step, code, number, usage)
@@ -354,19 +375,13 @@ def _result(text: str) -> tuple[int, int, dict[str, int]] | None:
         return None
 
 
-def _usage(text: str) -> list[list[object]]:
-    """What the processes of each task use now, as /proc says."""
+def _usage(running: _Running, text: str) -> list[list[object]]:
+    """What the processes of each task have used, as /proc says."""
+    watched = running.memory or Watched(running.pid)
+    look_at(watched)
     found: list[list[object]] = []
     for word in text.split():
         number, node, pid = word.split(":")
-        try:
-            fields = Path(f"/proc/{int(pid)}/stat").read_text().rpartition(")")[2].split()
-        except (OSError, ValueError):
-            continue
-        read = written = 0
-        with contextlib.suppress(OSError, ValueError):
-            counts = dict(line.split(": ") for line in Path(f"/proc/{int(pid)}/io").read_text().splitlines())
-            read, written = int(counts["read_bytes"]), int(counts["write_bytes"])
-        cpu_us = (int(fields[11]) + int(fields[12])) * _TICK_US
-        found.append([int(number), node, int(pid), cpu_us, int(fields[21]) * _PAGE, int(fields[20]), int(fields[9]), read, written])
+        if pid.isdigit() and int(pid) in watched.tasks:
+            found.append([int(number), node, int(pid), *watched.tasks[int(pid)].most])
     return found

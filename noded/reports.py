@@ -85,6 +85,10 @@ class Reports:
             self._journal.put(message)
         self._try(name)
 
+    def has_end_of(self, run: tuple[int, int]) -> bool:
+        """Whether the controller has yet to hear how the run's script has ended."""
+        return (*run, "") in self._pending
+
     def controller_is_back(self) -> None:
         """The controller has just answered: no need to wait any longer with what it did not hear."""
         self._is_away = False

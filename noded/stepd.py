@@ -11,11 +11,11 @@ cancelled, SIGUSR2 that it was for the time limit, SIGHUP what stands in `notice
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # without enumerations, see forking.py
 import marshal
 import os
 import resource
 import select
-import signal
 import time
 
 from understudy.noded import family
@@ -41,7 +41,7 @@ def main() -> int:
         if order["wants_login"]:
             variables = {**login_environment(order["user"], order["shell"], order["login_limit_s"]), **variables}
         if os.geteuid() == 0:
-            os.initgroups(order["user"], order["gid"])
+            os.setgroups(order["groups"])
             os.setgid(order["gid"])
             set_limits(order["limits"])
             os.setuid(order["uid"])
@@ -76,18 +76,12 @@ def main() -> int:
     signal.signal(signal.SIGUSR2, cancelled)
     signal.signal(signal.SIGTERM, lambda _number, _frame: family.send(os.getpid(), signal.SIGKILL))
     variables["PWD"] = os.getcwd()
-    ready, release = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(release)
-        os.read(ready, 1)  # the parent has written the pid down
         become(order, variables, files, complain)
-    os.close(ready)
     with Quietly():
         os.setpgid(child, child)
-    write(spool, "pid", str(child))
     say(f"pid {child}")
-    os.close(release)
     status = 0
     while True:  # the script's orphans end here, too
         pid, ended = os.wait()
@@ -100,10 +94,8 @@ def main() -> int:
             complain(f"--task-epilog failed status={failed}")
     family.end(lambda: say("left"), lambda _pid, _status, _usage: None)
     code = os.waitstatus_to_exitcode(status)
-    own, used = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    # Until it becomes the script, our child is as large as we are: less than that says nothing about the script.
-    resident = used.ru_maxrss * 1024 if used.ru_maxrss > own.ru_maxrss else 0
-    write(spool, "exit", f"{max(code, 0)} {max(-code, 0)} {int(used.ru_utime * 1e6)} {int(used.ru_stime * 1e6)} {resident}")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    write(spool, "exit", f"{max(code, 0)} {max(-code, 0)} {int(used.ru_utime * 1e6)} {int(used.ru_stime * 1e6)}")
     return 0
 
 
@@ -178,6 +170,7 @@ def become(order: dict[str, Any], variables: dict[str, str], files: tuple[int, i
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         variables["SLURM_TASK_PID"] = str(os.getpid())
+        write(order["spool"], "pid", variables["SLURM_TASK_PID"])  # before it can have done anything
         for target, source in enumerate(files):
             os.dup2(source, target)
         if order["task_prolog"]:
@@ -221,8 +214,12 @@ def say(text: str) -> None:
 
 
 def write(spool: str, name: str, text: str) -> None:
-    """Write a file of the spool directory as a whole."""
+    """Write a file of the spool directory as a whole; where there is no room for it, tell the daemon what would stand there."""
     path = f"{spool}/{name}"
-    with open(path + ".new", "w") as file:
-        file.write(text + "\n")
-    os.rename(path + ".new", path)
+    try:
+        file = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        os.write(file, f"{text}\n".encode())
+        os.close(file)
+        os.rename(path + ".new", path)
+    except OSError:
+        say(f"{name} {text}")

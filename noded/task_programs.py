@@ -1,7 +1,7 @@
 """TaskProlog and TaskEpilog: programs of the site that run as the user, around a batch script.
 
-Place: used by the process between the node daemon and a script (`stepd.py`), which starts often; so it imports nothing of the house and next to
-nothing of the library. Follows: slurm.conf(5) TaskProlog, TaskEpilog.
+Place: used by the processes between the node daemon and scripts or tasks (`stepd.py`, `task_exec.py`), which start often; so it imports nothing of
+the house and next to nothing of the library. Follows: slurm.conf(5) TaskProlog, TaskEpilog.
 """
 
 from __future__ import annotations
@@ -20,13 +20,19 @@ def run_prolog(program: str, variables: dict[str, str]) -> int:
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)
         os.dup2(null, 2)
-        _execute(program, {**variables, "SLURM_SCRIPT_CONTEXT": "prolog_task"})
+        execute_program(program, {**variables, "SLURM_SCRIPT_CONTEXT": "prolog_task"})
     os.close(outward)
     text = b""
     while data := os.read(inward, 65536):
         text += data
     os.close(inward)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    take_over(text, variables)
+    return code
+
+
+def take_over(text: bytes, variables: dict[str, str]) -> None:
+    """Do as what a prolog has printed says: set a variable, unset one, print something to the task's output."""
     for line in text.decode(errors="surrogateescape").split("\n"):
         word, _, rest = line.partition(" ")
         if word == "export" and "=" in rest:
@@ -36,7 +42,6 @@ def run_prolog(program: str, variables: dict[str, str]) -> int:
             variables.pop(rest.strip(), None)
         elif word == "print":
             os.write(1, rest.encode(errors="surrogateescape") + b"\n")
-    return code
 
 
 def run_epilog(program: str, variables: dict[str, str], error_output: int) -> int:
@@ -47,14 +52,14 @@ def run_epilog(program: str, variables: dict[str, str], error_output: int) -> in
         os.dup2(null, 0)
         os.dup2(null, 1)
         os.dup2(error_output, 2)
-        _execute(program, {**variables, "SLURM_SCRIPT_CONTEXT": "epilog_task"})
+        execute_program(program, {**variables, "SLURM_SCRIPT_CONTEXT": "epilog_task"})
     while True:
         found, status = os.wait()
         if found == pid:
             return status
 
 
-def _execute(program: str, variables: dict[str, str]) -> None:
+def execute_program(program: str, variables: dict[str, str]) -> None:
     """exec, or else end as a shell would. Does not return."""
     try:
         os.execve(program, [program], variables)  # noqa: S606

@@ -1,4 +1,4 @@
-"""One stream connection: frames in, frames out, sealed once the challenge is over.
+"""One stream connection: frames in, frames out, sealed once there is a challenge and it is over.
 
 Place: under the messenger and the clock service; the only code that reads and writes sockets between daemons. It works on any asyncio loop through
 `add_reader` and `add_writer`, and can be taken off the loop (`pause_reading`), because under virtual time a peer's messages are read only when the
@@ -82,10 +82,6 @@ class Connection:
         self.closed = False
         self._reading = True
         loop.add_reader(self.fd, self.read)
-
-    @property
-    def is_sealed(self) -> bool:
-        return self._channel is not None
 
     @property
     def has_unsent(self) -> bool:

@@ -436,6 +436,9 @@ class StepSpec(Message, frozen=True, tag=35):
     pid: int = 0
     sends_output: bool = True  # False: nobody reads it
     step_id: int | None = None  # a step in several components of a heterogeneous job has the number that it was given in the first
+    gres: str | None = None  # of each node; None: nothing was said, "": none
+    tres_per_step: str = ""
+    tres_per_task: str = ""
 
 
 class CreateStep(Message, frozen=True, tag=36):
@@ -462,6 +465,7 @@ class StepCreated(Message, frozen=True, tag=37):
     kill_wait_s: int = 30
     user: str = ""
     end_time_of_step: int | None = None
+    gpus: list[tuple[int, list[int]]] = []  # how many on each node, and their numbers; empty where the job has no generic resources
 
 
 class GetStep(Message, frozen=True, tag=38):
@@ -482,14 +486,26 @@ class RegisterNodes(Message, frozen=True, tag=40):
     nodes: str  # host list expression
     boot_time: float
     slurmd_start_time: float
-    running_jobs: list[int] = []
-    jobs_of_steps: list[tuple[int, int]] = []  # job and restart count: those of which only steps are there
+    running_jobs: list[tuple[int, int]] = []  # job and restart count: those of which something is left
+    jobs_of_steps: list[tuple[int, int]] = []  # likewise: those of which only steps are there
 
 
 class Registered(Message, frozen=True, tag=41):
-    """Jobs that the node daemon has and the controller does not know any more: end them."""
+    """Jobs (with restart counts) that the node daemon has and the controller does not know any more: end them."""
 
-    unknown_jobs: list[int] = []
+    unknown_jobs: list[tuple[int, int]] = []
+
+
+class FindJobs(Message, frozen=True, tag=49):
+    """The controller misses jobs (with restart counts) in a registration of the node daemon that took them. Answered by `JobsFound`."""
+
+    jobs: list[tuple[int, int]]
+
+
+class JobsFound(Message, frozen=True, tag=50):
+    """Those of the jobs that are there after all, or have ended there, of which the controller has yet to hear. The others are lost."""
+
+    jobs: list[tuple[int, int]] = []
 
 
 class BatchComplete(Message, frozen=True, tag=42):
@@ -505,7 +521,7 @@ class BatchComplete(Message, frozen=True, tag=42):
     timed_out: bool = False
     node: str = ""
     epilog_nodes: str = ""  # nodes that are free of the job already: an emulated job leaves nothing to clean up
-    usage: dict[str, int] = {}  # user_cpu_us, system_cpu_us, max_rss, max_vmsize: of the script and what it started
+    usage: dict[str, int] = {}  # user_cpu_us, system_cpu_us, and what model.task_usage names: of the script and what it started
     fault: str = ""  # "prolog": it failed, and the script was not run; "memory": the job used more than it had
 
 
@@ -527,7 +543,7 @@ class StepComplete(Message, frozen=True, tag=44):
     nodes: str
     exit_code: int
     exit_signal: int
-    usage: dict[str, int] = {}  # user_cpu_us, system_cpu_us, max_rss, ...
+    usage: dict[str, int] = {}  # user_cpu_us, system_cpu_us, and what model.task_usage names
 
 
 # --- the controller to node daemons --------------------------------------------------------------------------------------------
@@ -629,6 +645,8 @@ class LaunchTasks(Message, frozen=True, tag=67):
     first_node: int = 0  # of a step in several components: how many of its nodes come before these
     layout: list[list[int]] = []  # and the tasks of all its nodes
     cpu_bind: str = ""  # `rank`, `map_cpu:LIST`, `mask_cpu:LIST`, `cores` ...
+    gpus: list[tuple[int, list[int]]] = []  # of each node, as in `StepCreated`
+    gpu_bind: str = ""  # `map_gpu:LIST`, `single:2`, `per_task:1` ...
 
 
 class AttachTasks(Message, frozen=True, tag=68):
@@ -880,7 +898,7 @@ class StepRecord(Message, frozen=True, tag=107):
     killed_by: int | None = None
     user_cpu_us: int = 0
     system_cpu_us: int = 0
-    usage: dict[str, int] = {}  # max_rss and the like, bytes
+    usage: dict[str, int] = {}  # what model.task_usage names
 
 
 class EventRecord(Message, frozen=True, tag=108):
@@ -980,6 +998,8 @@ AnyMessage = (
     | SendFile
     | RegisterNodes
     | Registered
+    | FindJobs
+    | JobsFound
     | BatchComplete
     | EpilogComplete
     | LaunchBatch

@@ -16,6 +16,7 @@ answered only by a Failure.
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import time
 from contextlib import nullcontext
@@ -34,6 +35,7 @@ from understudy.auth.handshake import (
     server_challenge,
     session_secret,
 )
+from understudy.auth.local import LOCAL_HELLO, other_end
 from understudy.model.errors import SlurmError
 from understudy.protocol import addresses
 from understudy.protocol.connection import Connection, ProtocolError
@@ -443,6 +445,8 @@ class Messenger:
         """
         for address in where:
             sock = addresses.listen(address)
+            if sock.family == socket.AF_UNIX:
+                os.chmod(sock.getsockname(), 0o666)  # noqa: S103  the kernel says who connects
             self._listeners.append(sock)
             self._loop.add_reader(sock.fileno(), self._accept, sock)
 
@@ -462,14 +466,18 @@ class Messenger:
             self._close_unless(connection, lambda accepted=accepted: accepted.proven or accepted.is_participant, "did not authenticate in time")  # type: ignore[misc]
 
     def _take_hello(self, connection: Connection, body: bytes) -> None:
-        name, user_id, group_id, is_daemon = read_hello(body)
         accepted = connection.tag
         assert isinstance(accepted, _Accepted)
+        is_local = body == LOCAL_HELLO and connection.sock.family == socket.AF_UNIX
+        name, user_id, group_id, is_daemon = ("command", *other_end(connection.sock), False) if is_local else read_hello(body)
         accepted.peer = Peer(name, user_id, group_id, is_daemon)
         connection.peer = f"{name} (user {user_id}, {connection.peer})"
-        challenge = server_challenge(self.name)
-        connection.send(challenge)
-        connection.secure(SealedChannel(session_secret(self._key, body, challenge), is_client=False), _COMMAND_MAX_FRAME)
+        if is_local:
+            connection.max_frame = _COMMAND_MAX_FRAME
+        else:
+            challenge = server_challenge(self.name)
+            connection.send(challenge)
+            connection.secure(SealedChannel(session_secret(self._key, body, challenge), is_client=False), _COMMAND_MAX_FRAME)
         connection.on_body = self._take_as_server
         if is_daemon and self._virtual is not None and self._virtual.authority is not None:
             accepted.is_participant = True

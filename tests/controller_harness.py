@@ -36,7 +36,9 @@ from understudy.protocol.messages import (
     Emulation,
     EpilogComplete,
     Failure,
+    FindJobs,
     JobResults,
+    JobsFound,
     JobSpec,
     LaunchBatch,
     Message,
@@ -293,9 +295,18 @@ class Harness:
         self.time.run_until(self.time.now() + seconds)
         validate(self.core)
 
-    def register(self, name: str, running: list[int] | None = None, started: float = START - 100) -> Any:
+    def register(self, name: str, running: list[tuple[int, int]] | None = None, started: float = START - 100) -> Any:
         message = RegisterNodes(name, f"unix:/{name}", self.daemons[name], started, started, running or [])
         return self.ask(message, FakeSender(name, 0, 0, is_daemon=True))
+
+    def find(self, *jobs: Job) -> None:
+        """The daemons that are asked for jobs have these of them, and no others."""
+        here = [(job.job_id, job.restarts) for job in jobs]
+        for sent in self.sent(FindJobs):
+            self.wire.sent.remove(sent)
+            assert isinstance(sent.message, FindJobs)
+            sent.answer(JobsFound([run for run in sent.message.jobs if tuple(run) in here]))
+        self.run(0)
 
     def submit(self, sender: Any = USER, run_s: float = 100.0, **spec: Any) -> Job:
         answer = self.ask(SubmitJob(JobSpec(**{"name": "j", "work_dir": "/home/ann"} | spec), "#!/bin/sh\n", Emulation(run_s)), sender)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from understudy.commands.processes import recorded
 from understudy.model.cluster import Cluster
+from understudy.noded.journal import entries
 
 BIN = Path(sys.executable).parent
 CONF = """
@@ -121,9 +122,10 @@ class RealCluster:
         self.until(lambda: self.daemon(name).pid != before)
 
     def spool(self) -> list[str]:
-        """What the node daemons have in their spools."""
+        """What the node daemons have in their spools, and in their journals."""
         spool = self.run_dir / "spool"
-        return sorted(str(path.relative_to(spool)) for path in spool.rglob("*") if not path.is_dir())
+        files = sorted(str(path.relative_to(spool)) for path in spool.rglob("*") if not path.is_dir() and path.parent.name != "journal")
+        return files + [repr(entry) for path in sorted(spool.glob("*/journal")) for entry in entries(path)]
 
     def down(self) -> None:
         for process in self.others:

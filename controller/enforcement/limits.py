@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from understudy.controller.enforcement.line import Line, LineMaker, Test, What
 from understudy.controller.enforcement.reasons import INVALID_ACCOUNT, INVALID_QOS
 from understudy.controller.enforcement.use import QosUse, Use
+from understudy.controller.priority.resets import next_reset
 from understudy.controller.priority.tres import PartitionTotals, billing, tres_of
 from understudy.model.states import JobState
 
@@ -35,11 +36,12 @@ _TIMED: Final = (What.WALL, What.MINS, What.RUN_MINS)
 class _Charge:
     """What a job counts for at present."""
 
-    __slots__ = ("job", "limit_s", "line", "runs", "tasks", "tres", "until")
+    __slots__ = ("accruing", "job", "limit_s", "line", "runs", "tasks", "tres", "until")
 
     def __init__(self, job: Job, line: Line) -> None:
         self.job, self.line = job, line
         self.tasks = 0
+        self.accruing = 0  # of so many of them the age counts
         self.runs = False
         self.tres: dict[str, int] = {}
         self.until = 0  # up to when what it uses has been counted
@@ -50,7 +52,8 @@ class JobLimits:
     """Implements `understudy.controller.scheduling.api.Limits`. Times are whole seconds; periods end at `origin` + n * `period_s`.
 
     `counts_always`: what is used is counted even where nobody has a limit on it; `state`: the present copy of accounting; `wake(when)`: have jobs
-    looked at again then, as time alone may let one start; `watch(when)`: ask then for jobs that are `overdrawn`.
+    looked at again then, as time alone may let one start; `watch(when)`: ask then for jobs that are `overdrawn`; `split(job)`: give the first task of
+    an array's record one of its own.
     """
 
     def __init__(
@@ -63,16 +66,19 @@ class JobLimits:
         origin: int = 0,
         period_s: int = 300,
         half_life_s: int = 0,
+        reset_period: str = "NONE",
         takes_largest: bool = False,
         counts_always: bool = False,
         wake: Callable[[float], None] = lambda _when: None,
         watch: Callable[[float], None] = lambda _when: None,
+        split: Callable[[Job], Job],
     ) -> None:
         self.tables, self._state, self._user_name, self.options = tables, state, user_name, enforced
         self.period_s, self.last = period_s, origin
-        self.decay = 1.0 - 0.693 / half_life_s if half_life_s > 0 else 1.0
+        self._next_period_s = period_s
+        self._set_decay(half_life_s, reset_period, origin)
         self._takes_largest = takes_largest
-        self._wake, self._watch = wake, watch
+        self._wake, self._watch, self._split = wake, watch, split
         self._totals = PartitionTotals(tables.nodes)
         self.of_association: dict[int, Use] = {}
         self.of_qos: dict[str, QosUse] = {}
@@ -82,9 +88,21 @@ class JobLimits:
         self._running: dict[int, _Charge] = {}
         self.touched: dict[str, Use] = {}  # whose use has grown since the state was saved
         self._restored: dict[str, SavedUse] = {}  # from before a restart, of what is not known yet
-        self._limits_accrual = self._must_settle = False
-        self._accruing: dict[int, None] = {}
+        self._unseen: dict[int, None] = {}  # jobs of which it is to be seen whether their age counts
+        self._refused: dict[int, None] = {}  # those whose age does not, as others' does
+        self._origin, self._settled = origin, 0
         self._counted: dict[int, int] = {}  # while sums are made again: up to when what running jobs use has been counted
+
+    def _set_decay(self, half_life_s: int, reset_period: str, now: float) -> None:
+        self.decay = 1.0 - 0.693 / half_life_s if half_life_s > 0 else 1.0
+        self._reset_period = reset_period
+        self._reset_at = int(now) if reset_period == "NOW" else next_reset(reset_period, now)
+
+    def reconfigure(self, half_life_s: int, reset_period: str, period_s: int, now: float) -> None:
+        """slurm.conf was read again: what was used is forgotten otherwise; periods have another length from the end of this one on."""
+        self.advance(now)
+        self._set_decay(half_life_s, reset_period, now)
+        self._next_period_s = period_s
 
     @property
     def enforced(self) -> bool:
@@ -106,11 +124,9 @@ class JobLimits:
         known = self._lines.get(key)
         if known is None:
             known = self._lines[key] = self._make_line(job, partition)
-            if isinstance(known, Line):
-                if known.counts_time and not self._counts_time:
-                    self._counts_time = True
-                    self._catch_up()
-                self._limits_accrual |= bool(known.accrue)
+            if isinstance(known, Line) and known.counts_time and not self._counts_time:
+                self._counts_time = True
+                self._catch_up()
         return known
 
     def _make_line(self, job: Job, partition: Partition) -> Line | str:
@@ -213,8 +229,6 @@ class JobLimits:
         line = self.line(job, partition)
         if isinstance(line, str):
             return line
-        if self._limits_accrual:
-            self.settle_accrual(now)
         if line.counts_time:
             self.advance(now)
         for test in line.before:
@@ -328,7 +342,6 @@ class JobLimits:
         """The job was added, has changed, or is forgotten: bring the sums in line."""
         if not self.enforced:
             return
-        self._must_settle = True
         job = self.tables.jobs.get(job_id)
         charge = self._charges.get(job_id)
         if job is None or job.is_finished:
@@ -349,6 +362,10 @@ class JobLimits:
             for use in line.uses:
                 use.submitted += tasks - charge.tasks
             charge.tasks = tasks
+        if charge.accruing:
+            self._set_accruing(charge, tasks if job.is_pending and job.priority > 0 else 0)
+        if job.is_pending and not charge.accruing and job_id not in self._refused:
+            self._unseen[job_id] = None
         runs = job.state in _RUNS and job.allocation is not None
         if runs != charge.runs:
             (self._begin if runs else self._end)(charge, now)
@@ -410,19 +427,41 @@ class JobLimits:
             self._end(charge, now)
         for use in charge.line.uses:
             use.submitted -= charge.tasks
+        self._set_accruing(charge, 0)
+        self._refused.pop(charge.job.job_id, None)
         self._charges.pop(charge.job.job_id, None)
 
     def advance(self, now: float) -> None:
         """Count the periods that are over."""
+        if self.period_s != self._next_period_s and now >= self.last + self.period_s:
+            self._advance(self.last + self.period_s)
+            self.period_s = self._next_period_s
+        self._advance(now)
+
+    def _advance(self, now: float) -> None:
         periods = (int(now) - self.last) // self.period_s
         if periods <= 0:
             return
         if not self._counts_time or not self._running:
             self.last += periods * self.period_s
+            self._reset()
             return
         for _ in range(periods):
             self.last += self.period_s
+            self._reset()
             self._catch_up()
+
+    def _reset(self) -> None:
+        """PriorityUsageResetPeriod: nothing has been used before the period that has just ended, unless a QOS says that its use stays."""
+        if self._reset_at is None or self._reset_at > self.last:
+            return
+        self._reset_at = next_reset(self._reset_period, self.last)
+        for use in self.of_association.values():
+            use.forget()
+        for qos in self.of_qos.values():
+            if qos.whole.decays:
+                for use in (qos.whole, *qos.by_user.values(), *qos.by_account.values()):
+                    use.forget()
 
     def _catch_up(self) -> None:
         """Count what running jobs have used until the end of the last period."""
@@ -436,9 +475,9 @@ class JobLimits:
         before = (self.of_association, self.of_qos)
         self.of_association, self.of_qos = {}, {}
         self._lines.clear()
-        self._charges, self._running = {}, {}
-        self._counts_time, self._limits_accrual = self._counts_always, False
-        self._must_settle = True
+        charges, self._charges, self._running = self._charges, {}, {}
+        self._counts_time = self._counts_always
+        had = {job_id: charge.accruing for job_id, charge in charges.items() if charge.accruing}
         state = self._state()
         for association_id in state.associations:
             use = self._use_of(association_id)
@@ -454,6 +493,9 @@ class JobLimits:
         self._make_lines()
         for job_id in self.tables.jobs:
             self.note(job_id, now)
+            if job_id in had and job_id in self._charges:
+                self._unseen.pop(job_id, None)
+                self._set_accruing(self._charges[job_id], had[job_id])
         self._counted.clear()
         if self._counts_time:
             self._catch_up()
@@ -496,25 +538,51 @@ class JobLimits:
     # --- age -------------------------------------------------------------------------------------------------------------------
 
     def settle_accrual(self, now: float) -> None:
-        """See whose age counts: of the pending jobs as many as limits allow (MaxJobsAccrue and the like), those first that have it already."""
-        if not self._must_settle:
-            return
-        self._must_settle = False
-        for charge in self._charges.values():
+        """See whose age counts, of as many pending jobs as limits allow (MaxJobsAccrue and the like).
+
+        Jobs are looked at once; who is refused then is looked at again when a period ends. Where there are limits each task of an array counts alone,
+        and gets a record of its own when its age begins to count.
+        """
+        period = (int(now) - self._origin) // self.period_s
+        if period != self._settled:
+            self._settled = period
+            self._unseen.update(self._refused)
+            self._refused.clear()
+        for job_id in sorted(self._unseen):
+            job, charge = self.tables.jobs.get(job_id), self._charges.get(job_id)
+            if job is None or charge is None or not job.is_pending:
+                del self._unseen[job_id]
+            elif self._could_accrue(job, now):
+                del self._unseen[job_id]
+                self._grant_age(job, charge, now)
+
+    def _grant_age(self, job: Job, charge: _Charge, now: float) -> None:
+        tests = charge.line.accrue
+        room = min((test.limit - test.use.accruing for test in tests), default=charge.tasks)
+        while tests and charge.tasks > 1 and room > 0:
+            own = self._split(job)
+            self._let_accrue(own, self._charges[own.job_id], now)
+            room -= 1
+        if room > 0:
+            self._let_accrue(job, charge, now)
+        else:
+            job.accrues = False
+            self._unseen.pop(job.job_id, None)
+            self._refused[job.job_id] = None
+
+    def _let_accrue(self, job: Job, charge: _Charge, now: float) -> None:
+        if not job.accrues:
+            job.accrues, job.accrue_time = True, int(now)
+        self._unseen.pop(job.job_id, None)
+        self._set_accruing(charge, charge.tasks)
+
+    @staticmethod
+    def _set_accruing(charge: _Charge, tasks: int) -> None:
+        """Of so many tasks of the job the age counts."""
+        if tasks != charge.accruing:
             for use in charge.line.uses:
-                use.accruing = 0
-        candidates = [job for job in self.tables.pending.values() if job.job_id in self._charges and self._could_accrue(job, now)]
-        had, self._accruing = self._accruing, {}
-        for job in sorted(candidates, key=lambda job: (job.job_id not in had, job.job_id)):
-            line = self._charges[job.job_id].line
-            grants = all(test.use.accruing < test.limit for test in line.accrue)
-            if grants:
-                self._accruing[job.job_id] = None
-                for use in line.uses:
-                    use.accruing += 1
-            if grants and not job.accrues:
-                job.accrue_time = int(now)
-            job.accrues = grants
+                use.accruing += tasks - charge.accruing
+            charge.accruing = tasks
 
     @staticmethod
     def _could_accrue(job: Job, now: float) -> bool:

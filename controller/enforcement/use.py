@@ -72,11 +72,14 @@ class Use:
             expected[name] = expected.get(name, 0) + amount * seconds
 
     def charge(self, tres: dict[str, int], seconds: float, factor: float, when: int, decay: float) -> None:
-        """So much was held for that many seconds before `when`; `factor`: the QOS's UsageFactor."""
+        """So much was held for that many seconds before `when`; `factor`: the QOS's UsageFactor.
+
+        What is new decays, too, by as many seconds as are counted at once, a job's last ones as well.
+        """
         self.bring(when, decay)
         if self._touched is not None:
             self._touched[self.key] = self
-        used, counted = self.used_s, seconds * factor
+        used, counted = self.used_s, seconds * factor * (decay**seconds if self.decays else 1.0)
         for name, amount in tres.items():
             used[name] = used.get(name, 0.0) + amount * counted
         self.wall_s += counted

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.arrays import split
 from understudy.controller.complete import end_job
 from understudy.controller.enforcement.access import flags_for_partitions
 from understudy.controller.enforcement.limits import JobLimits
 from understudy.controller.job import JobEvent
 from understudy.controller.limits import next_look
+from understudy.model import nodeset
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
@@ -69,10 +71,12 @@ def make_limits(core: Core, options: PriorityOptions) -> JobLimits:
         origin=int(core.start_time) + PHASE_S,
         period_s=options.calc_period_s,
         half_life_s=options.half_life_s,
+        reset_period=options.reset_period,
         takes_largest="MAX_TRES" in options,
         counts_always=not core.time.is_virtual,  # who drives virtual time wants it fast, and asks about limits alone
         wake=_Alarm(core),
         watch=_Bailiff(core),
+        split=lambda job: split(core, job, nodeset.first(job.array_tasks)),
     )
 
 

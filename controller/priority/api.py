@@ -10,13 +10,21 @@ PrioritySiteFactorParameters.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from understudy.controller.job import Job
     from understudy.controller.priority.options import PriorityOptions
+
+
+MOST: Final = 0xFFFFFFFF - 1
+
+
+def cut(total: float) -> int:
+    """A priority: cut to a whole number, at least 1 (0 would mean held)."""
+    return min(max(int(total), 1), MOST)
 
 
 class Share(NamedTuple):
@@ -103,18 +111,30 @@ class Factors:
     site: int = 0
     nice: int = 0
 
+    @property
+    def total(self) -> int:
+        """The priority that they make."""
+        weighted = self.weighted_age + self.weighted_association + self.weighted_fair_share + self.weighted_job_size
+        weighted += self.weighted_partition + self.weighted_qos + sum(self.tres.values())
+        return cut(weighted + self.site - self.nice)
+
 
 class Standing(NamedTuple):
-    """An association in fair share: its part of the shares, its use and its part of that, among its siblings (`is_tree`) or of the whole."""
+    """An association in fair share: its part of the shares, its use and its part of that, among its siblings (`is_tree`) or of the whole.
+
+    `normal_usage` None: no period has ended since the association was made. `effective_usage` None: nobody has asked for it in this period. Both with
+    classic fair share, the first with Fair Tree, too. `level_shares`: of all siblings.
+    """
 
     share: Share
     normal_shares: float
     raw_usage: float
-    normal_usage: float
-    effective_usage: float
+    normal_usage: float | None
+    effective_usage: float | None
     factor: float
     level_fair_share: float
     is_tree: bool
+    level_shares: int
 
 
 class SiteFactor(Protocol):
@@ -133,8 +153,8 @@ class PriorityPlugin(Protocol):
     def assign(self, job: Job, now: float) -> int:
         """The priority of a job that becomes ready for the queue now: never 0. Sets `job.partition_priorities`, too, where they differ."""
 
-    def changed(self, job: Job, now: float, *, at_once: bool = True) -> None:
-        """Something of a pending job was changed; `at_once`: its priority is calculated now, else with all others'."""
+    def changed(self, job: Job, now: float, *, is_moved: bool = False) -> None:
+        """Something of a pending job was changed; `is_moved`: its partitions, too."""
 
     def started(self, job: Job, now: float) -> None:
         """The job uses its allocation from now on."""
@@ -167,8 +187,16 @@ class PriorityPlugin(Protocol):
     def reconfigure(self, options: PriorityOptions, now: float) -> None:
         """slurm.conf was read again; priorities change with the next calculation."""
 
-    def standings(self) -> list[Standing]:
-        """Each association in fair share, parents before their children."""
+    def standings(self, now: float, *, asks: bool = True) -> list[Standing]:
+        """Each association in fair share as of the last period's end, parents before their children. `asks`: what is not worked out yet, is."""
+
+    @property
+    def includes_running(self) -> bool:
+        """Whether the priorities of running jobs are calculated, too."""
+
+    @property
+    def includes_ineligible(self) -> bool:
+        """Whether those of jobs that may not start yet grow, too."""
 
     def weights(self) -> dict[str, float]:
         """The weights of the factors by their names in `Factors`, and of resources by theirs."""

@@ -32,7 +32,7 @@ class BasicPriority:
         self.last -= 1
         return min(max(self.last - job.nice, 1), MOST)
 
-    def changed(self, job: Job, now: float, *, at_once: bool = True) -> None:
+    def changed(self, job: Job, now: float, *, is_moved: bool = False) -> None:
         """A job keeps the number that it was given."""
 
     def started(self, job: Job, now: float) -> None:
@@ -74,9 +74,20 @@ class BasicPriority:
     def reconfigure(self, options: PriorityOptions, now: float) -> None:
         """Nothing here depends on the configuration."""
 
-    def standings(self) -> list[Standing]:
+    def standings(self, now: float, *, asks: bool = True) -> list[Standing]:
         """There is no fair share."""
+        del now, asks
         return []
+
+    @property
+    def includes_running(self) -> bool:
+        """Nothing is calculated."""
+        return False
+
+    @property
+    def includes_ineligible(self) -> bool:
+        """Nothing is calculated."""
+        return False
 
     def weights(self) -> dict[str, float]:
         """There are none."""

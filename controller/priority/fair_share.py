@@ -1,7 +1,7 @@
 """Fair share: from shares and use to a factor between 0 and 1 for each association.
 
-Place: the controller's core, pure, by vectors: a tree of 5,000 users takes some milliseconds. Follows: Slurm's documentation of Fair Tree, of classic
-fair share and of the depth-oblivious factor.
+Place: the controller's core, pure, by vectors: a tree of 5,000 users takes some milliseconds. Follows: Slurm's documentation of Fair Tree. The other
+way is in `classic`.
 
 Fair Tree ranks users: each level's associations are sorted by S/U, and the tree is walked depth first. As accounts that tie have their children
 merged, that is the order of the users' paths compared level by level, so one sort of the paths' S/U ranks all users at once.
@@ -57,67 +57,3 @@ def fair_tree(tree: ShareTree, use: Vector) -> Vector:
     firsts = np.maximum.accumulate(np.where(ties, 0, np.arange(count)))
     factors[tree.users[order]] = rank[firsts] / count
     return factors
-
-
-def classic(tree: ShareTree, use: Vector, dampening: float = 1.0) -> Vector:
-    """2^(-(effective use / normalised shares) / dampening)."""
-    shares, effective = normalised(tree, use)
-    factors = np.zeros(len(use))
-    has_shares = shares > 0
-    factors[has_shares] = np.exp2(-(effective[has_shares] / shares[has_shares]) / dampening)
-    return factors
-
-
-def normalised(tree: ShareTree, use: Vector) -> tuple[Vector, Vector]:
-    """(normalised shares, effective use): products of the levels' shares, and use with a part of what the siblings used."""
-    size = len(use)
-    shares, effective = np.zeros(size), np.zeros(size)
-    whole = use[tree.parent < 0].sum() if size else 0.0
-    parent = tree.parent.tolist()
-    for place in range(size):  # parents come first
-        above = parent[place]
-        own = use[place] / whole if whole > 0 else 0.0
-        if above < 0:
-            shares[place], effective[place] = 1.0, own
-        elif tree.uses_parent[place]:
-            shares[place], effective[place] = shares[above], effective[above]
-        else:
-            share = tree.level_share[place]
-            shares[place] = shares[above] * share
-            effective[place] = own if parent[above] < 0 else own + (effective[above] - own) * share
-    return shares, effective
-
-
-def depth_oblivious(tree: ShareTree, use: Vector) -> Vector:
-    """2^(-R): R is the parent's R times the usage ratio among siblings, less of it the further the parent is off its target."""
-    size = len(use)
-    ratios, factors = np.ones(size), np.zeros(size)
-    parent = tree.parent.tolist()
-    sums = np.bincount(tree.parent[tree.parent >= 0], weights=use[tree.parent >= 0], minlength=size) if size else use
-    for place in range(size):
-        above = parent[place]
-        if above < 0:
-            continue
-        if tree.uses_parent[place]:
-            ratios[place], factors[place] = ratios[above], factors[above]
-            continue
-        share = tree.level_share[place]
-        if share <= 0:
-            ratios[place] = np.inf
-            continue
-        local = (use[place] / sums[above]) / share if sums[above] > 0 else 0.0
-        ratios[place] = _combined(float(ratios[above]), float(local), is_first_level=parent[above] < 0)
-        factors[place] = 2.0 ** -ratios[place]
-    return factors
-
-
-def _combined(of_parent: float, local: float, *, is_first_level: bool) -> float:
-    if is_first_level:
-        return local
-    if local <= 0 or of_parent <= 0:
-        return 0.0
-    if of_parent == np.inf:
-        return np.inf
-    distance = float(np.log(of_parent))
-    weight = 1.0 if distance * np.log(local) > 0 else 1.0 / (1.0 + (5.0 * distance) ** 2)
-    return float(of_parent * local**weight)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _NO_NORMAL_ALL = frozenset({"NO_NORMAL_ASSOC", "NO_NORMAL_PART", "NO_NORMAL_QOS", "NO_NORMAL_TRES"})
 _LONGEST_PERIOD_S = 300
+FAIR_SHARE_FLAGS = frozenset({"NO_FAIR_TREE", "DEPTH_OBLIVIOUS"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ class PriorityOptions:
     @property
     def uses_fair_tree(self) -> bool:
         """The default; DEPTH_OBLIVIOUS is a form of the classic one."""
-        return not self.flags & {"NO_FAIR_TREE", "DEPTH_OBLIVIOUS"}
+        return not self.flags & FAIR_SHARE_FLAGS
 
 
 def read_options(config: SlurmConfig) -> PriorityOptions:

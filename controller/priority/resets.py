@@ -12,7 +12,7 @@ PERIODS: Final = ("NONE", "NOW", "DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEA
 
 
 def next_reset(period: str, now: float) -> int | None:
-    """The first reset after `now`; None if there is none. NOW is a reset at the start, which is not for this function."""
+    """The first reset after `now`; None if there is none. NOW is one at the start and whenever slurm.conf is read again: not for here."""
     local = datetime.fromtimestamp(now).astimezone()
     midnight = local.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     if period == "DAILY":

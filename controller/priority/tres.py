@@ -68,6 +68,19 @@ def tres_of(job: Job, held: Allocation | None = None) -> dict[str, float]:
     return found
 
 
+def asked_for(job: Job, partition: Partition | None, table: NodeTable) -> dict[str, float]:
+    """What the job holds, or is taken to ask for while it has nothing: also all memory of its nodes, if it says nothing of memory."""
+    found = tres_of(job)
+    if job.allocation is None and not job.spec.mem_per_tres and not found["mem"]:
+        found["mem"] = float(whole_memory_mb(partition, table) * job.min_nodes)
+    return found
+
+
+def whole_memory_mb(partition: Partition | None, table: NodeTable) -> int:
+    """What a node is taken to have as long as it is not chosen: the memory of the partition's first."""
+    return 0 if partition is None or not partition.nodes else int(table.memory[next(nodeset.iterate(partition.nodes))])
+
+
 def gres_counts(text: str) -> dict[str, int]:
     """`gpu:2,gpu:a100:1,fs` as counts by TRES name; a typed one counts under both names."""
     found: dict[str, int] = {}
@@ -104,8 +117,8 @@ def totals(nodes: int, table: NodeTable) -> dict[str, float]:
 class PartitionTotals:
     """What each partition has, remembered until its nodes or weights change."""
 
-    def __init__(self, table: NodeTable) -> None:
-        self._table = table
+    def __init__(self, table: NodeTable, *, takes_largest: bool = False) -> None:
+        self._table, self._takes_largest = table, takes_largest
         self._known: dict[str, tuple[int, str, dict[str, float], dict[str, float]]] = {}
 
     def of(self, partition: Partition) -> tuple[dict[str, float], dict[str, float]]:
@@ -114,6 +127,6 @@ class PartitionTotals:
         if known is None or known[0] != partition.nodes or known[1] != partition.tres_billing_weights:
             weights = billing_weights(partition.tres_billing_weights)
             counted = totals(partition.nodes, self._table)
-            counted["billing"] = billing(counted, weights)
+            counted["billing"] = float(int(billing(counted, weights, takes_largest=self._takes_largest)))
             known = self._known[partition.name] = (partition.nodes, partition.tres_billing_weights, counted, weights)
         return known[2], known[3]

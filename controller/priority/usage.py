@@ -12,9 +12,12 @@ in each of them form a geometric series, so any number of periods is brought up 
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LN2: Final = 0.693  # as Slurm rounds it
 
@@ -31,6 +34,7 @@ class Ledger:
     def __init__(self, size: int, *, origin: int, period_s: int, half_life_s: int = 0) -> None:
         assert period_s > 0
         self.use = np.zeros(size)
+        self.before = np.zeros(size)  # `use` before the last period that is counted
         self.period_s = period_s
         self.set_half_life(half_life_s)
         self.last = origin  # the end of the last period that is counted
@@ -44,10 +48,10 @@ class Ledger:
 
     def resize(self, size: int, moved: dict[int, int]) -> None:
         """The tree was built anew: `moved` tells the new place of each old one that is left."""
-        use, rates = np.zeros(size), np.zeros(size)
+        use, before, rates = np.zeros(size), np.zeros(size), np.zeros(size)
         for old, new in moved.items():
-            use[new], rates[new] = self.use[old], self._rates[old]
-        self.use, self._rates = use, rates
+            use[new], before[new], rates[new] = self.use[old], self.before[old], self._rates[old]
+        self.use, self.before, self._rates = use, before, rates
         for jobs in (self._running, self._fresh):
             for job_id, job in list(jobs.items()):
                 if job.place in moved:
@@ -75,24 +79,51 @@ class Ledger:
         periods = (now - self.last) // self.period_s
         if periods <= 0:
             return
-        period, factor = self.period_s, self.decay**self.period_s
-        end = self.last + period
-        self.use *= factor
-        self.use += self._rates * (period * factor)
+        if periods > 1:
+            self._count_first()
+            self._count(periods - 2)
+        self.before = self.use.copy()
+        if periods > 1:
+            self._count(1)
+        else:
+            self._count_first()
+
+    def _count_first(self) -> None:
+        """A period in which jobs began."""
+        end = self.last + self.period_s
+        self._count(1)
         for job_id, job in self._fresh.items():
             seconds = end - job.start
             self.use[job.place] += job.rate * seconds * self.decay**seconds
             self._rates[job.place] += job.rate
             self._running[job_id] = job
         self._fresh.clear()
-        periods -= 1
-        if periods:
-            power = factor**periods
-            terms = (1.0 - power) / (1.0 - factor) if factor != 1.0 else float(periods)
-            self.use = self.use * power + self._rates * (period * factor * terms)
-            end += periods * period
-        self.last = end
+
+    def _count(self, periods: int) -> None:
+        """Periods in which none began."""
+        factor = self.decay**self.period_s
+        power = factor**periods
+        terms = (1.0 - power) / (1.0 - factor) if factor != 1.0 else float(periods)
+        self.use = self.use * power + self._rates * (self.period_s * factor * terms)
+        self.last += periods * self.period_s
+
+    def last_period(self) -> tuple[NDArray[np.float64], list[tuple[int, int, float]]]:
+        """Use with the last period's decay and nothing else of it, and what each job that runs then added: (job, place, use)."""
+        added = []
+        for job_id, job in sorted(self._running.items()):
+            seconds = min(self.last - job.start, self.period_s)
+            added.append((job_id, job.place, job.rate * seconds * self.decay**seconds))
+        return self.before * self.decay**self.period_s, added
+
+    def give(self, place: int, use: float) -> None:
+        """Use that is known from elsewhere."""
+        self.use[place] += use
+        self.before[place] += use
+
+    def forget(self, place: int) -> None:
+        """One association's use begins anew."""
+        self.use[place] = self.before[place] = 0.0
 
     def reset(self) -> None:
         """Forget all use."""
-        self.use[:] = 0.0
+        self.use[:] = self.before[:] = 0.0

@@ -426,6 +426,7 @@ class Backfill(Builtin):
         super().__init__(tables, selector, planner, parameters)
         self.backfill_cycles = Cycles()
         self.backfill_trigger = BackfillTrigger(parameters)
+        self.is_backfilling = False  # in the middle of a backfill pass
         self._has_met = False  # a dependency or begin time, of which the main scheduler has still to find out
 
     def _read(self, parameters: PolicyParameters) -> None:
@@ -493,13 +494,15 @@ class Backfill(Builtin):
             if self.tables.pending:
                 self.queue.refresh(now)
                 records = list(self.queue.records)
+                self.is_backfilling = True
                 yield from self.backfill.run(records, now)
+                self.is_backfilling = False
                 self.backfill_cycles.ran(len(records), self.backfill.started, now)
                 if self.backfill.charge.cost_us:
                     now = self.backfill.charge.now
             has_changed = bool(self.backfill.charge.cost_us) and self.tables.version != version
             marked = bool(self.tables.nodes.idle_nodes & self.tables.nodes.up_nodes & self.backfill.promised_nodes)
-            promised = marked or self.backfill.promises_anew
+            promised = marked or self.backfill.promises_anew or any(not job.priority for job in self.tables.pending.values())
             self.backfill_trigger.ran(now, changed=self.backfill.started > 0 or has_changed, promised=promised, marked=marked)
             if self.backfill.started:
                 self.queue.drop_departed()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
+from understudy.controller.gres import room_beside
 from understudy.controller.scheduling.gres import untyped_names
 from understudy.model import nodeset
 
@@ -113,7 +114,12 @@ class StateWithout:
 
     def free_gres(self, key: str) -> NDArray[np.int64] | None:
         """As in `NodeTable`."""
-        free = self._tables.nodes.free_gres(key)
+        free, gres = self._tables.nodes.free_gres(key), self._tables.nodes.gres
+        if gres is not None and key.partition(":")[0] in gres.shared:
+            held = (job.holding for job in self._tables.running.values())
+            return room_beside(
+                gres, key, (group for each in held if each is not None and not any(each is gone for gone in self._gone) for group in each.groups)
+            )
         if free is not None:
             free = free.copy()
             for group in (group for held in self._gone for group in held.groups):
@@ -453,6 +459,9 @@ class Timeline:
         if table is None or key not in table.total:
             return None
         found = self._gres.get((rank, key))
+        if found is None and key.partition(":")[0] in table.shared:
+            found = room_beside(table, key, (group for piece in self._pieces[rank + 1 :] for group in piece.allocation.groups))
+            self._gres[rank, key] = found
         if found is None:
             found = table.total[key].copy()
             for place, piece in enumerate(self._pieces):

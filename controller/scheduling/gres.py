@@ -215,6 +215,8 @@ def choose_for_job(
         devices = vector[at]
         if needs.cpus_per_gpu and want.name == GPU:
             devices = np.minimum(devices, cpus // needs.cpus_per_gpu)
+        if needs.memory_per_gpu_mb and want.name == GPU:
+            devices = np.minimum(devices, free.free_memory[at] // needs.memory_per_gpu_mb)
         have.append(devices.tolist())
     seek = _Seek(demand.cpus, demand.wanted_nodes, demand.max_nodes, [want.count for want in needs.per_job], cpus.tolist(), have, demand.reserve)
     indices = at.tolist()
@@ -325,6 +327,9 @@ def _shares(
         if needs.cpus_per_gpu and want.name == GPU:
             free_cpus = table.free_cpus
             counts = {index: min(count, int(free_cpus[index]) // needs.cpus_per_gpu) for index, count in counts.items()}
+        if needs.memory_per_gpu_mb and want.name == GPU:
+            free_memory = table.free_memory
+            counts = {index: min(count, int(free_memory[index]) // needs.memory_per_gpu_mb) for index, count in counts.items()}
         close[_key(want)] = counts
         if gres.has_cores and not needs.ignores_cores:
             close[_key(want)] = {index: min(counts[index], _near_count(want, index, tasks, request, table, gres)) for index, tasks in tasks_on}
@@ -400,6 +405,8 @@ def most_tasks(needs: GresNeeds, free: Free, at: NDArray[np.intp]) -> NDArray[np
     for want in needs.per_task:
         have = free.free_gres(_key(want))
         most = most * 0 if have is None else np.minimum(most, have[at] // want.count)
+        if needs.memory_per_gpu_mb and want.name == GPU:
+            most = np.minimum(most, free.free_memory[at] // (want.count * needs.memory_per_gpu_mb))
     for want in needs.per_job:
         have = free.free_gres(_key(want))
         most *= 0 if have is None else have[at] > 0
@@ -489,6 +496,9 @@ def take_devices(
     taken: dict[str, int] = {}
     for want in wants:
         groups = [group for group in layout if group.name == want.name and want.type in ("", group.type)]
+        if groups and groups[0].parts:
+            found[want.name, ""] = want.count, _gpu_with_room(groups, table, index, want.count)
+            continue
         used = table.used_devices[want.name][index] | taken.get(want.name, 0)
         left = want.count
         picked = 0
@@ -522,6 +532,11 @@ def take_devices(
     return tuple(sorted(held, key=lambda each: order.get(each.name, len(order))))
 
 
+def _gpu_with_room(groups: Sequence[DeviceGroup], table: GresTable, index: int, parts: int) -> int:
+    """The first GPU of the node (a bit mask) of which so many parts are free: all of a job's are of one."""
+    return next(1 << gpu for group in groups for gpu, room in enumerate(table.room(group, index)) if room >= parts)
+
+
 def _counted(group: DeviceGroup, wanted: int, table: GresTable, index: int) -> int:
     if not group.is_consumed:
         return wanted
@@ -529,9 +544,9 @@ def _counted(group: DeviceGroup, wanted: int, table: GresTable, index: int) -> i
 
 
 def all_of(layout: Layout, table: GresTable) -> tuple[Held, ...]:
-    """Everything that a node has, for a job that has it alone."""
+    """Everything that a node has, for a job that has it alone: GPUs whole, not in parts."""
     found: dict[tuple[str, str], Held] = {}
-    for group in layout:
+    for group in (group for group in layout if not group.parts):
         before = found.get((group.name, group.type), Held(group.name, group.type, 0, 0))
         count = before.amount + (group.count if group.is_consumed else 0)
         found[group.name, group.type] = Held(group.name, group.type, count, before.devices | group.devices)

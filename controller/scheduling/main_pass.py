@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.job import BAD_CONSTRAINTS
+from understudy.controller.partitions import limit_broken
 from understudy.controller.scheduling.charge import Charge
 from understudy.controller.scheduling.licenses import REASON as LICENSES
 from understudy.controller.scheduling.parameters import number
@@ -170,6 +171,10 @@ class MainPass:
             if is_too_late(job, second):
                 self.planner.give_up(job, now)
                 continue
+            if job.spec.time_min_s and (reason := limit_broken(job, partition)):  # it has a record for backfill, which may give it less time
+                if len(job.partitions) == 1:
+                    self._explain(job, reason)
+                continue
             if job.het is not None:  # components start together, which backfill alone can see to: the others wait for that
                 failed.add(name)
                 self._lost |= partition.nodes
@@ -294,6 +299,8 @@ class MainPass:
             if due is not None and (self.switches_due is None or due < self.switches_due):
                 self.switches_due = due
         allocation = choose(self.selector, record, usable, self.tables)
+        if allocation is None and len(job.partitions) > 1 and wants_whole_nodes(job, record.partition):
+            job.exclusive = True  # as in the partition where it was looked for, from now on in the others, too
         limits = self.tables.limits
         if limits.enforced:
             partition = record.partition

@@ -196,7 +196,7 @@ class Preemption:
                 state.remove(victim, suspended=self.mode_of(victim) == SUSPEND)
                 removed.append(victim)
                 nodes = selector.choose_in(job, partition, usable, self.tables, state)
-                use[victim.job_id] = (victim.allocation.nodes & (usable if nodes is None else nodes)).bit_count()
+                use[victim.job_id] = (victim.allocation.nodes & usable).bit_count()
                 if nodes is not None:
                     break
             if nodes is None:

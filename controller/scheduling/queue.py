@@ -136,7 +136,7 @@ class PendingQueue:
             for name in job.partitions:
                 partition = partitions.get(name)
                 # Of one partition that alone makes it eligible or not.
-                if partition is not None and (len(job.partitions) == 1 or not limit_broken(job, partition)):
+                if partition is not None and (len(job.partitions) == 1 or not limit_broken(job, partition, for_backfill=True)):
                     key = order(job, partition)
                     if self.reservations and (table or job.spec.reservation):
                         found += self._in_reservations(job, partition, key, limit, now)

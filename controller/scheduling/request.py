@@ -47,6 +47,7 @@ class Request:
     required: int  # bitmap
     choices: tuple[int, ...]  # bitmaps of allowed nodes, features considered; tried in order
     rows: int = 1  # jobs of the partition that may share a core
+    shares: bool = False  # it is one of those that share cores
     partition: str = ""
     shared_in: str = ""  # the partition, if it may share cores there
     user_id: int = 0
@@ -135,6 +136,7 @@ class Request:
             tasks_per_node=tasks_per_node,
             min_cpus_per_node=max(spec.min_cpus_node or 0, memory_cpus),
             rows=rows,
+            shares=shares_cores(partition, agrees=spec.oversubscribe and not job.exclusive),
             partition=partition.name,
             shared_in=partition.name if rows > 1 else "",
             user_id=job.user_id,
@@ -179,11 +181,16 @@ def wants_whole_nodes(job: Job, partition: Partition) -> bool:
     return job.exclusive or partition.oversubscribe.upper() == "EXCLUSIVE"
 
 
+def shares_cores(partition: Partition, *, agrees: bool) -> bool:
+    """Whether a job of the partition is one of those that share cores; with FORCE:1, too, which lets nobody have the same ones."""
+    word = partition.oversubscribe.upper().partition(":")[0]
+    return word == "FORCE" or (word == "YES" and agrees)
+
+
 def sharing_rows(partition: Partition, *, agrees: bool) -> int:
     """How many jobs may share a core in the partition: FORCE:n for all, YES:n for those who `agree`."""
-    word, _, count = partition.oversubscribe.upper().partition(":")
-    if word == "FORCE" or (word == "YES" and agrees):
-        return int(count or DEFAULT_ROWS)
+    if shares_cores(partition, agrees=agrees):
+        return int(partition.oversubscribe.partition(":")[2] or DEFAULT_ROWS)
     return 1
 
 

@@ -7,12 +7,13 @@ row, and at last in a row of its own. Cores of jobs that do not share, and of ot
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from understudy.controller.scheduling.free import StateAfter
-from understudy.controller.sharing import cores_of, laid_out
+from understudy.controller.scheduling.request import shares_cores, sharing_rows
+from understudy.controller.sharing import cores_of, laid_out, size
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.free import Free
     from understudy.controller.scheduling.request import Request
     from understudy.controller.sharing import Cores
+
+
+_UNSHARED: Final = ("NO", "EXCLUSIVE")
 
 
 @dataclass(slots=True, eq=False)
@@ -123,19 +127,47 @@ def _rows(partition: str, table: NodeTable, free: Free) -> list[Cores]:
     if free is table:
         rows = table.sharing.rows.get(partition, [])
     elif isinstance(free, StateAfter):
-        rows = laid_out([cores_of(job.allocation) for job in free.jobs if job.allocation is not None and job.allocation.shared_in == partition])
+        left = {
+            id(job.allocation): cores_of(job.allocation) for job in free.jobs if job.allocation is not None and job.allocation.shared_in == partition
+        }
+        rows = laid_out([left[key] for key in table.sharing.order(partition) if key in left])
     else:
         rows = []
-    return sorted(rows, key=lambda row: -sum(cores.bit_count() for cores in row.values()))
+    return sorted(rows, key=lambda row: -size(row))
 
 
-def nodes_of_others(request: Request, tables: Tables, free: Free) -> int:
-    """Nodes that the job may not use since they are another user's, or since there are jobs of others on nodes that are to be its user's."""
+def nodes_of_others(request: Request, tables: Tables) -> int:
+    """Nodes that the job may not use since they are another user's, or since there are jobs of others on nodes that are to be its user's.
+
+    That counts as it is now: as long as those jobs run, not even a start after their ends is planned there.
+    """
     if not request.owns and not tables.nodes.owned_nodes:
         return 0
     nodes = 0
-    for job in _jobs_in(free, tables):
+    for job in tables.running.values():
         if job.user_id != request.user_id and job.allocation is not None and (request.owns or job.allocation.owned):
+            nodes |= job.allocation.nodes
+    return nodes
+
+
+def nodes_of_another_kind(request: Request, tables: Tables, free: Free) -> int:
+    """Nodes that the job may not use, whatever is free there: jobs that share cores and jobs that do not keep away from each other.
+
+    A job that shares goes nowhere where one is that does not; any other job nowhere where there is one of another partition whose jobs may share.
+    """
+    partitions = tables.partitions
+    if all(each.oversubscribe in _UNSHARED for each in partitions.values()):
+        return 0
+    nodes = 0
+    for job in _jobs_in(free, tables):
+        where = partitions.get(job.partition)
+        if where is None or job.allocation is None:
+            continue
+        if request.shares:
+            is_other = not shares_cores(where, agrees=job.spec.oversubscribe and not job.exclusive)
+        else:
+            is_other = where.name != request.partition and sharing_rows(where, agrees=True) > 1
+        if is_other:
             nodes |= job.allocation.nodes
     return nodes
 

@@ -29,6 +29,7 @@ from understudy.controller.scheduling.gres import (
 )
 from understudy.controller.scheduling.placing import place
 from understudy.controller.scheduling.request import ALL_MEMORY, Request
+from understudy.controller.scheduling.rows import RowView
 from understudy.controller.scheduling.selection import ChoosingSelector
 from understudy.controller.scheduling.sockets import SocketRules, whole_sockets
 from understudy.model import nodeset
@@ -153,7 +154,9 @@ class SelectConsTres(ChoosingSelector):
 
     def _takes_all_memory(self, request: Request) -> bool:
         """--mem=0, and jobs of which nobody says how much memory they need."""
-        return self.consumes_memory and not request.memory_per_cpu_mb and (request.memory_per_node_mb or ALL_MEMORY) == ALL_MEMORY
+        if not self.consumes_memory or request.memory_per_cpu_mb or (request.gres is not None and request.gres.memory_per_gpu_mb):
+            return False
+        return (request.memory_per_node_mb or ALL_MEMORY) == ALL_MEMORY
 
     # --- which nodes -----------------------------------------------------------------------------------------------------------
 
@@ -172,9 +175,13 @@ class SelectConsTres(ChoosingSelector):
         is_simple = table.tree_for(request.switches) is None
         is_special = request.required or request.contiguous or request.spreads or by_load or (request.is_serial and self.packs_serial)
         is_special = is_special or 0 < usable & request.spared < usable or 0 < usable & request.favoured < usable
-        if kind is not None and is_simple and not usable & ~free.idle_nodes and not is_special and request.cpus_left is None:
+        if kind is not None and is_simple and self._are_empty(usable, free) and not is_special and request.cpus_left is None:
             return self._choose_alike(request, usable, table, free, kind, nodes_only=nodes_only)
         return self._choose_any_kind(request, usable, table, free, kind, by_load=by_load, nodes_only=nodes_only)
+
+    def _are_empty(self, nodes: int, free: Free) -> bool:
+        """Whether nobody holds anything there. A row in which nobody is says nothing of memory, which all rows share."""
+        return not nodes & ~free.idle_nodes and not (self.consumes_memory and isinstance(free, RowView))
 
     def is_plain(self, request: Request) -> bool:
         rules = request.exclusive or request.gres is not None or request.tmp_disk_mb or request.cpus_left is not None or request.max_cpus_per_node
@@ -191,7 +198,7 @@ class SelectConsTres(ChoosingSelector):
         if request.gres is not None:
             return self._might_with_gres(request, nodes, table, free)
         kind = table.kind_of(nodes)
-        if kind is not None and not nodes & ~free.idle_nodes and not request.required and not request.contiguous and request.cpus_left is None:
+        if kind is not None and self._are_empty(nodes, free) and not request.required and not request.contiguous and request.cpus_left is None:
             return self._choose_alike(request, nodes, table, free, kind, nodes_only=True) is not None
         cpus = self._could_give(request, nodes, table, free, kind)[1]
         return int(np.count_nonzero(cpus)) >= request.min_nodes and int(cpus.sum()) >= request.cpus

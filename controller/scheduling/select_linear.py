@@ -1,7 +1,8 @@
-"""select/linear: whole nodes, for one job at a time.
+"""select/linear: whole nodes, for one job at a time unless the partition lets jobs share them.
 
 Place: scheduling, pure. Follows slurm.conf(5) SelectType=select/linear. Node sets of equal weight are added one after the other, the lowest weight
-first, until they hold the job; within what has been added runs of consecutive nodes are chosen by best fit.
+first, until they hold the job; within what has been added runs of consecutive nodes are chosen by best fit. Where jobs share nodes
+(OverSubscribe=FORCE, YES), what has been added is looked at level by level (understudy.controller.scheduling.crowding).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from understudy.controller.job import Allocation, ShareGroup
 from understudy.controller.scheduling.best_fit import Candidates, Demand, alike, even_tasks
+from understudy.controller.scheduling.crowding import Crowd, crowd_for
 from understudy.controller.scheduling.gres import nodes_having, take_devices
 from understudy.controller.scheduling.selection import ChoosingSelector, spread
 from understudy.model import nodeset
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from understudy.controller.gres import GresTable
     from understudy.controller.job import NodeShare
     from understudy.controller.nodes import NodeKind, NodeTable
+    from understudy.controller.scheduling.api import Tables
     from understudy.controller.scheduling.free import Free
     from understudy.controller.scheduling.gres import GresNeeds
     from understudy.controller.scheduling.request import Request
@@ -42,8 +45,11 @@ class SelectLinear(ChoosingSelector):
             usable &= nodes_having(request.gres, usable, free)
             if request.required & ~usable or usable.bit_count() < request.min_nodes:
                 return None
+        crowd = free if isinstance(free, Crowd) else None
+        if crowd is not None and self.consumes_memory:
+            usable &= crowd.with_memory(request, usable, table.cpus, table.memory)
         fitting = [(kind, part) for kind in table.kinds if (part := usable & kind.nodes) and _room(request, kind)]
-        is_simple = table.tree_for(request.switches) is None
+        is_simple = table.tree_for(request.switches) is None and crowd is None
         if len(fitting) == 1 and is_simple and not request.required and not request.contiguous:
             return self._choose_alike(request, fitting[0][1], fitting[0][0], nodes_only=nodes_only)
         by_weight: dict[int, int] = {}
@@ -52,10 +58,18 @@ class SelectLinear(ChoosingSelector):
         nodes = 0
         for weight in sorted(by_weight):
             nodes |= by_weight[weight]
-            choice = self._choose_mixed(request, nodes, [(kind, part & nodes) for kind, part in fitting if part & nodes], table)
-            if choice is not None:
-                return choice
+            for offer in (nodes,) if crowd is None else crowd.offers(request, nodes):
+                choice = self._choose_mixed(request, offer, [(kind, part & offer) for kind, part in fitting if part & offer], table)
+                if choice is not None:
+                    return choice
         return None
+
+    def _choose_in(self, request: Request, usable: int, tables: Tables, free: Free, *, nodes_only: bool = False) -> Choice | None:
+        """Who only asks when the job could run (`nodes_only`) is told of any nodes that have room for one job more."""
+        crowd = crowd_for(request, tables, free, looks_ahead=nodes_only)
+        if crowd is None:
+            return super()._choose_in(request, usable, tables, free, nodes_only=nodes_only)
+        return self._choose_any(request, usable, tables.nodes, crowd, nodes_only=nodes_only)
 
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
         nodes &= free.idle_nodes

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.free import JOBS_IN_A_GROUP, KILL_WAIT_S, FreeState, Timeline, restricted
 from understudy.controller.scheduling.request import Request
-from understudy.controller.scheduling.rows import cpus_left, nodes_of_others, tiers, views
+from understudy.controller.scheduling.rows import cpus_left, nodes_of_another_kind, nodes_of_others, tiers, views
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -200,7 +200,9 @@ class ChoosingSelector(ABC):
     def _choose_in(self, request: Request, usable: int, tables: Tables, free: Free, *, nodes_only: bool = False) -> Choice | None:
         """As `_choose_any`, of nodes that are not another user's and of cores that may be shared."""
         table = tables.nodes
-        usable &= ~nodes_of_others(request, tables, free)
+        usable &= ~nodes_of_others(request, tables)
+        if not self.whole_nodes:
+            usable &= ~nodes_of_another_kind(request, tables, free)
         if request.max_cpus_per_node is not None:
             request.cpus_left = cpus_left(request, tables, free)
         is_alone = request.rows == 1

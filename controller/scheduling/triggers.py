@@ -2,14 +2,14 @@
 
 Place: scheduling, pure.
 
-The controller's loop looks about once a second: ten naps of 100 ms and its own work make a look 1.0032 s, and the first comes 0.98 s after the
-start. When `sched_interval` has passed since it last did so, counted from that first look, it runs the main scheduler over the full queue; at
-other looks, if something asked for it and `batch_sched_delay` has passed since the loop last ran it, over the first `default_queue_depth` jobs. The
-loop compares whole seconds. Nearly all that happens only asks, and dependencies that are met and begin times that come do not even do that:
-recordings of Slurm 22.05 start jobs at the loop's looks, also those that wait for resources that have just come back. But where a job was ended
-from outside (cancelled, timed out, preempted, its node failed), the node's own word that it is clean runs the main scheduler at once, unless
-`defer` is set, and leaves the loop as it was. The backfill scheduler sleeps `bf_interval` after each pass, and then looks every second whether
-something has changed. To promise idle nodes, or nodes more than once, is a change, too: the next pass follows at the interval.
+The controller's loop looks about once a second (`looks.py`). When `sched_interval` has passed since it last did so, counted from that first look,
+it runs the main scheduler over the full queue; at other looks, if something asked for it and `batch_sched_delay` has passed since the loop last ran
+it, over the first `default_queue_depth` jobs. The loop compares whole seconds. Nearly all that happens only asks, and dependencies that are met and
+begin times that come do not even do that: recordings of Slurm 22.05 start jobs at the loop's looks, also those that wait for resources that have
+just come back. But where a job was ended from outside (cancelled, timed out, preempted, its node failed), the node's own word that it is clean runs
+the main scheduler at once, unless `defer` is set, and leaves the loop as it was. The backfill scheduler sleeps `bf_interval` after each pass, and
+then looks every second whether something has changed. To promise idle nodes, or nodes more than once, is a change, too: the next pass follows at
+the interval.
 
 A pass over an unchanged cluster decides what the last one decided, so such passes are left out, and so are those with nothing pending; the
 counters go on as if they had taken place.
@@ -22,6 +22,7 @@ from bisect import bisect_left
 from math import ceil, floor, inf
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.scheduling.looks import LOOK_S, ROUNDING_S, look, look_from
 from understudy.controller.scheduling.parameters import number
 
 if TYPE_CHECKING:
@@ -29,22 +30,9 @@ if TYPE_CHECKING:
 
 FULL: Final = sys.maxsize  # queue depth
 _FAR_S: Final = 86_400.0  # what lies further ahead is not worked out look by look
-_ROUNDING_S: Final = 1e-4  # timers keep microseconds, and a time since the epoch is not exact
 
 
-FIRST_LOOK_S: Final = 0.98  # of the loop, after the controller's start
-LOOK_S: Final = 1.0032  # from one look of the loop to the next
 BACKFILL_PHASE_S: Final = 0.57  # when the backfill thread begins to sleep, after the controller's start
-
-
-def look_from(start: float, when: float) -> int:
-    """The number of the loop's first look at or after that time, from 0."""
-    return max(ceil((when - start - FIRST_LOOK_S) / LOOK_S - _ROUNDING_S), 0)
-
-
-def next_look(start: float, when: float) -> float:
-    """When the loop of a controller that started then looks next."""
-    return start + FIRST_LOOK_S + look_from(start, when) * LOOK_S
 
 
 class MainTrigger:
@@ -78,7 +66,7 @@ class MainTrigger:
         self._clock = max(self._clock, now)
         self._is_fresh = self._is_fresh_beyond = True
         if what == "cleaned" and not self._defers:
-            self._at_once = max(now, self._last_run + self.least_s) if self.least_s > _ROUNDING_S else now
+            self._at_once = max(now, self._last_run + self.least_s) if self.least_s > ROUNDING_S else now
         elif self._asked is None and what not in ("priority", "met"):
             self._asked = now
 
@@ -101,7 +89,7 @@ class MainTrigger:
         depth = 0
         if self.interval_s <= 0:
             return depth
-        now += _ROUNDING_S
+        now += ROUNDING_S
         if self._at_once is not None and self._at_once <= now:
             self._at_once = None
             depth = self.depth if self._is_fresh else depth
@@ -117,7 +105,7 @@ class MainTrigger:
             depth = FULL
         if depth:
             self._is_fresh = False
-            self._last_run = now - _ROUNDING_S
+            self._last_run = now - ROUNDING_S
         if depth == FULL:
             self._is_fresh_beyond = False
         return depth
@@ -133,7 +121,7 @@ class MainTrigger:
     def _look(self, number: int) -> float:
         """When the loop looks for the nth time, from 0."""
         assert self.start is not None
-        return self.start + FIRST_LOOK_S + number * LOOK_S
+        return look(self.start, number)
 
     def _look_from(self, when: float) -> int:
         """The number of the loop's first look at or after that time."""
@@ -147,7 +135,7 @@ class MainTrigger:
             return self._look(number)
         place = self._place_of_full(number)
         at = self._look(self._full_looks[place])
-        if at > self._last_full + _ROUNDING_S:
+        if at > self._last_full + ROUNDING_S:
             return at
         self._place_of_full(self._full_looks[place] + 1)
         return self._look(self._full_looks[place + 1])
@@ -157,9 +145,9 @@ class MainTrigger:
         looks = self._full_looks
         while not looks or looks[-1] < number:
             last = looks[-1] if looks else 0
-            second = floor(self._look(last) + _ROUNDING_S)
+            second = floor(self._look(last) + ROUNDING_S)
             following = last + max(1, floor(self.interval_s / LOOK_S) - 1)
-            while floor(self._look(following) + _ROUNDING_S) - second < self.interval_s:
+            while floor(self._look(following) + ROUNDING_S) - second < self.interval_s:
                 following += 1
             looks.append(following)
         return bisect_left(looks, number)
@@ -170,9 +158,9 @@ class MainTrigger:
         number = self._look_from(self._asked)
         place = self._place_of_full(number)
         last_full = self._look(self._full_looks[place - 1] if place else 0)
-        last = floor(max(self._last_limited, last_full) + _ROUNDING_S)
+        last = floor(max(self._last_limited, last_full) + ROUNDING_S)
         full = self._full_looks[place]
-        while number < full and floor(self._look(number) + _ROUNDING_S) - last < self.delay_s:
+        while number < full and floor(self._look(number) + ROUNDING_S) - last < self.delay_s:
             number += 1
         return self._look(number)
 
@@ -194,6 +182,7 @@ class BackfillTrigger:
         self.read(parameters)
         self._due: float | None = None
         self._changed: float | None = None
+        self._noted = -inf  # when something changed last
         self._marked = False  # the last pass marked idle nodes as promised
         self._more = 0.0  # passes that follow it at the interval though nothing changes
 
@@ -203,6 +192,7 @@ class BackfillTrigger:
 
     def note(self, now: float) -> None:
         """Something changed."""
+        self._noted = now
         if self._due is None:
             self._due = now + BACKFILL_PHASE_S + self.interval_s
         if self._changed is None:
@@ -220,8 +210,7 @@ class BackfillTrigger:
 
     def catch_up(self, now: float) -> None:
         """Nothing was pending, so nobody ran it: count as if the pass had taken place."""
-        due = self.next_run()
-        if due < now:
+        while (due := self.next_run()) < now:
             self.ran(due, changed=False, promised=False)
 
     def put_off(self, now: float) -> None:
@@ -229,11 +218,12 @@ class BackfillTrigger:
         self._due = now + 1
 
     def ran(self, now: float, *, changed: bool, promised: bool, marked: bool = False) -> None:
-        """A pass is over; `changed`: it started jobs; `promised`: nodes were promised more than once, or idle ones (`marked`), and will be again.
+        """A pass is over; `changed`: it started jobs; `promised`: nodes were promised more than once, or idle ones (`marked`), and will be again, or
+        a held job was met, and will be again.
 
         A pass that would decide the same is left out; but the next one then keeps to the interval. To take the marks away is a change as well.
         """
         self._more = inf if promised else float(self._marked)
         self._marked = marked
         self._due = now + self.interval_s
-        self._changed = now if changed else None
+        self._changed = now if changed or int(max(self._noted, 0)) == int(now) else None

@@ -56,6 +56,7 @@ PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 AFTER_START_S = (0.0, 0.7)  # how long a controller lives that is up
 DURING_START = 0.25  # share of kills that do not wait until it is up
 WHILE_STARTING_S = (0.0, 0.5)
+AT_ONCE = 0.5  # share of kills of the node daemon that fall together with one of the controller
 PAUSE_S = (0.0, 0.04)  # between two submissions of a client
 LONGEST_RUN_S = 1.5
 NOT_AGAIN = 0.3  # share of jobs that are not requeued when their node fails
@@ -199,10 +200,17 @@ def run(
             else:
                 cluster.await_listening("controller")
                 time.sleep(rng.uniform(*AFTER_START_S))
+            at_once = number in with_node_daemon and rng.random() < AT_ONCE
             cluster.kill("controller")
             outcome.kills += 1
+            if at_once:
+                cluster.kill("noded0")
+                cluster.start("noded0")
+                outcome.node_daemon_kills += 1
             cluster.start("controller")
-            if number in with_node_daemon:
+            if at_once:
+                cluster.await_listening("noded0")
+            elif number in with_node_daemon:
                 cluster.await_listening("controller")
                 time.sleep(rng.uniform(*AFTER_START_S))
                 cluster.kill("noded0")

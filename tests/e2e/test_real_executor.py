@@ -293,6 +293,9 @@ async def test_what_a_script_uses_is_measured(tmp_path):
     assert 0.3e6 <= site.usage["user_cpu_us"] + site.usage["system_cpu_us"] < 3e6
     assert 80 << 20 < site.usage["max_rss"] < 160 << 20
     assert site.usage["max_vmsize"] > site.usage["max_rss"]
+    assert (site.usage["tasks"], site.usage["max_rss_task"], site.usage["max_rss_node"]) == (1, 0, 0)
+    assert 0.2e6 <= site.usage["sum_cpu_us"] < 3e6
+    assert site.usage["sum_read"] > 0
     site.executor.close()
 
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.controller.priority.api import Share
-from understudy.controller.priority.fair_share import classic, depth_oblivious, fair_tree, level_fair_share
+from understudy.controller.priority.classic import ClassicShares
+from understudy.controller.priority.fair_share import fair_tree, level_fair_share
 from understudy.controller.priority.tree import ShareTree
 from understudy.controller.priority.usage import Ledger
 
@@ -87,8 +88,13 @@ def test_all_users_of_a_better_account_come_before_all_of_a_worse_one(made: tupl
 @given(trees())
 def test_factors_are_between_0_and_1_and_somebody_is_first(made: tuple[ShareTree, np.ndarray]) -> None:
     tree, use = made
-    for factors in (fair_tree(tree, use), classic(tree, use), depth_oblivious(tree, use)):
-        assert ((factors >= 0) & (factors <= 1)).all()
+    assert ((fair_tree(tree, use) >= 0) & (fair_tree(tree, use) <= 1)).all()
+    for is_depth_oblivious in (False, True):
+        classic = ClassicShares(tree, is_depth_oblivious=is_depth_oblivious)
+        classic.begin(use)
+        for place in tree.users.tolist():
+            classic.settle(place, float(use[place]), float(use[0]))
+        assert all(0 <= classic.factor(place) <= 1 for place in range(len(use)))
     if len(tree.users):
         assert fair_tree(tree, use).max() == 1.0
 

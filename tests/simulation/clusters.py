@@ -116,7 +116,10 @@ class Simulation:
         self.users = {user: self._messenger(f"user{user}", self.life_of["clients"], user_id=user) for user in (ROOT, ANN, BOB)}
         self.told: dict[int, str] = {}  # job id -> name, as acknowledged
         self.owner: dict[int, int] = {}
-        self.arrays: dict[int, int] = {}  # job id -> tasks
+        self.arrays: dict[int, int] = {}  # job id -> bitmap of its tasks
+        self.withdrawn: dict[
+            int, int
+        ] = {}  # ... of those that somebody asked to cancel by number: where they still waited, nobody hears of them again
         self.answered: set[str] = set()
         self.refused: Counter[str] = Counter()
         self.seen: dict[int, tuple[JobState, int]] = {}  # job id -> (state, restarts) when last looked at
@@ -310,7 +313,7 @@ class Simulation:
                     self.violation(f"id {answer.job_id} was given to {self.told[answer.job_id]} and to {name}")
                 self.told[answer.job_id], self.owner[answer.job_id] = name, user
                 if "array" in fields:
-                    self.arrays[answer.job_id] = tasks
+                    self.arrays[answer.job_id] = parse_tasks(fields["array"].partition("%")[0], 1000)
             elif isinstance(answer, Failure):
                 self.refused[f"{answer.code} {answer.text}"] += 1
 
@@ -385,6 +388,9 @@ class Simulation:
                 message = UpdateJobs(ids, self._change())
                 if message.changes.keys() & {"numcpus", "numnodes"}:
                     self.resized.add(job)
+        if isinstance(message, CancelJobs) and "_" in ids[0]:
+            tasks = parse_tasks(ids[0].partition("_")[2].strip("[]"), 1000)
+            self.withdrawn[job] = self.withdrawn.get(job, 0) | tasks
         self.ask(user, message)
 
     def _expect_rows(self, answer: Message) -> None:
@@ -608,8 +614,9 @@ class Simulation:
         if not draw.min_job_age_s:
             for job_id, tasks in self.arrays.items():
                 numbers = sorted(number for job in jobs if job["array_job_id"] == job_id for number in _tasks(job))
-                if len(numbers) != tasks or len(set(numbers)) != tasks:
-                    self.violation(f"array {job_id} was of {tasks} tasks and has {numbers}")
+                missing = tasks & ~sum(1 << number for number in set(numbers)) & ~self.withdrawn.get(job_id, 0)
+                if missing or len(numbers) != len(set(numbers)):
+                    self.violation(f"array {job_id} was of {nodeset.indices(tasks)} and has {numbers}")
         if len(self.answered) < draw.jobs and not (draw.cuts or draw.controller_deaths):
             self.violation(f"{draw.jobs - len(self.answered)} submissions were not answered")
         assert self.controller is not None
@@ -667,6 +674,8 @@ def _tasks(job: dict[str, Any]) -> list[int]:
     """The numbers of the tasks for which a record stands."""
     if job["array_task_id"] is not None:
         return [job["array_task_id"]]
+    if not job["array_task_expression"]:
+        return []  # all were cancelled one by one
     return nodeset.indices(parse_tasks(job["array_task_expression"].partition("%")[0], 1000))
 
 

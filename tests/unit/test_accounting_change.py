@@ -78,11 +78,16 @@ def test_the_first_account_is_the_default_until_another_is_named(house):
     assert house.show("user u format=defaultaccount") == ["b"]
 
 
-def test_an_account_stays_while_it_is_the_default_of_a_user_of_others(house):
-    house.do("add account a,b", "add user u account=a,b")
+def test_the_first_account_by_name_of_those_given_at_once_is_the_default(house):
+    house.do("add account a,b,c", "add user u account=c,a,b")
+    assert house.show("user u format=defaultaccount") == ["a"]
+
+
+def test_an_account_stays_while_it_is_the_default_of_some_of_its_users_and_not_of_all(house):
+    house.do("add account a,b", "add user u account=a", "add user v account=b", "add user v account=a")
     answer = ask(house, "delete", "account", where={"names": ["a"]})
     assert answer.problems == [("default_account", ["conform", "a", "u"])]
-    house.do("modify user u set defaultaccount=b", "delete account a")
+    house.do("modify user v set defaultaccount=a", "delete account a")
 
 
 def test_a_quality_of_service_that_goes_is_missing_everywhere(house):

@@ -10,7 +10,7 @@ from understudy.controller.accounting_queue import QueueFile, RecordQueue
 from understudy.controller.accounting_records import REQUEUED, Kept
 from understudy.controller.enforcement.options import Enforced
 from understudy.controller.ports import NoJournal
-from understudy.model.states import JobState
+from understudy.model.states import JobState, NodeState
 from understudy.protocol.messages import (
     AccountingRecords,
     Associations,
@@ -31,7 +31,7 @@ GONE = Failure(1005, "no connection")
 class Told:
     """A controller with a line to accounting, and what was told on it."""
 
-    def __init__(self, *, is_virtual=False, kept=None, file=None, answers=True):
+    def __init__(self, *, is_virtual=False, kept=None, file=None, answers=True, before=lambda _core: None):
         self.journal = NotingJournal(NoJournal())
         self.line = FakeWire()
         self.harness = Harness(journal=self.journal, is_virtual=is_virtual)
@@ -43,6 +43,7 @@ class Told:
         self.journal.listeners.append(self.link.note)
         self.journal.note_nodes = self.link.note_nodes
         self.journal.note_reservation = self.link.note_reservation
+        before(self.harness.core)
         self.link.start("unix:/accounting")
         self.records = []
         self.settle()
@@ -83,6 +84,24 @@ def test_a_job_is_told_at_each_change_with_its_batch_step(told):
     begun, ended = told.of(StepRecord)
     assert (begun.step, begun.state, begun.end_time, begun.nodes) == ("batch", JobState.RUNNING, None, "n1")
     assert (ended.state, ended.exit_code, ended.exit_signal, ended.end_time) == (JobState.FAILED, 3, 0, int(START) + 20)
+
+
+def test_a_job_that_no_node_can_hold_is_on_record_as_refused(told):
+    h = told.harness
+    assert h.refused(cpus_per_task=5) == 2014
+    (record,) = told.of(JobRecord)
+    assert (record.state, record.exit_code, record.exit_signal, record.priority) == (JobState.FAILED, 1, 0, 1)
+    assert record.eligible_time == record.start_time == record.end_time == int(START)
+    assert told.of(StepRecord) == []
+
+
+@pytest.mark.parametrize(("default_s", "minutes"), [(None, -1), (1800, 30)])
+def test_jobs_that_wait_have_the_default_time_of_their_partition_on_record(told, default_s, minutes):
+    h = told.harness
+    for partition in h.core.tables.partitions.values():
+        partition.default_time_s = default_s
+    h.submit(hold=True)
+    assert [record.time_limit_min for record in told.of(JobRecord)] == [minutes]
 
 
 def test_comments_are_kept_if_the_configuration_says_so():
@@ -273,3 +292,15 @@ def test_a_job_is_on_record_with_its_reservation(told):
     reserve(told, "create", starttime=int(START), duration=600, users="ann", nodes="n1")
     told.harness.submit(reservation="r")
     assert [(each.reservation, each.reservation_id) for each in told.of(JobRecord)][-1] == ("r", 1)
+
+
+def test_nodes_of_a_controller_that_knows_nothing_of_them_are_out_until_they_register():
+    told = Told(before=lambda core: setattr(core.tables.nodes.nodes[1], "state", NodeState.UNKNOWN))
+    node = told.harness.core.tables.nodes.nodes[1]
+    assert [(each.node, each.end_time, each.reason, each.state) for each in told.of(EventRecord)] == [
+        (node.name, None, "cold-start", int(NodeState.UNKNOWN))
+    ]
+    node.state = NodeState.IDLE
+    told.journal.nodes(0b10)
+    told.settle()
+    assert [(each.node, each.reason) for each in told.of(EventRecord)][1:] == [(node.name, "")]

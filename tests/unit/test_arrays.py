@@ -99,9 +99,31 @@ def test_single_tasks_are_cancelled_and_the_array_shrinks() -> None:
     h = Harness(make_tables(1, cpus=1))
     array = h.submit(array="1-6").job_id
     assert act(h, CancelJobs([f"{array}_[1,3-4]"])) == [(f"{array}_[1,3-4]", 0, "")]
-    assert states(h, array) == {"1": "CANCELLED", "3": "CANCELLED", "4": "CANCELLED", "[2,5-6]": "Resources"}
+    assert states(h, array) == {"1": "CANCELLED", "[2,5-6]": "Resources"}
     assert act(h, CancelJobs([f"{array}_9"]))[0][1] == 2017
     assert act(h, CancelJobs([str(array)], None), OTHER)[0][1] == 2002
+
+
+def test_an_array_whose_waiting_tasks_were_all_cancelled_one_by_one_is_cancelled_and_has_none() -> None:
+    h = Harness(make_tables(1, cpus=1))
+    array = h.submit(array="1-3", hold=True).job_id
+    for task in (2, 1):
+        assert act(h, CancelJobs([f"{array}_{task}"])) == [(f"{array}_{task}", 0, "")]
+    assert h.query("jobs", "array_task_expression", array_job_id=[array]) == [["3"]]
+    assert act(h, CancelJobs([f"{array}_3"], None), OTHER)[0][1] == 2002
+    act(h, CancelJobs([f"{array}_3"]))
+    assert h.query("jobs", "job_id", "array_task_id", "array_task_expression", "state", array_job_id=[array]) == [
+        [array, None, "", int(JobState.CANCELLED)]
+    ]
+
+
+def test_the_last_task_of_an_array_runs_under_its_number_after_the_others_were_cancelled() -> None:
+    h = Harness(make_tables(1, cpus=1))
+    array = h.submit(array="1-3", hold=True).job_id
+    act(h, CancelJobs([f"{array}_[1-2]"]))
+    act(h, ControlJobs("release", [str(array)]))
+    assert states(h, array) == {"3": "RUNNING"}
+    assert ids(h, array) == {3: array}
 
 
 def test_an_array_is_cancelled_as_a_whole() -> None:
@@ -121,10 +143,7 @@ def test_one_task_of_an_array_that_was_cancelled_is_requeued_alone() -> None:
     assert states(h, array) == {"[1-4]": "CANCELLED"}
     assert act(h, CancelJobs([f"{array}_2"]))[0][1] == 2021
     assert act(h, ControlJobs("requeue", [f"{array}_3"]))[0][1] == 0
-    assert {job.array_task_id: job.is_pending for job in h.core.arrays[array].records.values() if job.array_task_id is not None} == {
-        2: False,
-        3: True,
-    }
+    assert {job.array_task_id: job.is_pending for job in h.core.arrays[array].records.values() if job.array_task_id is not None} == {3: True}
     h.cancel(blocker)
 
 

@@ -253,6 +253,29 @@ def test_a_job_with_time_min_that_backfill_starts_gets_just_that():
     assert w.tables.jobs[3].time_limit_s == 600, "though the promise is not before 3600"
 
 
+def test_a_job_that_was_looked_for_whole_nodes_wants_them_in_its_other_partitions_too():
+    tables = tables_of(table(4), [Partition("whole", nodes=0b0011, priority_tier=2, oversubscribe="EXCLUSIVE"), Partition("rest", nodes=0b1100)])
+    w = world(tables=tables)
+    w.submit(at=5, cpus=1, run_s=600, limit_s=600, partitions=("rest", "whole"))
+    w.submit(at=5, cpus=2, run_s=600, limit_s=600, partitions=("rest", "whole"))
+    w.run(until=20)
+    assert [(w.tables.jobs[job].partition, w.tables.jobs[job].exclusive) for job in (1, 2)] == [("whole", False), ("rest", True)]
+
+
+def test_backfill_alone_lets_a_job_with_time_min_into_a_partition_with_a_lower_limit():
+    tables = tables_of(table(2), [Partition("short", nodes=0b01, max_time_s=600, priority_tier=2), Partition("long", nodes=0b10)])
+    w = world(tables=tables)
+    w.submit(at=5, cpus=1, run_s=60, limit_s=7200, time_min_s=600, partitions=("short",), time_limit_is_set=True)
+    w.submit(at=6, cpus=1, run_s=60, limit_s=7200, time_min_s=660, partitions=("short",), time_limit_is_set=True)
+    w.submit(at=7, cpus=1, run_s=60, limit_s=7200, time_min_s=600, partitions=("short", "long"), time_limit_is_set=True)
+    w.run(until=20)
+    assert [(job, w.tables.jobs[job].partition) for job in w.starts] == [(3, "long")]
+    assert w.tables.jobs[1].reason == "PartitionTimeLimit"
+    w.run(until=100)
+    assert w.starts[1] == 30
+    assert w.tables.jobs[1].time_limit_s == 600
+
+
 def test_a_job_with_time_min_that_the_main_scheduler_starts_gets_all_it_asked_for():
     w = world()
     w.submit(at=5, cpus=4, run_s=100, limit_s=600)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from understudy.commands.srun import _cpu_bind
-from understudy.noded.taskd import cpus_of
+from understudy.commands.srun_settings import cpu_bind
+from understudy.noded.task_exec import cpus_of
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_a_task_has_the_cpus_of_its_place(binding, local, each, cpus):
     ],
 )
 def test_the_option_is_read_without_how_much_is_said(text, binding):
-    assert _cpu_bind(text) == binding
+    assert cpu_bind(text) == binding

@@ -50,6 +50,13 @@ BROKEN: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
 NOT_AT_SUBMISSION = ("JobsLimit", "JobsPerAccount", "JobsPerUserLimit")
 
 
+def end_period(house: House) -> None:
+    """A period ends, and the schedulers look at all jobs again."""
+    house.run(60)
+    house.set_association(6)
+    house.run(WAIT_S)
+
+
 def answer(house: House, sender: Any = USER, **spec: Any) -> Any:
     return house.ask(SubmitJob(JobSpec(**{"name": "j", "work_dir": "/"} | spec), "#!/bin/sh\n", Emulation(100.0)), sender)
 
@@ -269,6 +276,28 @@ def test_used_up_minutes_keep_jobs_waiting_until_they_have_decayed() -> None:
     assert second.is_running
 
 
+@pytest.mark.parametrize("flags", [(), ("NoDecay",)])
+def test_used_up_minutes_come_back_when_the_site_resets_use_unless_the_qos_keeps_them(flags: tuple[str, ...]) -> None:
+    house = House(options=PriorityOptions(calc_period_s=60, half_life_s=0))
+    house.set_qos("q", flags=flags)
+    first = submit(house, qos="q", num_tasks=8, time_limit_s=600)
+    house.run(50)
+    house.acknowledge()
+    house.run(50)
+    house.complete(first)
+    house.set_qos("q", flags=flags, grp_tres_mins={"cpu": 6})
+    second = submit(house, qos="q")
+    house.run(240)
+    assert second.reason == "QOSGrpCPUMinutesLimit"
+    assert house.limits.of_association[3].used_s["cpu"] > 0
+    house.limits.reconfigure(0, "NOW", 60, house.time.now())
+    house.run(100)
+    assert second.is_running is not bool(flags)
+    house.limits.reconfigure(0, "DAILY", 60, house.time.now())
+    house.limits.advance(house.time.now() + 2 * 86400)
+    assert house.limits.of_association[3].used_s["cpu"] <= 86400  # of one CPU since the last midnight
+
+
 def test_safe_lets_only_those_start_that_can_end_within_the_limit() -> None:
     lax, safe = House(), House(enforce="safe,qos")
     for house in (lax, safe):
@@ -299,12 +328,60 @@ def test_only_so_many_pending_jobs_grow_old_as_may() -> None:
     house.run(WAIT_S)
     assert [job.accrues for job in (first, second, third)] == [True, False, False]
     house.set_qos("q", max_jobs_accrue_per_user=2, grp_jobs_accrue=2)
-    house.run(WAIT_S)
+    end_period(house)
     assert [job.accrues for job in (first, second, third)] == [True, True, False]
     assert (first.accrue_time, second.accrue_time is not None) == (None, True)
     house.ask(CancelJobs([str(first.job_id)]), USER)
+    fourth = submit(house, qos="q")
     house.run(WAIT_S)
+    assert (third.accrues, fourth.accrues) == (False, True)  # who has been refused is looked at again at the end of a period
+    house.ask(CancelJobs([str(second.job_id)]), USER)
+    end_period(house)
     assert third.accrues
+
+
+def test_tasks_of_arrays_grow_old_one_by_one_where_that_is_limited() -> None:
+    house = House()
+    house.set_qos("q", grp_jobs=0, grp_jobs_accrue=3)
+    small, large = submit(house, qos="q", array="1-2"), submit(house, qos="q", array="1-4")
+    house.run(WAIT_S)
+    records = [(job.job_id, job.array_task_id, job.accrues) for job in house.core.tables.pending.values()]
+    assert sorted(records) == [(1, 2, True), (2, None, False), (3, 1, True), (4, 1, True)]
+    assert (small.array_tasks.bit_count(), large.array_tasks.bit_count(), house.limits.of_qos["q"].whole.accruing) == (0, 3, 3)
+    house.ask(CancelJobs(["1_1"]), USER)
+    assert house.limits.of_qos["q"].whole.accruing == 2
+    house.run(WAIT_S)
+    assert len(house.core.tables.pending) == 3
+    end_period(house)
+    assert [job.array_task_id for job in house.core.tables.pending.values() if job.accrues and job.array is large.array] == [1, 2]
+
+
+def test_an_array_whose_age_nobody_limits_stays_one_record_and_counts_with_all_its_tasks() -> None:
+    house = House()
+    house.set_qos("q", grp_jobs=0)
+    submit(house, qos="q", array="1-3")
+    house.run(WAIT_S)
+    assert (len(house.core.tables.pending), house.limits.of_qos["q"].whole.accruing) == (1, 3)
+
+
+def test_what_is_used_decays_by_the_seconds_that_are_counted_at_once() -> None:
+    house = House(options=PriorityOptions(calc_period_s=60, half_life_s=300))
+    house.set_qos("q", grp_wall=1000, grp_tres_mins={"cpu": 1000})
+    house.set_qos("over", grp_tres_mins={"cpu": 1000}, usage_factor=2.0, flags=("NoDecay",))
+    job, other = submit(house, qos="q", num_tasks=2, time_limit_s=600), submit(house, qos="over", num_tasks=2, time_limit_s=600)
+    house.run(75)
+    house.finish(job)
+    house.finish(other)
+    decay, start, end, last = 1 - 0.693 / 300, job.start_time, job.end_time, house.limits.last
+    assert start is not None
+    assert end is not None
+    assert 0 < last - start < 60
+    assert 0 < end - last < 60
+    seconds = (last - start) * decay ** (last - start) + (end - last) * decay ** (end - last)
+    whole, undecayed = house.limits.of_qos["q"].whole, house.limits.of_qos["over"].whole
+    assert whole.used_s["cpu"] == pytest.approx(2 * seconds)
+    assert whole.wall_s == pytest.approx(seconds)
+    assert undecayed.used_s["cpu"] == 4 * (end - start)
 
 
 def test_use_goes_on_after_a_restart() -> None:

@@ -118,7 +118,7 @@ def test_after_a_restart_they_take_turns_again(h: Harness) -> None:
     for octets, node in zip(h.core.tables.nodes.nodes, again.core.tables.nodes.nodes, strict=True):
         node.state = octets.state
     recover(again.core, saved)
-    again.register("noded0", [1, 2], started=START - 100)
+    again.register("noded0", [(1, 0), (2, 0)], started=START - 100)
     assert states(again) == "RS"
     again.run(2 * SLICE_S)
     assert states(again) == "SR"

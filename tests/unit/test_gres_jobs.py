@@ -144,7 +144,7 @@ def test_devices_stay_with_their_job_over_a_restart(tmp_path: Path) -> None:
     store.write(dirty.take(h.core))
     again = harness(journal=Dirty(), time=time, register=False)
     recover(again.core, store.read(again.core))
-    again.register("noded0", [job.job_id])
+    again.register("noded0", [(job.job_id, 0)])
     assert again.core.tables.jobs[job.job_id].allocation == job.allocation
     gres = again.core.tables.nodes.gres
     assert gres is not None

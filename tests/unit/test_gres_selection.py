@@ -150,3 +150,12 @@ def test_an_empty_cluster_has_all() -> None:
 def test_cores_are_withdrawn_from_the_fullest_socket() -> None:
     assert [trimmed(0b1111_1111, keep, 2, 4) for keep in (8, 7, 5, 2, 1)] == [0b1111_1111, 0b1111_0111, 0b0111_0011, 0b0001_0001, 0b0001_0000]
     assert trimmed(0b1100, 3, 1, 4) == 0b1100
+
+
+def test_memory_for_each_gpu_is_taken_where_other_jobs_have_memory_too() -> None:
+    bench = Bench("ff")
+    bench.selector = SelectConsTres(frozenset({"CR_CORE_MEMORY"}))
+    asked = {"tres_per_job": "gres:gpu:2", "memory_per_node_mb": 0}
+    made = [bench.place(**asked, mem_per_tres=f"gres:gpu:{size}") for size in (1000, 20_000, 20_000, 20_000, 20_000)]
+    assert [placed and [node for node, _, _ in placed] for placed in made] == [[0], [0], [1], [0, 1], None]
+    assert bench.table.free_memory.tolist() == [2_000, 4_000]

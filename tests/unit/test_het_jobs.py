@@ -29,6 +29,7 @@ from understudy.protocol.messages import (
     StepSpec,
     SubmitJob,
     Submitted,
+    UpdateJobs,
 )
 
 if TYPE_CHECKING:
@@ -176,3 +177,12 @@ def test_an_interactive_one_is_told_of_all_its_components_and_its_steps_count_to
 def test_an_immediate_request_for_several_components_is_refused(harness: Harness) -> None:
     answer = harness.ask(AllocateJob(JobSpec(), immediate=True, components=[JobSpec()]), USER)
     assert answer == Failure(2016, "Requested nodes are busy")
+
+
+def test_an_update_of_the_job_changes_all_components_and_one_of_a_component_that_one(harness: Harness) -> None:
+    harness.ask(SubmitJob(JobSpec(hold=True), "#!/bin/sh\n", components=[JobSpec()]), USER)
+    jobs = sorted(harness.core.tables.jobs.values(), key=lambda job: job.job_id)
+    number = str(jobs[0].job_id)
+    harness.ask(UpdateJobs([number], {"comment": "all"}), USER)
+    harness.ask(UpdateJobs([f"{number}+1"], {"comment": "one"}), USER)
+    assert [job.spec.comment for job in jobs] == ["all", "one"]

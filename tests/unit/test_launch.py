@@ -2,6 +2,7 @@
 
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -161,3 +162,12 @@ def test_real_jobs_in_virtual_time_are_refused_with_the_reason(run_dir, conf):
 def test_more_node_daemons_than_nodes_are_refused(run_dir, conf):
     with pytest.raises(LaunchError, match="11 node daemons cannot share 10 nodes"):
         launch.prepare(run_dir, conf, port=0, noded=11)
+
+
+def test_modules_are_compiled_where_python_does_not_do_so_by_itself(tmp_path):
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    program = "import sys; from understudy.commands.launch import compile_house; compile_house(); print(sys.dont_write_bytecode)"
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+    compiled = {path.name.partition(".")[0] for path in tmp_path.rglob("understudy/*/*.pyc")}
+    assert {"sbatch", "client", "core", "real", "messenger"} <= compiled

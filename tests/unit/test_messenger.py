@@ -9,6 +9,7 @@ import msgpack
 import pytest
 
 from understudy.auth.handshake import SealedChannel, client_hello, frame, session_secret
+from understudy.auth.local import LOCAL_HELLO
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import Failure, Ok, Ping, Query, Rows
@@ -190,6 +191,26 @@ async def test_strangers_are_refused_before_they_cost_anything(server, caplog, h
     assert await talk(server, Raw.read, hello=hello) is None
     assert len(caplog.records) == 1
     assert caplog.records[0].exc_info is None
+
+
+async def test_a_command_on_this_host_is_who_the_kernel_says(server):
+    def who(raw):
+        raw.sock.sendall(frame(msgpack.packb([0, 1, 0, 0, [14, "who", [], {}, True, False]])))
+        return msgpack.unpackb(raw.read())
+
+    assert await talk(server, who, hello=LOCAL_HELLO) == [1, 1, 0, 0, [3, [["command", os.geteuid()]], 0.0, 0.0, False]]
+
+
+async def test_over_tcp_nobody_is_believed_by_word(caplog):
+    messenger = Messenger("controller", asyncio.get_running_loop(), KEY)
+    messenger.listen(["tcp:127.0.0.1:0"])
+    port = messenger._listeners[0].getsockname()[1]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(frame(LOCAL_HELLO) + frame(msgpack.packb([0, 1, 0, 0, [23]])))
+    assert await reader.read() == b""
+    writer.close()
+    messenger.close()
+    assert ["not a hello" in record.getMessage() for record in caplog.records] == [True]
 
 
 def test_in_memory_messages_take_their_latency_and_keep_their_order():

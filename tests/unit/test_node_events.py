@@ -8,7 +8,7 @@ from tests.controller_harness import START, USER, FakeSender, Harness
 from understudy.controller.node_events import start_pinging
 from understudy.controller.settings import Settings
 from understudy.model.states import JobState, NodeFlag, NodeState
-from understudy.protocol.messages import Failure, LaunchBatch, Ok, Ping, Registered, RegisterNodes, TerminateJob
+from understudy.protocol.messages import ControlJobs, Failure, FindJobs, LaunchBatch, Ok, Ping, Registered, RegisterNodes, TerminateJob
 
 DAEMON = FakeSender("noded0", 0, 0, is_daemon=True)
 GONE = Failure(1005, "no connection")
@@ -57,6 +57,8 @@ def test_a_job_is_lost_when_its_daemon_is_restarted_without_it() -> None:
     h.acknowledge()
     h.run(10)
     h.register("noded0", [], started=START + 5)
+    assert job.state is JobState.RUNNING
+    h.find()
     assert (job.state, job.reason) == (JobState.NODE_FAIL, "NodeDown")
 
 
@@ -64,9 +66,49 @@ def test_a_daemon_that_registers_again_keeps_its_jobs() -> None:
     h = Harness()
     job = h.submit()
     h.acknowledge()
-    h.register("noded0", [job.job_id])
+    h.register("noded0", [(job.job_id, 0)])
+    assert not h.sent(FindJobs)
     h.register("noded0", [])
+    h.find(job)
     assert job.is_running, "its end is on the way"
+
+
+def test_a_job_whose_launch_arrived_after_the_registration_was_written_is_not_lost() -> None:
+    h = Harness()
+    job = h.submit()
+    h.acknowledge()
+    h.register("noded0", [], started=START + 5)
+    h.find(job)
+    assert job.is_running
+
+
+def test_a_job_that_ends_or_begins_anew_while_its_daemon_is_asked_for_it_is_not_lost_once_more() -> None:
+    h = Harness()
+    ended, requeued = h.submit(), h.submit()
+    h.acknowledge()
+    h.register("noded0", [])
+    assert len(h.sent(FindJobs)) == 1
+    h.finish(ended)
+    h.ask(ControlJobs("requeue", [str(requeued.job_id)]))
+    h.find()
+    assert ended.state is JobState.COMPLETED
+    assert requeued.restarts == 0
+    h.acknowledge()
+    h.epilog(requeued)
+    h.run(200)
+    assert (requeued.state, requeued.restarts) == (JobState.RUNNING, 1)
+
+
+def test_an_earlier_run_of_a_job_is_ended_where_it_is_still_found() -> None:
+    h = Harness()
+    job = h.submit()
+    h.acknowledge()
+    h.ask(ControlJobs("requeue", [str(job.job_id)]))
+    h.acknowledge()
+    h.epilog(job)
+    h.run(200)
+    assert (job.state, job.restarts) == (JobState.RUNNING, 1)
+    assert h.register("noded0", [(job.job_id, 0), (job.job_id, 1)]) == Registered([(job.job_id, 0)])
 
 
 def test_a_silent_daemon_is_pinged_marked_and_set_down() -> None:
@@ -196,5 +238,29 @@ def test_a_job_that_runs_elsewhere_by_now_is_unknown_to_the_daemon_that_lost_it(
     h = Harness(daemons={"noded0": "n[1-2]", "noded1": "n[3-4]"})
     job = h.submit(required_nodes="n3")
     h.acknowledge()
-    assert h.register("noded1", [job.job_id]) == Registered([])
-    assert h.register("noded0", [job.job_id]) == Registered([job.job_id])
+    assert h.register("noded1", [(job.job_id, 0)]) == Registered([])
+    assert h.register("noded0", [(job.job_id, 0)]) == Registered([(job.job_id, 0)])
+
+
+@pytest.mark.parametrize("front_end", [True, False])
+def test_a_job_with_no_kill_goes_on_without_a_node_that_fails_and_the_node_is_free(front_end: bool) -> None:
+    h = Harness(settings=Settings(front_end=front_end))
+    job = h.submit(no_kill=True, min_nodes=3, num_tasks=6, requeue=False)
+    h.acknowledge()
+    before = job.allocation
+    h.update_nodes("n2", state="down", reason="broken")
+    assert job.is_running
+    assert (job.node_list, job.allocation.nodes) == ("n[1,3]", 0b0101)
+    assert job.allocation.cpus == before.cpus - before.cpus_on(0b0010)
+    h.update_nodes("n2", state="resume")
+    h.run(5)
+    assert h.core.tables.nodes.idle_nodes & 0b0010
+    h.update_nodes("n1", state="down", reason="broken")  # where its script runs
+    assert job.node_list == "n3"
+    assert job.state is (JobState.RUNNING if front_end else JobState.FAILED)
+    assert job.reason == ("None" if front_end else "JobLaunchFailure")
+    if not front_end:
+        return
+    h.update_nodes("n3", state="down", reason="broken")
+    assert job.state is JobState.NODE_FAIL
+    assert not h.core.tables.nodes.completing_nodes & ~0b0100

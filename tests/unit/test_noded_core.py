@@ -39,7 +39,7 @@ def started(core, **fields):
 def test_a_launch_starts_the_script(core):
     message = launch()
     assert core.launch(message, credential(message)) == (Ok(), [StartScript(message)])
-    assert core.running_jobs == [7]
+    assert core.running_jobs == [(7, 0)]
 
 
 def test_a_repeated_launch_is_acknowledged_without_a_second_start(core):
@@ -67,7 +67,7 @@ def test_a_launch_on_nodes_of_another_daemon_is_refused():
 def test_a_script_that_ends_is_reported_and_its_nodes_wait_for_the_controller(core):
     started(core)
     assert core.script_ended((7, 0), 3, 0) == [Report(BatchComplete(7, 0, 3, 0, False, "n0"), "n0")]
-    assert core.running_jobs == [7]
+    assert core.running_jobs == [(7, 0)]
 
 
 def test_termination_after_the_end_runs_the_epilog_and_frees_the_nodes(core):
@@ -171,7 +171,7 @@ def test_the_first_node_is_where_the_script_runs(expression, first):
 def test_jobs_that_the_controller_does_not_know_are_ended(core):
     started(core)
     core.terminate(TerminateJob(8, 0, "n2"))  # in its epilog: it ends by itself
-    assert core.end_unknown([7, 8, 99]) == [KillScript((7, 0))]
+    assert core.end_unknown([(7, 0), (8, 0), (99, 0)]) == [KillScript((7, 0))]
 
 
 def test_a_silent_node_neither_launches_nor_terminates(core):

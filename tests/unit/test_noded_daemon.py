@@ -14,7 +14,9 @@ from understudy.protocol.messages import (
     BatchComplete,
     EpilogComplete,
     Failure,
+    FindJobs,
     Forward,
+    JobsFound,
     NodeReplies,
     NodeReply,
     Ok,
@@ -195,7 +197,7 @@ def test_a_controller_that_was_away_is_told_again_who_is_there():
     node.time.advance(11)
     node.messenger.answer = kind_controller
     node.time.advance(60)
-    assert [message.running_jobs for message in node.messenger.messages(RegisterNodes)] == [[], [1, 2]]
+    assert [message.running_jobs for message in node.messenger.messages(RegisterNodes)] == [[], [(1, 0), (2, 0)]]
 
 
 def test_a_broken_connection_makes_it_register_again_although_nothing_is_to_be_reported():
@@ -209,7 +211,7 @@ def test_a_broken_connection_makes_it_register_again_although_nothing_is_to_be_r
     node.messenger.answer = kind_controller
     node.time.advance(5)
     assert node.front_end.is_registered
-    assert node.messenger.messages(RegisterNodes)[-1].running_jobs == [1]
+    assert node.messenger.messages(RegisterNodes)[-1].running_jobs == [(1, 0)]
 
 
 def test_once_registered_it_does_not_wait_with_what_the_controller_missed():
@@ -225,6 +227,18 @@ def test_once_registered_it_does_not_wait_with_what_the_controller_missed():
     assert len(node.messenger.sent) == sent
 
 
+def test_it_finds_jobs_that_it_runs_and_those_whose_end_it_has_yet_to_tell():
+    node = Harness()
+    node.ask(node.launch(1, "n0", 10.0))
+    node.ask(node.launch(2, "n1", 100.0))
+    node.messenger.answer = lambda _peer, _message: AWAY
+    node.time.advance(50)
+    assert node.ask(FindJobs([(1, 0), (1, 1), (2, 0), (3, 0)])) == JobsFound([(1, 0), (2, 0)])
+    node.messenger.answer = kind_controller
+    node.time.advance(60)
+    assert node.ask(FindJobs([(2, 0), (3, 0)])) == JobsFound([(2, 0)])
+
+
 def test_a_report_that_the_controller_refuses_is_not_repeated():
     node = Harness()
     node.messenger.answer = lambda _peer, _message: Failure(2017, "Invalid job id specified")
@@ -237,11 +251,11 @@ def test_registration_names_the_jobs_and_the_controller_ends_those_that_it_does_
     node = Harness()
     node.ask(node.launch(1, "n0", 100.0))
     node.ask(node.launch(2, "n1", 100.0))
-    node.messenger.answer = lambda peer, message: Registered([2]) if isinstance(message, RegisterNodes) else kind_controller(peer, message)
+    node.messenger.answer = lambda peer, message: Registered([(2, 0)]) if isinstance(message, RegisterNodes) else kind_controller(peer, message)
     assert node.ask(Reconfigure()) == Ok()
-    assert node.messenger.messages(RegisterNodes)[-1].running_jobs == [1, 2]
+    assert node.messenger.messages(RegisterNodes)[-1].running_jobs == [(1, 0), (2, 0)]
     assert node.epilogs == [EpilogComplete(2, 0, "n1")]
-    assert node.front_end.core.running_jobs == [1]
+    assert node.front_end.core.running_jobs == [(1, 0)]
 
 
 # --- faults --------------------------------------------------------------------------------------------------------------------

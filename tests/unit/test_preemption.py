@@ -3,6 +3,7 @@ from scheduling_harness import make_job, table, tables_of
 from tests.controller_harness import ROOT, Harness, make_tables
 
 from understudy.controller.partitions import Partition
+from understudy.controller.preempt import make_room
 from understudy.controller.scheduling.backfill import Backfill
 from understudy.controller.scheduling.builtin import Builtin
 from understudy.controller.scheduling.preempt import Preemption, Rules, preempting_order, read_mode
@@ -77,6 +78,13 @@ def test_one_big_job_goes_in_place_of_several_small_ones():
     assert Busy(*running).victims(**job) == [5]
     small = Busy(*running[:2], ("low", [1, 2], 4, 1), parameters={"preempt_reorder_count": "0"}, count=3)
     assert small.victims(min_nodes=3, num_tasks=12) == [1, 2, 3]
+
+
+def test_a_job_is_of_use_with_all_nodes_that_could_be_taken_and_not_just_those_chosen_at_first():
+    running = [("low", [0, 1], 4, 1), ("low", [2, 3, 4], 4, 1)]
+    job = {"min_nodes": 3, "num_tasks": 12, "ntasks_per_node": 4}
+    for parameters in (None, {"preempt_youngest_first": ""}):
+        assert Busy(*running, parameters=parameters, count=5).victims(**job) == [2]
 
 
 def test_nobody_is_hit_if_it_does_not_help():
@@ -223,6 +231,19 @@ def test_a_grace_time_sets_the_end_and_the_next_look_at_limits_ends_it():
     assert job.is_pending
     harness.run(30)
     assert [each.state for each in jobs] == [JobState.PREEMPTED] + [JobState.RUNNING] * 3
+
+
+def test_after_the_grace_time_another_job_ends_it_and_the_same_one_only_as_long_after_as_ending_a_job_may_take():
+    for who, seconds, state in (("other", 11, JobState.PREEMPTED), ("same", 39, JobState.RUNNING), ("same", 40, JobState.PREEMPTED)):
+        harness = cluster()
+        jobs = fill(harness, "mid")
+        job, other = submit(harness, "high"), submit(harness, "high")
+        harness.run(4)
+        asks = job if who == "same" else other
+        assert not make_room(harness.core, other, jobs[:1], jobs[0].end_time - 1)  # in its grace time
+        other.preempting_since = None
+        assert not make_room(harness.core, asks, jobs[:1], job.preempting_since + seconds)
+        assert jobs[0].state is state
 
 
 def test_exempt_jobs_are_hit_when_their_time_is_over():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from controller_harness import ROOT, START, FakeTime, Harness, make_tables
+from msgspec.structs import replace as replace_spec
 
 from understudy.controller.job import Allocation, Job, JobState, NodeShare
 from understudy.controller.priority import fair_share, registry
@@ -121,6 +122,37 @@ def test_tres_count_beside_what_the_partition_has() -> None:
     assert plugin(flags="NO_NORMAL_TRES", tres_weights={"cpu": 1000.0}).assign(job, NOW) == 4000
 
 
+def test_who_says_nothing_of_memory_asks_for_all_of_the_first_nodes() -> None:
+    tables = make_tables()
+    tables.nodes.memory[0] = 2000
+    made = plugin(tables, tres_weights={"mem": 14000.0})
+    assert made.assign(make_job(min_nodes=2), NOW) == 4000
+    assert made.assign(make_job(min_nodes=2, memory_per_node_mb=500), NOW) == 1000
+    tables.nodes.memory[0] = 8000
+    assert plugin(tables, tres_weights={"mem": 100.0}).assign(make_job(min_nodes=4), NOW) == 160  # more than there is
+
+
+def test_licences_count_beside_all_of_the_cluster() -> None:
+    made = plugin(tres_weights={"license/foo": 1000.0, "gres/gpu": 1000.0})
+    made.tables.licenses.totals["foo"] = 8
+    job = make_job()
+    job.spec = replace_spec(job.spec, licenses="foo:2")
+    assert made.assign(job, NOW) == 250
+    factors = made.factors(job)
+    assert factors is not None
+    assert factors.tres == {"license/foo": 250.0}  # what a job does not ask for is not shown
+
+
+def test_what_a_job_bills_is_a_whole_number_and_the_same_in_all_its_partitions() -> None:
+    tables = make_tables()
+    tables.partitions["small"].tres_billing_weights = "CPU=1.3"  # 5.2 in all, cut to 5
+    made = plugin(tables, tres_weights={"billing": 1000.0})
+    assert made.assign(make_job(min_cpus=3, partition="small", partitions=("small",)), NOW) == 600  # 3.9 cut to 3
+    job = make_job(min_cpus=3, partition="small", partitions=("small", "main"))
+    made.assign(job, NOW)
+    assert job.partition_priorities == {"small": 600, "main": 187}
+
+
 def test_only_the_sum_is_cut_to_a_whole_number() -> None:
     # 0.5 * 1 of age, 0.375 * 4 of size: 2.0; each cut by itself would give 1.
     job = make_job(min_nodes=2, min_cpus=4)
@@ -139,6 +171,49 @@ def test_a_job_of_several_partitions_has_a_priority_in_each() -> None:
     job = make_job(partitions=("main", "small"))
     assert plugin(tables, weight_partition=1000).assign(job, NOW) == 250
     assert job.partition_priorities == {"main": 250, "small": 1000}
+
+
+def test_a_job_that_may_start_shows_the_last_of_its_priorities_once_it_is_calculated_again() -> None:
+    tables = make_tables()
+    tables.partitions["main"].priority_job_factor, tables.partitions["small"].priority_job_factor = 10, 40
+    made = plugin(tables, weight_partition=1000)
+    job, not_yet = make_job(1, partitions=("main", "small")), make_job(2, partitions=("main", "small"), waits_since=None)
+    for each in (job, not_yet):
+        tables.pending[each.job_id] = each
+        each.priority = made.assign(each, NOW)
+    assert (job.priority, not_yet.priority) == (250, 250)
+    made.calculate(NOW + 301)
+    assert (job.priority, not_yet.priority) == (1000, 250)
+    made.changed(job, NOW + 302, is_moved=True)
+    assert job.priority == 250
+    made.changed(job, NOW + 303)
+    assert job.priority == 1000
+
+
+def test_a_job_of_several_partitions_that_may_not_fall_keeps_the_best_that_it_has_shown() -> None:
+    tables = make_tables()
+    tables.partitions["main"].priority_job_factor, tables.partitions["small"].priority_job_factor = 40, 10
+    made = plugin(tables, weight_partition=1000, flags="INCR_ONLY")
+    job = tables.pending[1] = make_job(1, partitions=("main", "small"))
+    job.priority = made.assign(job, NOW)
+    made.calculate(NOW + 301)
+    assert job.priority == 1000
+
+
+def test_what_partitions_and_nice_values_have_become_counts_from_the_next_period_on() -> None:
+    made = plugin(weight_partition=1000)
+    job = make_job()
+    made.tables.pending[1] = job
+    made.tables.partitions["main"].priority_job_factor = 10
+    job.priority = made.assign(job, NOW)
+    made.tables.partitions["small"].priority_job_factor, job.nice = 20, 5
+    factors = made.factors(job)
+    assert factors is not None
+    assert (factors.weighted_partition, factors.nice, factors.total) == (1000, 0, 1000)
+    made.calculate(NOW + 301)
+    factors = made.factors(job)
+    assert factors is not None
+    assert (factors.weighted_partition, factors.nice, factors.total, job.priority) == (500, 5, 495, 495)
 
 
 def test_the_factors_of_a_job_can_be_looked_at() -> None:
@@ -239,6 +314,29 @@ def test_use_is_forgotten_when_the_site_says() -> None:
     assert made.ledger.use.sum() > 0
     made.assign(make_job(2), NOW + 2 * 86400)
     assert made.ledger.use.sum() == 0
+
+
+def test_what_runs_adds_all_of_the_period_in_which_use_is_forgotten() -> None:
+    made = plugin(accounts=FakeAccounts(), calc_period_s=60, half_life_s=0)
+    job = make_job(1)
+    job.allocation = Allocation.of_shares([NodeShare(0, 4, 0, 0)])
+    made.tables.running[1] = job
+    made.started(job, NOW + 1)
+    made.assign(make_job(2), NOW + 125)
+    assert made.ledger.use.sum() == 4 * 120
+    made.reconfigure(replace(made.options, reset_period="NOW"), NOW + 130)
+    made.assign(make_job(2), NOW + 140)
+    assert made.ledger.use.sum() == 4 * 120
+    made.assign(make_job(2), NOW + 185)
+    assert made.ledger.use.sum() == 4 * 60
+    made.assign(make_job(2), NOW + 245)
+    assert made.ledger.use.sum() == 4 * 120
+
+
+def test_use_that_was_saved_is_forgotten_where_the_site_resets_it_now() -> None:
+    made = plugin(accounts=FakeAccounts(), half_life_s=0, reset_period="NOW")
+    made.restore(int(NOW), {3: 100.0})
+    assert made.usage() == {}
 
 
 def test_use_of_some_associations_is_forgotten_by_hand() -> None:
@@ -379,30 +477,6 @@ def test_users_of_the_parents_share_are_first_in_their_account_and_accounts_of_i
     assert fair_share.level_fair_share(made, made.summed(np.array([0, 0, 10.0, 10.0, 10.0])))[4] == np.inf
 
 
-def test_classic_fair_share_halves_where_use_is_as_it_should_be() -> None:
-    made = tree(Share(1, 0, "root", ""), Share(2, 1, "root", "u1", 3), Share(3, 1, "root", "u2", 1))
-    use = made.summed(np.array([0, 75.0, 25.0]))
-    assert fair_share.classic(made, use)[1:].tolist() == [0.5, 0.5]
-    assert fair_share.classic(made, made.summed(np.array([0, 0.0, 100.0])), 2.0)[1:].tolist() == [1.0, 2.0**-2]
-
-
-def test_classic_fair_share_counts_what_siblings_used() -> None:
-    # a has half of all, u1 half of a. u1 used nothing, its sibling all: 0 + (1 - 0) * 1/2.
-    made = tree(Share(1, 0, "root", ""), Share(2, 1, "a", "", 1), Share(3, 1, "b", "", 1), Share(4, 2, "a", "u1", 1), Share(5, 2, "a", "u2", 1))
-    shares, effective = fair_share.normalised(made, made.summed(np.array([0, 0, 0, 0, 80.0])))
-    assert shares.tolist() == [1.0, 0.5, 0.5, 0.25, 0.25]
-    assert effective.tolist() == [1.0, 1.0, 0.0, 0.5, 1.0]
-
-
-def test_depth_oblivious_equals_classic_below_the_root_and_follows_own_use_where_the_account_is_on_target() -> None:
-    made = tree(Share(1, 0, "root", ""), Share(2, 1, "a", "", 1), Share(3, 1, "b", "", 1), Share(4, 2, "a", "u1", 1), Share(5, 2, "a", "u2", 1))
-    use = made.summed(np.array([0, 0, 50.0, 10.0, 40.0]))
-    factors = fair_share.depth_oblivious(made, use)
-    assert factors[1] == factors[2] == 0.5
-    assert factors[3] == pytest.approx(2 ** -(0.2 / 0.5))
-    assert factors[4] == pytest.approx(2 ** -(0.8 / 0.5))
-
-
 # --- TRES
 
 
@@ -521,12 +595,31 @@ def test_a_changed_configuration_counts_from_the_next_calculation_on() -> None:
     harness.submit(min_nodes=4, exclusive=True)
     job = harness.submit()
     before = job.priority
-    core.priorities.reconfigure(PriorityOptions(weight_job_size=4000, calc_period_s=7), START)
+    core.priorities.reconfigure(PriorityOptions(weight_job_size=4000), START)
     assert job.priority == before
-    assert core.priorities.factors(job).weighted_job_size == 4 * 1000 * (1 / 4 + 1 / 16) / 2
-    assert core.priorities.options.calc_period_s == PriorityOptions().calc_period_s
+    assert core.priorities.factors(job).weighted_job_size == 1000 * (1 / 4 + 1 / 16) / 2
     core.priorities.calculate(START + 400)
     assert job.priority == 625
+
+
+def test_periods_have_another_length_from_the_end_of_this_one_on() -> None:
+    made = plugin(accounts=FakeAccounts(), calc_period_s=60, half_life_s=0, weight_fair_share=1000)
+    job, waiting = make_job(1), make_job(2, association=4)
+    job.allocation = Allocation.of_shares([NodeShare(0, 4, 0, 0)])
+    made.tables.running[1], made.tables.pending[2] = job, waiting
+    made.started(job, NOW + 1)
+    assert made.next_calculation(NOW + 10) == NOW + 61
+    made.reconfigure(replace(made.options, calc_period_s=120), NOW + 30)
+    for end, used in ((61, 60), (181, 180), (301, 300)):
+        assert made.next_calculation(NOW + end - 5) == NOW + end
+        made.calculate(NOW + end)
+        assert made.ledger.use.sum() == 4 * used
+    made.reconfigure(replace(made.options, calc_period_s=60), NOW + 310)
+    assert made.next_calculation(NOW + 330) == NOW + 421
+    assert made.next_calculation(NOW + 490) == NOW + 541  # nobody waited meanwhile
+    made.calculate(NOW + 541)
+    assert made.ledger.use.sum() == 4 * 540
+    assert made.next_calculation(NOW + 541) == NOW + 601
 
 
 def test_another_half_life_forgets_from_then_on() -> None:
@@ -542,4 +635,4 @@ def test_another_half_life_forgets_from_then_on() -> None:
 def test_plugins_without_parts_take_any_configuration() -> None:
     plugin = BasicPriority()
     plugin.reconfigure(PriorityOptions(weight_age=5), START)
-    assert (plugin.weights(), plugin.standings()) == ({}, [])
+    assert (plugin.weights(), plugin.standings(NOW)) == ({}, [])

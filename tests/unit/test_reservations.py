@@ -405,7 +405,7 @@ def test_a_node_that_goes_down_is_replaced_by_an_idle_one_unless_the_nodes_are_s
     for node in ("n1", "n2", "n3"):
         h.update_nodes(node, state="drain", reason="broken")
     assert shown(h, "a")["nodes"] == "n1"
-    h.run(6)
+    h.run(1.1)  # the loop has looked
     assert [shown(h, name)["nodes"] for name in "asn"] == ["n4", "n2", "n3"]
 
 
@@ -423,6 +423,33 @@ def test_if_not_all_nodes_in_use_can_be_replaced_the_first_stay(h: Harness) -> N
     create(h, "other", nodes="n4")
     h.submit(reservation="r", min_nodes=2)
     assert shown(h)["nodes"] == "n[1,3]"
+
+
+def test_nodes_in_use_for_which_none_were_idle_are_replaced_when_time_limits_are_looked_at(h: Harness) -> None:
+    create(h, nodes="", nodecnt="1", flags="replace")
+    create(h, "other", nodes="n[3-4]")
+    elsewhere, job = h.submit(required_nodes="n2"), h.submit(reservation="r")
+    h.run(3)
+    assert elsewhere.is_running
+    assert job.node_list == shown(h)["nodes"] == "n1"
+    h.complete(elsewhere)
+    h.run(20)
+    assert shown(h)["nodes"] == "n1"
+    h.run(10)
+    assert shown(h)["nodes"] == "n2"
+
+
+def test_a_job_without_a_reservation_is_moved_to_a_partition_that_asks_for_one_and_its_mover_is_told_so(h: Harness) -> None:
+    create(h, nodes="n1")
+    h.core.tables.partitions["small"].requires_reservation = True
+    job, other = h.submit(hold=True), h.submit(hold=True, reservation="r")
+    assert h.update(job, partition="main,small") == 0
+    assert h.update(job, partition="small") == 2015
+    assert job.partitions == ("small",)
+    assert h.update(job, reservationname="r") == 0
+    assert h.update(job, reservationname="") == 2002
+    assert job.spec.reservation == "r"
+    assert h.update(other, partition="small") == 0
 
 
 def test_nodes_that_others_have_reserved_replace_none(h: Harness) -> None:

@@ -8,6 +8,7 @@ from accounting_harness import NOW, House
 from understudy.commands.sacct import past_time, sacct
 from understudy.commands.sacct_fields import FIELDS, cpu_time, fields_of
 from understudy.model.states import JobFlag, JobState
+from understudy.model.task_usage import summed_up
 from understudy.protocol.messages import AccountingRecords, JobRecord, StepRecord
 
 COMPLETED, CANCELLED, FAILED = int(JobState.COMPLETED), int(JobState.CANCELLED), int(JobState.FAILED)
@@ -101,6 +102,63 @@ def test_times_and_cpu_times(house):
     assert [cpu_time(us) for us in (0, 14_000, 61_250_000, 3_603_000_001)] == ["00:00:00", "00:00.014", "01:01.250", "01:00:03"]
 
 
+TASKS = [
+    (0, 0, (700_000, 118_456_320, 121_827_328, 0, 1_685_838, 1697)),
+    (1, 0, (730_000, 223_453_184, 226_684_928, 1, 1_685_838, 1697)),
+    (2, 1, (1_460_000, 328_331_264, 331_542_528, 3, 1_685_838, 1697)),
+]
+
+
+def used_step():
+    known = {"nodes": "c[1-2]", "node_count": 2, "tasks": 3, "cpus": 3, "tres_allocated": TWO_NODES, "user_cpu_us": 1, "usage": summed_up(TASKS)}
+    return StepRecord(30, NOW, 0, "0", "python3", COMPLETED, NOW + 1, NOW + 12, **known)
+
+
+def test_what_tasks_used_is_told_of_the_most_the_least_and_all(house):
+    house.tell(AccountingRecords("conform", [ran(30, 1, 12), used_step()]))
+    lines = show(house, "-n -P -j 30 -o maxrss,averss,maxvmsize,mincpu,avecpu,maxrssnode,maxrsstask,mincputask,maxdiskread,avediskwrite,maxpages")
+    assert lines == ["||||||||||", "320636K|223413589|323772K|00:00:00|00:00:00|c2|2|0|1.61M|0.00M|3"]
+    assert show(house, "-n -P --delimiter=; -j 30.0 -o tresusageintot,tresusageinmax,tresusageoutmin")[0].split(";") == [
+        "cpu=00:00:02,energy=0,fs/disk=5057514,mem=654532K,pages=4,vmem=664116K",
+        "cpu=00:00:01,energy=0,fs/disk=1685838,mem=320636K,pages=3,vmem=323772K",
+        "energy=0,fs/disk=1697",
+    ]
+    assert show(house, "-n -P -j 30.0 -o tresusageinminn,tresusageinmaxt") == [
+        "cpu=c1,energy=c1,fs/disk=c1,mem=c1,pages=c1,vmem=c1|cpu=2,fs/disk=0,mem=2,pages=2,vmem=2"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("--noconvert", "328331264|223413589|1.61M|cpu=00:00:02,energy=0,fs/disk=5057514,mem=670240768,pages=4,vmem=680054784"),
+        ("--units=M", "313.12M|213.06M|1.61M|cpu=00:00:02,energy=0,fs/disk=4.82M,mem=639.19M,pages=0.00M,vmem=648.55M"),
+        ("--units=K", "320636K|218177.33K|1646.33K|cpu=00:00:02,energy=0,fs/disk=4938.98K,mem=654532K,pages=0.00K,vmem=664116K"),
+    ],
+)
+def test_what_tasks_used_is_told_in_the_unit_that_is_asked_for(house, option, expected):
+    house.tell(AccountingRecords("conform", [ran(30, 1, 12), used_step()]))
+    assert show(house, f"-n -P -j 30.0 {option} -o maxrss,averss,maxdiskread,tresusageintot") == [expected]
+
+
+def test_of_steps_too_short_to_be_looked_at_the_energy_alone_is_known(house):
+    assert show(house, "-n -P -j 1.batch -o tresusageinave,tresusageintot,tresusageinmax,maxrss,maxdiskread") == ["energy=0|energy=0|||"]
+    assert show(house, "-n -P -j 2.batch -o tresusageinave") == [""]
+
+
+def test_what_tasks_used_is_in_the_json(house):
+    house.tell(AccountingRecords("conform", [ran(30, 1, 12), used_step()]))
+    (step,) = json.loads("\n".join(show(house, "--json -j 30.0")))["jobs"][0]["steps"]
+    used, moved = step["tres"]["requested"], step["tres"]["consumed"]
+    assert [(each["type"], each["name"], each["count"], each["task"], each["node"]) for each in used["max"][:3]] == [
+        ("cpu", None, 1460, 2, "c2"),
+        ("mem", None, 328331264, 2, "c2"),
+        ("energy", None, 0, 0, "c1"),
+    ]
+    assert [each["count"] for each in used["average"]] == [963, 223413589, 0, 1685838, 226684928, 1]
+    assert [(each["type"], each["count"]) for each in moved["total"]] == [("energy", 0), ("fs", 5091)]
+
+
 def test_a_failed_nodes_steps_have_no_exit_code(house):
     house.tell(AccountingRecords("conform", [ran(20, 1, 5, state=int(JobState.NODE_FAIL)), batch(20, 1, 5, state=CANCELLED, exit_code=None)]))
     assert show(house, "-n -P -j 20 -o state,exitcode") == ["NODE_FAIL|0:0", "CANCELLED|"]
@@ -171,6 +229,22 @@ def test_a_list_that_is_given_again_adds_to_the_first(house):
     assert show(house, "-X -n -P -j 1 -j 7 -o jobid -o state") == ["1|FAILED", "6_2|COMPLETED"]
 
 
+def test_what_follows_a_jobs_number_and_empty_lists_are_not_looked_at(house):
+    assert show(house, "-X -n -P -j 1-7 -o jobid") == show(house, "-X -n -P -j 1x -o jobid") == ["1"]
+    assert show(house, "-X -n -P -j , -o jobid") == show(house, "-X -n -P -o jobid")
+    assert show(house, "-X -n -P -j 1 -N n[ -o jobid") == []
+
+
+def test_more_is_said_about_the_window_the_options_and_the_connection(house):
+    said = house.run("sacct", sacct, "-vvv -X -j 1 -s r,f -n")
+    lines = said.err.splitlines()
+    assert lines[0].startswith("sacct: Jobs RUNNING,FAILED in the time window from Epoch 0 to ")
+    assert lines[1] == "sacct: debug:  Options selected:"
+    assert lines[6:8] == ["\topt_no_steps=yes", "\topt_whole_hetjob=(null)"]
+    assert lines[8] == "sacct: accounting_storage/slurmdbd: init: Accounting storage SLURMDBD plugin loaded"
+    assert lines[-2:] == ["sacct: debug2: Jobs requested:", "sacct: debug2: \t: 1"]
+
+
 def test_times_are_cut_to_the_window(house):
     assert show(house, f"-n -P -X -T -S uts{NOW + 10} -E uts{NOW + 12} -u 1 -o elapsedraw") == ["0"]
     assert show(house, f"-n -P -X -T -S uts{NOW + 10} -E uts{NOW + 12} -j 1 -o elapsedraw") == ["2"]
@@ -189,6 +263,13 @@ def test_sizes_in_other_units(house):
         ("-s XX", "sacct: fatal: unrecognized job state value 'XX'"),
         ("-u no_such_user", "sacct: error: Invalid user id: no_such_user"),
         ("-S foo", "Invalid time specification (pos=0): foo"),
+        ("-S 13:61", "Invalid time specification (pos=3): 13:61"),
+        ("-u 99999999", "sacct: error: Invalid user id: 99999999"),
+        ("-s completing", "sacct: fatal: job state completing is not supported / accounted"),
+        ("-B", "sacct: fatal: When requesting job scripts you must also request specific jobs with the '-j' option."),
+        ("-j 7.", "sacct: fatal: Bad step specified: 7\n"),
+        ("-K foo", "sacct: fatal: Invalid time limit specification\n"),
+        ("--units=", "sacct: error: Invalid unit type '\nsacct: fatal: Invalid unit type\n"),
         ("-j abc", "sacct: fatal: Bad job/step specified: abc"),
         ("-q nix", "sacct: error: You gave a bad qos 'nix'. Valid QOS's are normal\nsacct: fatal: problem processing qos list"),
         ("extra", "sacct: error: Unknown arguments:\nsacct: error:  extra"),

@@ -187,6 +187,24 @@ def test_transactions_say_who_did_what(house):
         "Remove Account Coords|root",
         "Remove Accounts|root",
     ]
+    said = house.sacctmgr("show transaction action=add")
+    assert (said.code, said.err) == (1, "sacctmgr: error: You gave a bad action 'add'.\n")
+
+
+def test_transactions_name_the_columns_that_were_set(house):
+    house.do("add qos q priority=3", "add account a grptres=cpu=4,mem=1G qos=q", "modify account a set maxjobs=2 grptres=cpu=-1 qos+=normal")
+    house.do("add user u account=a", "modify user u set adminlevel=operator", "modify qos q set flags+=NoReserve maxtrespu=cpu=2", "delete qos q")
+    shown = [line.split("|", 2) for line in house.show("transaction format=action,where,info")]
+    said = {(action, where): info for action, where, info in shown}
+    numbers = {each.account: number for number, each in house.accounting.ledger.associations.items() if not each.user}
+    place = f"id_assoc={numbers['a']}"
+    assert "acct='a', parent_acct='root', user='', shares=1, grp_jobs=NULL" in said["Add Associations", place]
+    assert said["Add Associations", place].endswith("def_qos_id=NULL, grp_tres='1=4,2=1024', qos=',2,'")
+    changed = said["Modify Associations", f"({place})"]
+    assert changed.startswith(f"max_jobs=2, grp_tres = if ({place}, '2=1024', grp_tres), qos=if (qos='', '', replace(concat(replace(qos, ',1,', ',')")
+    assert said["Modify Users", "(name='u')"] == "admin_level=2"
+    assert said["Modify QOS", "(name='q')"] == "flags=(flags | 16), max_tres_pu = if (id=2, '1=2', max_tres_pu)"
+    assert [(action, where) for action, where, _ in shown][-1:] == [("Remove QOS", "id='2'")]
 
 
 def test_a_dump_has_a_line_for_each_association(house, tmp_path):
@@ -228,9 +246,17 @@ def test_there_are_no_federations_and_resources_and_no_archives(house):
         "      Name     Server     Type  Count % Allocated ServerType ",
         "---------- ---------- -------- ------ ----------- ---------- ",
     ]
-    said = house.sacctmgr("archive dump")
-    assert (said.code, said.out) == (1, "")
-    assert said.err.startswith("sacctmgr: error: Archives are neither written nor read here")
+    said = house.sacctmgr("archive dump", stdin="n\n")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.splitlines()[-1] == " Changes Discarded"
+    said = house.sacctmgr("archive dump directory=/no/such")
+    assert (said.code, said.err.splitlines()[0]) == (1, " dump: Failed to stat /no/such: No such file or directory")
+    assert house.sacctmgr("archive dump nix=1").err == " Unknown condition: nix=1\n"
+    said = house.sacctmgr("archive load /no/such")
+    assert (said.code, said.err.splitlines()[:2]) == (
+        1,
+        ["sacctmgr: error: No archive file given to recover.", " Problem loading archive file: No such file or directory"],
+    )
 
 
 def _job(number, **fields):
@@ -310,7 +336,7 @@ def test_conditions_on_associations_need_withassoc_or_an_answer(house):
     assert said.out.endswith("(N/y): \nroot\nu\n")
     said = house.sacctmgr("-nP show user account=b format=user", stdin="n\n")
     assert (said.code, said.out.splitlines()[-1]) == (0, "Aborted")
-    assert house.show("user account=a withassoc format=user,account") == ["u|a"]
+    assert house.show("user account=a withassoc format=user,account,share,maxj") == ["root||0|0", "u|a|1|"]
 
 
 def test_numbers_end_where_their_digits_end(house):
@@ -329,7 +355,7 @@ def test_a_quality_of_service_may_not_preempt_itself(house):
 
 def test_a_user_without_associations_goes_and_a_default_account_stays(house):
     house.do("add account a,b", "add user u account=a,b")
-    said = house.sacctmgr("-i delete user where account=a")
+    said = house.sacctmgr("-i delete user where account=a,b")
     assert (said.code, said.err.splitlines()[0]) == (1, " Error with request: You can not remove the default account of a user")
     house.do("delete user u account=b")
     said = house.sacctmgr("-i delete user u account=a")
@@ -427,3 +453,33 @@ def test_runaway_jobs_and_statistics_are_for_operators(house, monkeypatch):
     assert [house.sacctmgr(line).code for line in ("show stats", "clear stats")] == [1, 1]
     house.do("add account a", "add user daemon account=a adminlevel=operator")
     assert [house.sacctmgr(line).code for line in ("show stats", "clear stats")] == [0, 0]
+
+
+def test_statistics_count_requests_by_type_and_user_until_they_are_cleared(house):
+    house.do("add account a", "add qos q")
+    house.show("account")
+    lines = house.sacctmgr("show stats").out.splitlines()
+    assert lines[1].startswith("sacctmgr show stats output at ")
+    assert lines[2].startswith("Data since                    ")
+    assert lines[3] == "All statistics are in microseconds"
+    counted = {line.split("count:")[0]: int(line.split("count:")[1].split()[0]) for line in lines if "count:" in line}
+    assert counted["\tDBD_ADD_QOS              ( 1447) "] >= 1
+    assert counted["\tDBD_GET_ACCOUNTS         ( 1409) "] >= 1
+    assert counted["\troot                (         0) "] >= 3
+    assert "Internal DBD rollup" not in "\n".join(lines), "use has not been added up"
+    assert house.sacctmgr("clear stats").code == 0
+    assert "DBD_ADD_QOS" not in house.sacctmgr("show stats").out
+
+
+def test_statistics_tell_when_use_was_added_up(house):
+    house.accounting.roll_up()
+    lines = house.sacctmgr("show stats").out.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("Internal DBD rollup last ran "))
+    assert [line.split(":")[0] for line in lines[at + 1 : at + 6]] == [
+        "\tLast cycle",
+        "\tMax cycle",
+        "\tTotal time",
+        "\tTotal cycles",
+        "\tMean cycle",
+    ]
+    assert lines[at + 4] == "\tTotal cycles: 1"

@@ -382,6 +382,16 @@ def test_words_of_a_directive(line: str, words: list[str]) -> None:
         ("tomorrow+1hour", 8),
         ("abc", 0),
         ("25:00", 0),
+        ("13:61", 3),
+        ("12:5", 4),
+        ("2034-01-32", 8),
+        ("2034-01-01T25:00", 11),
+        ("2034-01-01T12:61", 14),
+        ("12:00xm", 5),
+        ("now-", 3),
+        ("now-1hour30", 9),
+        ("tomorrow noon x", 14),
+        ("1-1-20", 1),
     ],
 )
 def test_a_time_that_is_none_is_not_understood_from_some_place_on(text: str, place: int) -> None:
@@ -406,3 +416,50 @@ def test_a_time_that_is_none_is_not_understood_from_some_place_on(text: str, pla
 def test_what_does_not_fit_is_refused_before_the_controller_is_asked(arguments: list[str], code: int, error: str) -> None:
     outcome, spec, _ = submit(*arguments)
     assert (outcome.code, outcome.err, spec) == (code, f"sbatch: error: {error}\n", None)
+
+
+@pytest.mark.parametrize(
+    ("option", "code", "first"), [("--hint=help", 1, "Application hint options:"), ("--mem-bind=help", 255, "Memory bind options:")]
+)
+def test_options_tell_what_they_take(option: str, code: int, first: str) -> None:
+    outcome, spec, _ = submit(option, "--wrap", "true")
+    assert (outcome.code, outcome.lines[0], outcome.err, spec) == (code, first, "", None)
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--open-mode=x", "sbatch: error: Invalid --open-mode specification\n"),
+        ("--switches=0", 'sbatch: error: Invalid numeric value "0" for --switches.\n'),
+        ("--mem=1 G", "sbatch: error: Invalid --mem specification\n"),
+        ("-mplane", "sbatch: error: Invalid plane size or size not specified\nsbatch: error: Invalid --distribution specification\n"),
+        (
+            "--cpu-freq=1000:userspace",
+            "sbatch: error: gov on cpu-frec (UserSpace) illegal without max\nsbatch: error: Invalid --cpu-freq argument\n",
+        ),
+    ],
+)
+def test_values_are_refused_in_slurms_words(option: str, said: str) -> None:
+    assert submit(option, "--wrap", "true")[0].err == said
+
+
+def test_verbose_names_the_options_in_the_order_of_their_names() -> None:
+    said = submit("-v", "-n2", "-N1-2", "-t", "5", "-o", "/x", "--exclusive", "--gres=gpu", "--mail-type=END,BEGIN", "-H", "--wrap", "true")[0].err
+    rule = "-------------------- --------------------"
+    values = {
+        "exclusive": "exclusive", "gres": "gres:gpu", "hold": "set", "mail-type": "BEGIN,END", "nodes": "1-2", "ntasks": "2", "output": "/x",
+        "time": "00:05:00", "verbose": "1", "wrap": "true",
+    }  # fmt: skip
+    lines = ["defined options", rule, *(f"{name:<20}: {value}" for name, value in values.items()), rule, "end of defined options"]
+    assert said.splitlines() == [f"sbatch: {line}" for line in lines]
+
+
+def test_what_is_asked_for_goes_on_as_slurm_understands_it() -> None:
+    assert spec_of("-C", "fast,ib").features == "fast&ib"
+    assert spec_of("-C", "[fast,ib]").features == "[fast,ib]"
+    assert (spec_of("--mem-per-cpu=0").mem_per_cpu_mb, spec_of("--mem-per-cpu=0").mem_per_node_mb) == (None, 0)
+    assert spec_of("--mail-type=TIME_LIMIT,FAIL,ARRAY_TASKS,BEGIN").mail_type == "ARRAY_TASKS,BEGIN,FAIL,TIME_LIMIT"
+
+
+def test_quiet_is_quieter_than_parsable() -> None:
+    assert submit("--parsable", "-Q", "--wrap", "true")[0].out == ""

@@ -20,7 +20,7 @@ RUNNING = record(
     alloc_session_id=77, nodes="n[1-2]", batch_host="n1", node_count=2, cpus=3, num_tasks=3, cpus_per_task=1, tres_allocated="cpu=3,node=2,billing=3",
     min_cpus_node=1, min_memory_mb=100, features="fast", oversubscribe="OK", command="/w/job.sh", work_dir="/w", comment="some text",
     std_err="/w/e.txt", std_in="/dev/zero", std_out="/w/o.txt", mail_user="me@example.com", mail_type="END,FAIL",
-    node_shares=[["n1", 2, 0, "0-1", ""], ["n2", 1, 0, "0", ""]],
+    node_shares=[["n1", 2, 0, "0-1", ""], ["n2", 1, 0, "0", ""]], cpu_ids=["0-1", "0"],
 )  # fmt: skip
 ARRAY = {
     **RUNNING, "job_id": 7303, "array_job_id": 7303, "array_task_expression": "1-4", "array_max_tasks": 1, "state": 0, "reason": "Resources",
@@ -526,3 +526,43 @@ def test_of_jobs_that_are_moved_to_the_top_the_first_tells(client: FakeClient) -
 def test_what_an_error_number_means(client: FakeClient, number: str, text: str) -> None:
     assert ask(client, f"errnumstr {number}").lines == [text]
     assert run_command(scontrol, client=client, stdin="errnumstr -1\n").lines[1] == "Unspecified error"
+
+
+def test_a_job_shows_what_was_asked_for_beside_the_ordinary() -> None:
+    job = {
+        **RUNNING, "batch_features": "fast", "cluster_features": "c", "prefer": "ib", "reservation": "r", "burst_buffer": "b", "container": "/x",
+        "power_flags": "LEVEL", "cpu_freq": "low-high:ondemand,performance", "switches": 1, "switches_wait_s": 300,
+        "record_flags": ["KILL_INV_DEP", "GRES_ENFORCE_BIND", "SPREAD_JOB"],
+    }  # fmt: skip
+    lines = ask(FakeClient(jobs=[job]), "show job 7301").out.split("\n   ")
+    after = {line: lines[at - 1].partition("=")[0] for at, line in enumerate(lines)}
+    assert after["BatchFeatures=fast"] == "BatchHost"
+    assert [after[line] for line in ("ClusterFeatures=c", "Prefer=ib", "Reservation=r")] == ["Features", "ClusterFeatures", "Prefer"]
+    last = lines[lines.index("Switches=1@00:05:00") :]
+    assert last[1:5] == [
+        "BurstBuffer=b",
+        "CPU_min_freq=Low CPU_max_freq=High Governor=OnDemand",
+        "Power=LEVEL",
+        "GresEnforceBind=YesKillOInInvalidDependent=YesSpreadJob=Yes",
+    ]
+    assert last[-2] == "Container=/x"
+
+
+@pytest.mark.parametrize("word", ["cpus=1", "cpu=1", "numnode=1", "time=5", "nu=1", "minmem=1", "uid=root", "reset=1", "resetaccruetime="])
+def test_keys_need_as_many_letters_as_slurm_asks_for(client: FakeClient, word: str) -> None:
+    outcome = ask(client, f"update jobid=7301 {word}")
+    assert (outcome.code, outcome.err) == (1, f"Update of this parameter is not supported: {word}\nRequest aborted\n")
+
+
+def test_more_than_the_limit_cannot_be_taken_off(client: FakeClient) -> None:
+    outcome = ask(client, "update jobid=7301 timelimit-=20")
+    assert (outcome.code, outcome.err) == (1, "scontrol: error: TimeLimit decrement larger than current time limit (20 > 10)\n")
+
+
+def test_there_is_nothing_to_repeat_at_first(client: FakeClient) -> None:
+    assert (ask(client, "", stdin="!!\nquit\n").code, ask(client, "", stdin="version\n!!\nquit\n").code) == (1, 0)
+
+
+def test_a_component_that_a_job_has_not_is_not_found(client: FakeClient) -> None:
+    assert ask(client, "show job 7301+7").out == "Job 7301+7 not found\n"
+    assert ask(client, "show job 999+7").err == "slurm_load_jobs error: Invalid job id specified\n"

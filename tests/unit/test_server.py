@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from tests.controller_harness import USER, Harness
 
 from understudy.controller import rpc
@@ -14,8 +15,6 @@ from understudy.protocol.messages import AwaitEmpty, CancelJobs, Failure, JobSpe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    import pytest
 
 
 class FakeRequest:
@@ -185,3 +184,30 @@ def test_no_pass_begins_while_too_many_requests_wait() -> None:
         door.turn()
     assert door.passes.passes > 0
     assert job.is_pending
+
+
+@pytest.mark.parametrize(("is_backfilling", "goes_on"), [(True, False), (False, True)])
+def test_a_backfill_pass_that_meets_too_many_requests_goes_on_when_few_are_left(is_backfilling: bool, goes_on: bool) -> None:
+    door = Door()
+    door.passes.most_requests = 100
+    door.h.core.policy = policy = SlowPolicy()  # type: ignore[assignment]
+    policy.is_backfilling = is_backfilling  # type: ignore[attr-defined]
+    door.ask(SUBMIT)
+    door.h.time.run_until(door.h.time.now())
+    begun = policy.steps
+    assert 0 < begun < 10
+    door.passes.requests += 100
+    door.turn()  # the slice that had been asked for
+    while door.soon:
+        door.turn()
+    assert (policy.steps == 10) is goes_on
+    door.passes.requests -= 79
+    door.h.run(2)
+    while door.soon:
+        door.turn()
+    assert (policy.steps == 10) is goes_on, "one more than 20 are left"
+    door.passes.requests -= 21
+    door.h.run(2)
+    while door.soon:
+        door.turn()
+    assert policy.steps >= 10

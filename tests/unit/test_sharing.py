@@ -1,4 +1,5 @@
-from scheduling_harness import make_job, node, table_of, tables_of
+import pytest
+from scheduling_harness import make_job, node, table, table_of, tables_of
 
 from understudy.controller.job import Allocation, ShareGroup
 from understudy.controller.partitions import Partition
@@ -26,7 +27,7 @@ class Cluster:
         if allocation is None:
             return ""
         self.tables.nodes.allocate(allocation)
-        job.allocation, job.start_time, job.state = allocation, 0, JobState.RUNNING
+        job.allocation, job.start_time, job.state, job.partition = allocation, 0, JobState.RUNNING, partition
         self.jobs[job.job_id] = self.tables.running[job.job_id] = job
         return " ".join(f"{share.node}:{share.cores:04b}" for share in allocation.shares)
 
@@ -55,6 +56,22 @@ def test_cores_of_other_partitions_are_not_shared():
     assert cluster.start("force", 8) == ""
     assert cluster.start("force", 4) == "2:1111"
     assert cluster.start("main", 3) == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "meet"),
+    [
+        ("force", "main", False), ("main", "force", False), ("yes", "main", False), ("main", "yes", True), ("yes", "force", False),
+        ("force", "yes", False), ("force", "yes -s", True), ("yes -s", "force", True), ("yes -s", "main", False), ("main", "yes -s", False),
+        ("one", "main", True), ("main", "one", False), ("one", "force", True), ("force", "one", True), ("yes", "yes -s", False),
+        ("yes -s", "yes", True),
+    ],
+)  # fmt: skip
+def test_jobs_that_share_cores_and_jobs_that_do_not_keep_away_from_each_other(first, second, meet):
+    cluster = Cluster()
+    cluster.tables.partitions["one"] = Partition("one", nodes=0b111, oversubscribe="FORCE:1")
+    places = [cluster.start(name.split()[0], 1, oversubscribe=name.endswith("-s")) for name in (first, second)]
+    assert places == ["0:0001", "0:0010" if meet else "1:0001"]
 
 
 def test_yes_shares_with_those_who_agree():
@@ -116,6 +133,41 @@ def test_the_others_are_laid_out_anew_when_a_job_leaves():
     assert shared.rows["p"] == [{0: 0b0110}, {0: 0b1100}]
 
 
+def test_no_start_is_planned_where_others_run_as_long_as_they_do_if_the_nodes_are_to_be_one_users():
+    cluster = Cluster()
+    cluster.start("main", 8, user=1, limit_s=600)
+    alone = {"num_tasks": 8, "extra": {"exclusive": "user"}}
+    main = cluster.tables.partitions["main"]
+    for user, expected in ((2, None), (1, (600, 0b101))):
+        job = make_job(9, **alone)
+        job.user_id = user
+        found = cluster.selector.will_run(job, main, 0b111, cluster.tables, 0)
+        assert (found is None) == (expected is None)
+    assert cluster.start("main", 4, user=3, extra={"exclusive": "user"}) == "2:1111"
+    job = make_job(9, num_tasks=12)
+    job.user_id = 2
+    assert cluster.selector.will_run(job, main, 0b111, cluster.tables, 0) is None
+
+
+def test_of_those_that_begin_with_the_same_core_the_emptiest_row_is_laid_out_first():
+    def held(**cores):
+        shares = {int(name[1:]): mask for name, mask in cores.items()}
+        groups = tuple(ShareGroup(1 << node, mask.bit_count(), mask, 0) for node, mask in shares.items())
+        return Allocation(sum(1 << node for node in shares), 4, groups, shared_in="p")
+
+    shared = SharedCores()
+    gone, large, first, small, wide = (
+        held(n0=0b0011), held(n1=0b1111, n2=0b1111, n3=0b1111), held(n0=0b1111), held(n1=0b1111), held(n2=1, n3=1)
+    )  # fmt: skip
+    for each in (gone, large, first, small, wide):
+        shared.add(each)
+    before = [{0: 0b1111, 1: 0b1111, 2: 1, 3: 1}, {1: 0b1111, 2: 0b1111, 3: 0b1111}]
+    shared.remove(gone, 1)
+    assert shared.rows["p"] == before
+    shared.remove(small, 0b10)
+    assert shared.rows["p"] == [{0: 0b1111, 1: 0b1111, 2: 0b1111, 3: 0b1111}, {2: 1, 3: 1}]
+
+
 def test_sharing_survives_the_saved_state():
     made = Allocation(1, 4, (ShareGroup(1, 4, 0b1111, 0),), shared_in="p", owned=True)
     assert Allocation.unpack(made.pack()) == made
@@ -145,3 +197,11 @@ def test_a_partition_may_give_whole_sockets_where_the_cluster_gives_cores():
     tables = tables_of(made, [Partition("main", nodes=1, select_type_parameters="CR_SOCKET")])
     allocation = SelectConsTres(frozenset({"CR_CORE"})).select(make_job(num_tasks=1), tables.partitions["main"], 1, tables)
     assert (allocation.cpus, allocation.shares[0].cores) == (2, 0b0011)
+
+
+def test_a_row_of_its_own_gives_a_job_no_memory_that_others_have():
+    tables = tables_of(table(1, cores=1), [Partition("force", nodes=1, oversubscribe="FORCE:3")])
+    selector = SelectConsTres(frozenset({"CR_CORE_MEMORY"}))
+    first = make_job(1, memory_per_node_mb=1000)
+    tables.nodes.allocate(selector.select(first, tables.partitions["force"], 1, tables))
+    assert selector.select(make_job(2, memory_per_node_mb=1), tables.partitions["force"], 1, tables) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from controller_harness import START, Harness, make_tables
@@ -11,13 +13,17 @@ from understudy.commands.client import RefusedError
 from understudy.commands.sprio import sprio
 from understudy.commands.sshare import sshare
 from understudy.controller.priority.accounts import AccountsOf
+from understudy.controller.priority.basic import BasicPriority
 from understudy.controller.priority.multifactor import MultifactorPriority
 from understudy.controller.priority.options import PriorityOptions
 from understudy.controller.priority_views import priority_rows, share_rows
-from understudy.model.associations import Association, AssociationState
+from understudy.model.associations import SHARES_OF_PARENT, Association, AssociationState
 from understudy.model.records import accepts, columns
 
-CONFIG = [record("config", name="PriorityType", value="priority/multifactor")]
+CONFIG = [
+    record("config", name="PriorityType", value="priority/multifactor"),
+    record("config", name="PriorityWeightTRES", value="CPU=200,Mem=300"),
+]
 WEIGHTS = {"age": 1000, "association": 0, "fair_share": 10000, "job_size": 1000, "partition": 1000, "qos": 2000, "cpu": 200, "mem": 300}
 TITLE = "          JOBID PARTITION   PRIORITY       SITE        AGE  FAIRSHARE    JOBSIZE  PARTITION        QOS                 TRES"
 
@@ -51,17 +57,22 @@ def test_the_long_format_has_users_associations_and_nice_values():
 
 
 def test_factors_without_their_weights():
-    said = run_command(sprio, "-n", client=priorities(waiting(7329, 3075)))
+    said = run_command(sprio, "-n", client=priorities(waiting(7329, 3075, site=644)))
     assert said.lines == [
         "          JOBID PARTITION PRIORITY   AGE        FAIRSHARE  JOBSIZE    PARTITION  QOS        TRES                ",
         "           7329 debug     0.00000071 0.0000000  0.2000000  0.2187500  0.1000000  0.0000000  cpu=0.19,mem=0.25   ",
     ]
 
 
+def test_a_priority_is_not_cut_before_it_is_made_a_fraction_unless_it_was_set():
+    client = priorities(waiting(1, 2431), waiting(2, 5000, is_set=True))
+    assert run_command(sprio, "-h", "-o", "%i %y", client=client).lines == [f"1 {2431.25 / 0xFFFFFFFF:.14f}", f"2 {5000:.14f}"]
+
+
 def test_weights():
     assert run_command(sprio, "-w", client=priorities()).lines == [
         TITLE,
-        "        Weights                               1       1000      10000       1000       1000       2000      cpu=200,mem=300",
+        "        Weights                               1       1000      10000       1000       1000       2000      CPU=200,Mem=300",
     ]
     assert run_command(sprio, "-w", "-n", "-h", client=priorities()).lines == [
         "        Weights                      1000       10000      1000       1000       2000                           "
@@ -97,10 +108,9 @@ def test_jobs_are_chosen_and_sorted():
     assert run_command(sprio, "-j", "99", client=client).lines == ["Unable to find jobs matching user/id(s) specified"]
 
 
-@pytest.mark.parametrize("command", [sprio, sshare])
-def test_other_plugins_have_nothing_to_show(command):
+def test_other_plugins_have_nothing_to_show():
     client = FakeClient(config=[record("config", name="PriorityType", value="priority/basic")])
-    said = run_command(command, client=client)
+    said = run_command(sprio, client=client)
     assert (said.code, said.out) == (1, "")
     assert said.err == "You are not running a supported priority plugin\n(priority/basic).\nOnly 'priority/multifactor' is supported.\n"
 
@@ -197,12 +207,22 @@ def test_accounts_and_users_are_chosen(core):
 
 
 def test_without_fair_tree_shares_are_of_the_whole(core):
-    object.__setattr__(core.priorities.options, "flags", frozenset({"NO_FAIR_TREE"}))
-    core.priorities.fair_share = core.priorities._fair_share()
+    core.priorities.reconfigure(replace(core.priorities.options, flags=frozenset({"NO_FAIR_TREE"})), START)
     rows = {(row["account"], row["user"]): row for row in share_rows(core, START)}
     assert rows["opt", "daemon"]["normal_shares"] == pytest.approx(1 / 9)
     assert not rows["opt", "daemon"]["is_tree"]
     assert np.isfinite(rows["opt", "daemon"]["fair_share"])
+
+
+def test_where_priorities_know_no_shares_associations_are_shown_bare(core):
+    core.priorities = BasicPriority(core.tables)
+    said = run_command(sshare, "-a", "-n", "-P", client=FakeClient(shares=share_rows(core, START)))
+    assert said.lines[:4] == [
+        "root||||0|0.000000|",
+        " root|root|1||0|0.000000|0.000000",
+        " chem||1||0|0.000000|",
+        "  chem|bin|1||0|0.000000|0.000000",
+    ]
 
 
 def test_waiting_jobs_have_a_row_for_each_partition(core):
@@ -229,3 +249,17 @@ def test_all_columns_hold_what_their_tables_say(core):
         rows = harness.query(table, *columns(table))
         assert rows
         assert all(accepts(table, name, value) for row in rows for name, value in zip(columns(table), row, strict=True))
+
+
+def test_what_no_period_has_seen_yet_has_no_normal_use(core):
+    shares(core)
+    rows = [
+        *core.associations.associations.values(),
+        Association(10, "conform", "chem", "sys", parent_id=4),
+        Association(11, "conform", "new", parent_id=1),
+    ]
+    rows.append(Association(12, "conform", "new", "bin", parent_id=11, shares=SHARES_OF_PARENT))
+    core.associations = AssociationState("conform", 2, associations=rows)
+    columns = ("-a", "-n", "-P", "-o", "account,user,normshares,normusage,effectvusage,fairshare,levelfs")
+    new = [line for line in run_command(sshare, *columns, client=shares(core)).lines if "sys" in line or "new" in line]
+    assert new == ["  chem|sys|0.500000||0.000000|0.000000|0.000000", " new||0.250000||0.000000||0.000000", "  new|bin|0.250000||0.000000|0.000000|"]

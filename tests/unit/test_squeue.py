@@ -246,3 +246,72 @@ def test_without_a_controller_it_is_the_nodes_that_cannot_be_had(client: FakeCli
     client.answers["Query"] = RefusedError(1005, "Unable to contact slurm controller (connect failure)")
     outcome = run_command(squeue, "-w", "n1", client=client)
     assert (outcome.code, outcome.err) == (1, "slurm_load_node error: Unable to contact slurm controller (connect failure)\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (["-o", "%.2l|%2l|"], ["TI|TI|", "30:00|30|"]),
+        (["-o", "%.2N|%2N|"], ["NODELIST|NO|", "node1|no|"]),
+        (["-o", "%.2R|%2R|"], ["NODELIST(REASON)|NO|", "node1|no|"]),
+        (["-O", "schednodes:.2,qos:3,qos:.3,jobid:.2"], ["SCHEDNODESQOSQOSJO", "(null)   (nu73"]),
+    ],
+)
+def test_durations_and_nodes_are_not_cut_where_they_are_right_justified(arguments: list[str], lines: list[str]) -> None:
+    client = FakeClient(jobs=[job(7301, state=1, nodes="node1", time_limit_s=1800)])
+    assert run_command(squeue, *arguments, client=client).out.splitlines() == lines
+
+
+def test_reasons_are_cut_where_nodes_are_not() -> None:
+    assert run_command(squeue, "-h", "-o", "%.2R|", client=FakeClient(jobs=[PENDING])).out == "(J|\n"
+
+
+def test_the_later_one_of_me_and_user_counts(client: FakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.getuid", lambda: 0)
+    assert run_command(squeue, "--me", "-u", "daemon", "-h", "-o", "%A", client=client).out == "7304\n"
+    assert "7304" not in run_command(squeue, "-u", "daemon", "--me", "-h", "-o", "%A", client=client).out
+
+
+@pytest.mark.parametrize(("word", "shown"), [("7301 7302", "7301"), ("7301x", "7301"), ("7310_3-5", "7310_3"), ("7301.batch", "7301")])
+def test_of_what_follows_the_number_of_a_job_nothing_counts(client: FakeClient, word: str, shown: str) -> None:
+    assert run_command(squeue, "-h", "-o", "%i", "-j", word, client=client).out.split() == [shown]
+
+
+def test_jobs_of_several_partitions_are_listed_for_each_whatever_is_shown_of_them() -> None:
+    client = FakeClient(jobs=[job(7301, partition="a,b", state=0)])
+    assert run_command(squeue, "-P", "-h", "-o", "%A", "-S", "i", client=client).out == "7301\n7301\n"
+
+
+def test_verbose_names_the_options(client: FakeClient) -> None:
+    said = run_command(squeue, "-vv", "-h", "-j", "7301", "-o", "%A", client=client).out.splitlines()
+    assert said[:2] == ["-" * 29, "all         = false"]
+    assert {"format      = %A", "job_flag    = 1", "jobs        = 7301", "sibling      = false", "verbose     = 2", "job_list[0] = 7301"} <= set(said)
+    assert said[-5:] == ["-" * 29, "", "", "last_update_time=0 records=1", "7301"]
+
+
+def test_licenses_of_the_environment_count_unless_partitions_are_named() -> None:
+    client = FakeClient(jobs=[job(7301, state=1, licenses="matlab:1"), job(7302, state=1, licenses="fluent:1")])
+    environ = {"SQUEUE_LICENSES": "matlab"}
+    assert run_command(squeue, "-h", "-o", "%A", "-S", "i", client=client, environ=environ).out == "7301\n"
+    assert run_command(squeue, "-h", "-o", "%A", "-S", "i", "-L", "fluent", client=client, environ=environ).out == "7301\n"
+    assert run_command(squeue, "-h", "-o", "%A", "-S", "i", "-p", "debug", client=client, environ=environ).out == "7301\n7302\n"
+
+
+def test_a_format_of_times_without_a_field_is_complained_of_once(
+    client: FakeClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SLURM_TIME_FORMAT", "x")
+    monkeypatch.setattr("sys.argv", ["/bin/squeue"])
+    shown = run_command(squeue, "-h", "-o", "%V", client=FakeClient(jobs=[job(7301, state=1, submit_time=0), job(7302, state=1, submit_time=0)])).out
+    assert [len(line) for line in shown.splitlines()] == [19, 19]
+    assert capsys.readouterr().err == "squeue: error: invalid SLURM_TIME_FORMAT = 'x'\n"
+
+
+def test_tasks_with_even_gaps_are_not_cut_and_the_last_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = job(7310, array_job_id=7310, array_task_expression="1-28:3", state=0)
+    monkeypatch.setenv("SLURM_BITSTR_LEN", "5")
+    monkeypatch.setattr(FIELDS.by_letter["i"], "whole", "")
+    client = FakeClient(jobs=[array, job(7311, state=0)])
+    assert run_command(squeue, "-h", "-S", "i", "-o", "%.4i|%4i", client=client).lines == ["7310_[1-28:3]|7310", "7311|7311"]
+    assert run_command(squeue, "-h", "-r", "-j", "7310", "-o", "%K", client=client).lines == [str(task) for task in range(1, 26, 3)]
+    assert run_command(squeue, "-h", "-r", "-j", "7310_28", "-o", "%K", client=client).lines == ["28"]

@@ -190,6 +190,17 @@ def test_an_unknown_condition_is_named_and_passed_over(house):
     assert said.out.endswith("  conform       18        0        0     1844        5     1867 \n")
 
 
+def test_reports_on_sizes_print_the_fields_asked_for_and_name_users_that_are_none(house):
+    lines = show(house, f"-P job sizesbyaccount {PERIOD} format=account,cluster grouping=5")
+    assert lines[4] == "Account|Cluster|0-4 CPUs|>= 5 CPUs|% of cluster"
+    said = house.run("sreport", sreport, f"job sizesbyaccount {PERIOD} users=no_such_user")
+    assert said.err == "sreport: error: Invalid user id: no_such_user\n"
+    said = house.run("sreport", sreport, f"job sizesbyaccount {PERIOD} grouping=individual partitions=none")
+    assert (said.code, said.out, said.err) == (1, "", " We need a grouping list to set up the print.\n")
+    said = house.run("sreport", sreport, f"cluster utilization {PERIOD} names=x")
+    assert said.err == " Unknown condition: names=x\nUse keyword set to modify value\n"
+
+
 def test_groups_of_sizes():
     assert [title for title, _, _ in size_groups(None, "CPUs", [], "cpu")] == [
         "0-49 CPUs",

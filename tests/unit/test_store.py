@@ -59,7 +59,7 @@ class Disk:
         self.store.close()
         h = self._begin(register=False)
         if running is not None:
-            h.register("noded0", running)
+            h.register("noded0", [(job_id, h.core.tables.jobs[job_id].restarts) for job_id in running])
         return h
 
 
@@ -181,6 +181,7 @@ def test_a_job_that_arrived_and_is_missing_was_lost_if_its_daemon_was_restarted(
     disk.time.jump(50)
     h = disk.crash()
     h.ask(RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, h.time.now() - 10, []), FakeSender("noded0", 0, 0, is_daemon=True))
+    h.find()
     again = h.core.tables.jobs[job.job_id]
     assert (again.state, again.is_completing) == (JobState.PENDING, True)
     h.epilog(again)
@@ -193,7 +194,18 @@ def test_a_job_that_began_in_the_second_in_which_its_daemon_was_restarted_is_los
     disk.save()
     h = disk.crash()
     h.ask(RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, float(job.start_time or 0) + 0.5, []), FakeSender("noded0", 0, 0, is_daemon=True))
+    h.find()
     assert h.core.tables.jobs[job.job_id].state is JobState.PENDING
+
+
+def test_a_job_is_not_lost_by_a_daemon_that_was_restarted_in_its_second_and_has_it(disk: Disk) -> None:
+    job = disk.h.submit()
+    disk.h.acknowledge()
+    disk.save()
+    h = disk.crash()
+    h.ask(RegisterNodes("noded0", "unix:/x", "n[1-4]", 0.0, float(job.start_time or 0) + 0.5, []), FakeSender("noded0", 0, 0, is_daemon=True))
+    h.find(job)
+    assert h.core.tables.jobs[job.job_id].is_running
 
 
 def test_a_job_whose_end_is_on_its_way_is_left_alone(disk: Disk) -> None:
@@ -201,6 +213,7 @@ def test_a_job_whose_end_is_on_its_way_is_left_alone(disk: Disk) -> None:
     disk.h.acknowledge()
     disk.save()
     h = disk.crash(running=[])
+    h.find(job)
     assert not h.wire.sent
     assert h.core.tables.jobs[job.job_id].is_running
 
@@ -208,7 +221,7 @@ def test_a_job_whose_end_is_on_its_way_is_left_alone(disk: Disk) -> None:
 def test_jobs_that_were_never_acknowledged_are_ended_by_their_daemon(disk: Disk) -> None:
     disk.h.submit()
     h = disk.crash()
-    assert h.register("noded0", [1]).unknown_jobs == [1]
+    assert h.register("noded0", [(1, 0)]).unknown_jobs == [(1, 0)]
 
 
 def test_completing_jobs_are_terminated_again(disk: Disk) -> None:

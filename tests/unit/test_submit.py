@@ -11,7 +11,7 @@ from tests.controller_harness import OTHER, ROOT, START, USER, Harness, make_tab
 from understudy.controller.scheduling.reserved import Reservation
 from understudy.controller.settings import Settings
 from understudy.model.states import JobState
-from understudy.protocol.messages import Failure, JobSpec, SubmitJob, Submitted
+from understudy.protocol.messages import AllocateJob, Failure, JobSpec, SubmitJob, Submitted
 
 
 @pytest.fixture
@@ -43,6 +43,7 @@ def h() -> Harness:
         ({"array": "3-1"}, 2081),
         ({"deadline": START - 10, "time_limit_s": 60}, 2051),
         ({"deadline": START + 10, "time_min_s": 60}, 2124),
+        ({"partition": "small", "time_limit_s": 1200, "time_min_s": 660}, 2124),
         ({"extra": {"batch": "fast"}}, 2114),
         ({"extra": {"batch": "slow"}, "features": "fast"}, 2114),
     ],
@@ -107,6 +108,12 @@ def test_what_no_node_has_is_named(h: Harness, spec: dict[str, Any], what: str) 
     assert answer == Failure(2014, f"{what} can not be satisfied\nRequested node configuration is not available")
 
 
+def test_a_feature_that_no_node_has_costs_a_number(h: Harness) -> None:
+    first = h.submit(hold=True).job_id
+    assert h.refused(features="nix") == 2029
+    assert h.submit(hold=True).job_id == first + 2
+
+
 def test_a_range_of_nodes_asks_for_one_cpu(h: Harness) -> None:
     job = h.submit(min_nodes=2, max_nodes=3, hold=True)
     assert (job.min_cpus, job.num_tasks) == (1, 2)
@@ -124,7 +131,12 @@ def test_a_range_of_nodes_asks_for_one_cpu(h: Harness) -> None:
         ({"num_tasks": 9, "hold": True}, 3),
         ({"min_nodes": 2, "max_nodes": 3, "hold": True}, 2),
         ({"num_tasks": 20, "overcommit": True, "hold": True}, 5),
-        ({"num_tasks": 20, "overcommit": True, "min_nodes": 1, "max_nodes": 1, "hold": True}, 1),
+        ({"num_tasks": 20, "overcommit": True, "min_nodes": 1, "max_nodes": 1, "hold": True}, 5),
+        ({"num_tasks": 1, "cpus_per_task": 2, "hold": True}, 2),
+        ({"num_tasks": 4, "cpus_per_task": 2, "hold": True}, 2),
+        ({"num_tasks": 3, "cpus_per_task": 2, "min_nodes": 2, "max_nodes": 3, "hold": True}, 3),
+        ({"cpus_per_task": 2, "hold": True}, 1),
+        ({"num_tasks": 5, "ntasks_per_node": 2, "hold": True}, 2),
         ({"num_tasks": 20, "min_nodes": 2, "max_nodes": 2}, 5),
     ],
 )
@@ -159,6 +171,15 @@ def test_a_partitions_limits_keep_a_job_waiting_or_refuse_it(spec: dict[str, Any
 def test_a_job_in_two_partitions_runs_where_it_may(h: Harness) -> None:
     job = h.submit(partition="small,main", min_nodes=2)
     assert (job.is_running, job.partition) == (True, "main")
+
+
+@pytest.mark.parametrize("state", ["INACTIVE", "DRAIN"])
+def test_of_several_partitions_those_that_take_no_jobs_are_left_out(h: Harness, state: str) -> None:
+    h.core.tables.partitions["small"].state = state
+    job = h.submit(partition="small,main", hold=True)
+    assert job.partitions == ("main",)
+    h.core.tables.partitions["main"].state = state
+    assert h.refused(partition="small,main") == 2070
 
 
 @pytest.mark.parametrize(("state", "code"), [("INACTIVE", 2070), ("DRAIN", 2070)])
@@ -332,9 +353,25 @@ def test_a_partition_with_req_resv_takes_jobs_of_reservations_alone(h: Harness) 
     assert not h.submit(reservation="r").is_finished
 
 
+def test_a_job_that_would_do_with_less_may_wait_for_a_partition_that_allows_that() -> None:
+    h = Harness()
+    job, other = h.submit(partition="small", time_limit_s=1200), h.submit(partition="small", time_limit_s=1200, time_min_s=600)
+    assert job.reason == "PartitionTimeLimit"
+    assert (job.is_eligible(START + 1), other.is_eligible(START + 1)) == (False, True)
+
+
 @pytest.mark.parametrize(("spec", "limit_s"), [({"time_limit_s": 180, "time_min_s": 60}, 60), ({"time_limit_s": 60}, 60)])
 def test_a_job_that_would_do_with_less_is_given_the_minutes_until_its_deadline(spec: dict[str, Any], limit_s: int) -> None:
     h = Harness()
     job = h.submit(deadline=START + 100, **spec)
     h.run(5)
     assert (job.is_running, job.time_limit_s) == (True, limit_s)
+
+
+@pytest.mark.parametrize(("spec", "code"), [({"time_limit_s": 99 * 86400}, 2015), ({"dependency": "singleton", "hold": True}, 2038)])
+def test_who_wants_nodes_at_once_hears_what_is_in_the_way(spec: dict[str, Any], code: int) -> None:
+    tables = make_tables()
+    tables.partitions["main"].max_time_s = 3600
+    answer = Harness(tables).ask(AllocateJob(JobSpec(**spec), immediate=True), USER)
+    assert isinstance(answer, Failure)
+    assert answer.code == code

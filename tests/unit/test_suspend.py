@@ -4,7 +4,7 @@ from understudy.controller.records import decode_job, encode_job
 from understudy.controller.recover import recover
 from understudy.controller.validate import validate
 from understudy.model.states import JobState
-from understudy.protocol.messages import ControlJobs, SignalJob
+from understudy.protocol.messages import ControlJobs, SignalJob, UpdateJobs
 
 
 def running(harness, **spec):
@@ -152,6 +152,17 @@ def test_top_swaps_places_by_nice_values():
     assert [each.nice for each in (third, first, second)] == [-2, 1, 1]
     assert harness.control("top", third, ROOT) == 0
     assert [each.nice for each in (third, first, second)] == [-2, 1, 1]
+
+
+def test_top_takes_from_all_others_of_the_kind_the_first_of_them_less_where_it_does_not_divide():
+    harness = Harness()
+    running(harness, num_tasks=16, mem_per_node_mb=10)
+    jobs = [harness.submit(num_tasks=16) for _ in range(4)]
+    for job, priority in zip(jobs, (1000, 300, 200, 900), strict=True):
+        harness.ask(UpdateJobs([str(job.job_id)], {"priority": str(priority)}), ROOT)
+    jobs[1].admin_priority = None
+    assert harness.control("top", jobs[1], ROOT) == 0  # 700 from three
+    assert [each.priority for each in jobs] == [767, 1000, 0 + 1, 666]
 
 
 def test_top_leaves_others_jobs_alone_and_refuses_held_ones():

@@ -1,16 +1,18 @@
-"""When schedulers run: at the loop's looks, 0.98 s after the start and then every 1.0026 s, as recordings of Slurm show."""
+"""When schedulers run: at the loop's looks, as recordings of Slurm show."""
 
 from math import inf
 
 import pytest
 
-from understudy.controller.scheduling.triggers import FIRST_LOOK_S, FULL, LOOK_S, BackfillTrigger, MainTrigger
+from understudy.controller.scheduling import looks
+from understudy.controller.scheduling.looks import LOOK_S, look_from
+from understudy.controller.scheduling.triggers import FULL, BackfillTrigger, MainTrigger
 
 START = 1000.0
 
 
 def look(number):
-    return pytest.approx(START + FIRST_LOOK_S + number * LOOK_S, abs=1e-6)
+    return pytest.approx(looks.look(START, number), abs=1e-6)
 
 
 def started(parameters=None):
@@ -110,7 +112,7 @@ def test_full_runs_count_whole_seconds_from_the_first_look():
     numbers = []
     for minute in range(1, 7):
         at = trigger.next_run(start + 60.0 * minute)
-        numbers.append(round((at - start - FIRST_LOOK_S) / LOOK_S))
+        numbers.append(look_from(start, at))
         assert trigger.take(at, START) == FULL
     assert numbers == [60, 120, 180, 239, 299, 359], "the fourth look of a minute comes at the end of its second: one look fewer is enough"
 
@@ -207,3 +209,24 @@ def test_backfill_keeps_to_its_interval_once_more_when_it_has_taken_marks_from_i
     trigger.ran(1120.57, changed=False, promised=False)
     trigger.note(1155.4)
     assert trigger.next_run() == pytest.approx(1155.57), "and from 1150 on it looks every second"
+
+
+def test_a_change_in_the_second_of_a_backfill_pass_brings_the_next_at_the_interval():
+    trigger = BackfillTrigger({"bf_interval": "15"})
+    trigger.note(START)
+    trigger.note(1015.1)
+    trigger.ran(1015.57, changed=False, promised=False)
+    assert trigger.next_run() == pytest.approx(1030.57)
+    trigger.ran(1030.57, changed=False, promised=False)
+    assert trigger.next_run() == inf
+    trigger.note(1044.9)
+    trigger.ran(1045.57, changed=False, promised=False)
+    assert trigger.next_run() == inf
+
+
+def test_nothing_is_left_to_backfill_after_a_time_without_jobs():
+    trigger = BackfillTrigger({"bf_interval": "15"})
+    trigger.note(START)
+    trigger.note(1015.1)
+    trigger.catch_up(1100.0)
+    assert trigger.next_run() == inf

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
 
@@ -30,11 +32,23 @@ def test_a_pending_jobs_request_is_changed(h: Harness) -> None:
     for key, value in changes.items():
         assert h.update(job, **{key: value}) == 0, key
     assert (job.spec.name, job.time_limit_s, job.spec.comment, job.min_nodes, job.max_nodes) == ("new", 7200, "c", 2, 3)
-    assert (job.num_tasks, job.cpus_per_task, job.min_cpus, job.memory_per_node_mb) == (6, 2, 12, 200)
+    assert (job.num_tasks, job.cpus_per_task, job.min_cpus, job.memory_per_node_mb) == (6, 2, 6, 200)
     assert (job.required_nodes, job.excluded_nodes, job.requeue) == (0b10, 0b1000, False)
     assert (job.spec.min_cpus_node, job.spec.ntasks_per_node, job.spec.threads_per_core, job.accrue_time) == (3, 2, 1, int(START))
     assert job.spec.extra == {"cores_per_socket": "2", "sockets_per_node": "1", "delay_boot": "10", "switches": "2@1:30", "min_cpus_node": "3"}
     assert job.eligible_time == job.begin_time
+
+
+def test_a_job_that_is_moved_keeps_its_memory_and_bills_as_the_partition_says(h: Harness) -> None:
+    small, main = h.core.tables.partitions["small"], h.core.tables.partitions["main"]
+    small.default_memory_per_node_mb, main.default_memory_per_node_mb = 500, 700
+    small.tres_billing_weights = "CPU=1.7,Mem=1.0G"
+    h.submit(min_nodes=4, exclusive=True)
+    job = h.submit(partition="small", num_tasks=3)
+    shown = lambda: h.query("jobs", "tres_requested", job_id=[job.job_id])[0][0]  # noqa: E731
+    assert shown() == "cpu=3,mem=500M,node=1,billing=5"
+    assert h.update(job, partition="main") == 0
+    assert shown() == "cpu=3,mem=500M,node=1,billing=3"
 
 
 def test_another_nice_value_ends_a_hold_which_a_pass_of_the_scheduler_finds(h: Harness) -> None:
@@ -351,3 +365,36 @@ def test_a_nice_value_lets_a_held_job_go(h: Harness) -> None:
     job = h.submit(hold=True)
     assert h.update(job, ROOT, nice="100") == 0
     assert job.priority == 2
+
+
+def test_a_running_jobs_licences_are_changed(h: Harness) -> None:
+    pool = h.core.tables.licenses
+    pool.totals = {"matlab": 4, "fluent": 1}
+    h.core.settings = dataclasses.replace(h.core.settings, licenses=pool.totals)
+    job = h.submit(licenses="matlab:2")
+    assert (h.update(job, licenses="matlab:4"), pool.used["matlab"], job.spec.licenses) == (0, 4, "matlab:4")
+    assert (h.update(job, licenses="matlab:5") != 0, pool.used["matlab"]) == (True, 4)
+    assert (h.update(job, licenses="fluent:1"), pool.used["matlab"], pool.used["fluent"]) == (0, 0, 1)
+    assert (h.update(job, licenses=""), pool.used["fluent"]) == (0, 0)
+    h.complete(job)
+    assert not any(pool.used.values())
+
+
+def test_numbers_of_tasks_leave_the_number_of_cpus_and_its_bounds(h: Harness) -> None:
+    job = h.submit(hold=True, num_tasks=2)
+    for key, value in (("numtasks", "3"), ("cpuspertask", "2"), ("numcpus", "2-9"), ("numtasks", "6")):
+        assert h.update(job, **{key: value}) == 0
+    assert (job.num_tasks, job.cpus_per_task, job.min_cpus) == (6, 2, 2)
+    assert h.query("jobs", "cpus", "max_cpus", job_id=[job.job_id]) == [[2, 9]]
+
+
+def test_of_no_limit_slurm_counts_on_from_its_greatest_number(h: Harness) -> None:
+    job = h.submit(hold=True)
+    assert (h.update(job, ROOT, timelimit="UNLIMITED"), h.update(job, ROOT, timelimit="+5"), job.time_limit_s) == (0, 0, 240)
+
+
+def test_a_running_job_is_not_asked_for_nodes_that_it_has_not(h: Harness) -> None:
+    job = h.submit(min_nodes=2, max_nodes=2)
+    assert (h.update(job, reqnodelist="n3"), h.update(job, reqnodelist="n1")) == (2018, 0)
+    assert (h.update(job, numnodes="2"), h.update(job, numnodes="1")) == (0, 2036)
+    assert h.update(job, partition="nosuch") == h.update(job, partition="")

@@ -1,0 +1,138 @@
+"""What the command line and the environment say of a step, and of srun itself.
+
+Place: under srun. It asks nobody.
+"""
+
+import os
+import time
+
+from understudy.commands.allocation import immediate_s
+from understudy.commands.client import Context
+from understudy.commands.sbatch_options import Job, number
+from understudy.commands.srun_options import OPTIONS, OWN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+_VERBOSITY = frozenset(("quiet", "q", "verbose", "v"))
+_BINDINGS = frozenset(
+    (
+        *("none", "no", "rank", "map_cpu", "mask_cpu", "rank_ldom", "map_ldom", "mask_ldom", "threads", "cores", "sockets", "ldoms", "boards"),
+        *("thread", "core", "socket", "ldom", "board", "one_thread", "autobind", "help"),
+    )
+)
+
+
+class StepError(Exception):
+    """There will be no step; what to say has been said."""
+
+
+class Settings:
+    """What the command line and the environment say of the step and of srun itself."""
+
+    @property
+    def gpu_bind(self) -> str:
+        """How tasks are bound to GPUs: as --gpu-bind says, else --gpus-per-task."""
+        wanted = self.job.extra.get("tres_bind", "").removeprefix("gpu:")
+        each = str(self.job.spec.get("tres_per_task") or "").rpartition(":")[2]
+        return wanted or (f"per_task:{each if each.isdecimal() else 1}" if each else "")
+
+    def __init__(self, arguments: list[str], context: Context, environ: "Mapping[str, str] | None" = None) -> None:
+        given, self.command = OPTIONS.parse(arguments, permute=False)
+        self.arguments = arguments
+        environ = dict(context.environ if environ is None else environ)
+        inside = bool(environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID")) or any(option.dest == "jobid" for option, _ in given)
+        if inside:
+            environ.pop("SLURM_JOB_NAME", None)  # the job's, not the step's
+        self.job = Job(time.time())
+        self.own: dict[str, str] = {}
+        self.on_line = {option.dest for option, _ in given}
+        if environ.get("SLURM_DISTRIBUTION") == "plane" and "SLURM_DIST_PLANESIZE" in environ:  # as sbatch hands it on
+            environ["SLURM_DISTRIBUTION"] += f"={environ['SLURM_DIST_PLANESIZE']}"
+        for option, value in [*OPTIONS.from_environment(environ), *given]:
+            if option.dest in OWN:
+                self.own[option.dest] = "" if value is None else value
+                if option.dest == "exclusive" and not inside:
+                    self.job.apply(option, value)
+            else:
+                self.job.apply(option, value)
+        own = self.own
+        self.quiet = "quiet" in own
+        self.given = given
+        self.verbose = sum(option.dest == "verbose" for option, _ in given)
+        self.immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
+        self.wait_s = number("wait", own["wait"], 0) if "wait" in own else None
+        bad_exit = own.get("kill_on_bad_exit")
+        self.kill_on_bad_exit = None if bad_exit is None else bad_exit != "0"
+        self.job_id = number("jobid", own["jobid"].partition(".")[0]) if own.get("jobid") else 0
+        self.relative = number("relative", own["relative"], 0) if "relative" in own else None
+        self.cpu_bind = cpu_bind(own.get("cpu_bind", ""))
+        if self.command and self.command[0].startswith("."):
+            self.command[0] = f"{os.getcwd()}/{self.command[0]}"
+        spec = self.job.spec
+        if spec.get("distribution", "").startswith("arbitrary") and environ.get("SLURM_HOSTFILE"):
+            spec["required_nodes"] = _hosts(environ["SLURM_HOSTFILE"], spec.get("num_tasks"))
+
+
+def fit_nodes(settings: Settings, context: Context) -> None:
+    """No node may be without a task."""
+    spec = settings.job.spec
+    tasks, nodes, per_node = spec.get("num_tasks"), spec.get("min_nodes"), spec.get("ntasks_per_node")
+    if tasks is not None and nodes is not None and per_node and tasks > per_node and tasks != nodes * per_node:
+        context.complain(
+            f"srun: Warning: can't honor --ntasks-per-node set to {per_node} which doesn't match the requested tasks {tasks} with the number of"
+            f" requested nodes {nodes}. Ignoring --ntasks-per-node."
+        )
+        del spec["ntasks_per_node"]
+    if tasks is not None and nodes is not None and nodes > tasks:
+        if not settings.quiet:
+            context.complain(f"srun: Warning: can't run {tasks} processes on {nodes} nodes, setting nnodes to {tasks}")
+        spec["min_nodes"] = tasks
+        if (spec.get("max_nodes") or 0) > tasks:
+            spec["max_nodes"] = tasks
+
+
+def cpu_bind(text: str) -> str:
+    """--cpu-bind: the binding, without how much is to be said of it; for one that there is not, `!` and the word."""
+    found = ""
+    for word in _bindings(text):
+        kind = word.partition(":")[0].lower()
+        if kind in _VERBOSITY or not word:
+            continue
+        if kind not in _BINDINGS:
+            return f"!{word}"
+        found = word.lower()
+    return found
+
+
+def _bindings(text: str) -> list[str]:
+    """The words between commas; a list of numbers belongs to the word before it."""
+    found: list[str] = []
+    for word in text.split(",") if text else []:
+        if found and ":" in found[-1] and (word[:1].isdigit()):
+            found[-1] += f",{word}"
+        else:
+            found.append(word)
+    return found
+
+
+def _hosts(path: str, most: int | None) -> str:
+    """The entries of a host file: one for each task, in order."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            names = [name for line in file for name in line.partition("#")[0].replace(",", " ").split()]
+    except OSError:
+        return ""
+    return ",".join(names[:most])
+
+
+def ranks(text: str) -> "list[int] | None":
+    numbers: list[int] = []
+    for word in text.split(","):
+        first, dash, last = word.partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            return None
+        numbers += range(int(first), int(last if dash else first) + 1)
+    return numbers

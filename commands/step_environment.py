@@ -1,0 +1,83 @@
+"""The environment of a step's tasks, as far as srun knows it.
+
+Place: under srun. The node daemons add what belongs to a node or a task. Follows srun(1), "OUTPUT ENVIRONMENT VARIABLES".
+"""
+
+import os
+
+from understudy.commands.export import exported, limits
+from understudy.commands.task_counts import compressed, counts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from understudy.commands.step_launch import Step
+
+
+def environment_of(step: "Step", told: list[str], names: list[str], host: str) -> dict[str, str]:
+    """The tasks' environment, but for what belongs to a node or a task. `told`: what the controller says, `names`: the nodes, `host`: ours."""
+    settings, spec = step.settings, step.settings.job.spec
+    environ = step.context.environ
+    wanted = settings.own.get("export")
+    chosen = exported(environ, wanted)
+    for name in ("SLURM_EXPORT_ENV", "SLURM_CPUS_PER_TASK", "SLURM_TASK_PID"):
+        chosen.pop(name, None)
+    chosen |= dict(entry.partition("=")[::2] for entry in told)
+    if step.whole.components:
+        chosen |= _of_the_whole(step, names)
+    per_node = compressed([len(tasks) for tasks in step.tasks])
+    umask = os.umask(0)
+    os.umask(umask)
+    port = str(step.io.port)
+    chosen |= {
+        "SLURM_JOB_NAME": chosen.get("SLURM_JOB_NAME") or spec.get("name", ""),
+        "SLURM_LAUNCH_NODE_IPADDR": "127.0.0.1" if host.startswith("127.") else host,
+        "SLURM_NNODES": str(len(names)),
+        "SLURM_NPROCS": str(step.size),
+        "SLURM_NTASKS": str(step.size),
+        "SLURM_PRIO_PROCESS": "0",
+        "SLURM_SRUN_COMM_HOST": "127.0.0.1" if host.startswith("127.") else host,
+        "SLURM_SRUN_COMM_PORT": port,
+        "SLURM_STEPID": str(step.step_id),
+        "SLURM_STEP_ID": str(step.step_id),
+        "SLURM_STEP_LAUNCHER_PORT": port,
+        "SLURM_STEP_NODELIST": step.nodes,
+        "SLURM_STEP_NUM_NODES": str(len(names)),
+        "SLURM_STEP_NUM_TASKS": str(step.size),
+        "SLURM_STEP_TASKS_PER_NODE": per_node,
+        "SLURM_TASKS_PER_NODE": per_node,
+        "SLURM_UMASK": f"{umask:04o}",
+        **limits(settings.own.get("propagate")),
+        "SRUN_DEBUG": "3",
+    }
+    chosen.setdefault("SLURM_SUBMIT_DIR", os.getcwd())
+    chosen.setdefault("SLURM_SUBMIT_HOST", os.uname().nodename.partition(".")[0])
+    chosen.setdefault("TMPDIR", "/tmp")  # noqa: S108  what Slurm gives
+    controller = next((each for each in step.context.client.location.controller_addresses if each.startswith("tcp:")), "")
+    if controller:
+        cluster = chosen.get("SLURM_CLUSTER_NAME", "")
+        chosen["SLURM_WORKING_CLUSTER"] = f"{cluster}:{controller.removeprefix('tcp:')}:9728:109"
+    if spec.get("cpus_per_task"):
+        chosen["SLURM_CPUS_PER_TASK"] = str(spec["cpus_per_task"])
+    if "label" in settings.own:
+        chosen["SLURM_LABELIO"] = "1"
+    if not step.owns_job:
+        if cpus := chosen.get("SLURM_JOB_CPUS_PER_NODE"):
+            chosen.setdefault("SLURM_JOB_CPUS_PER_NODE_PACK_GROUP_0", cpus)
+        chosen["SLURM_DISTRIBUTION"] = spec.get("distribution") or ("cyclic" if step.size <= len(names) else "block")
+    elif spec.get("distribution"):
+        chosen["SLURM_DISTRIBUTION"] = spec["distribution"]
+    kind, _, plane = chosen.get("SLURM_DISTRIBUTION", "").partition("=")
+    if plane:
+        chosen["SLURM_DISTRIBUTION"], chosen["SLURM_DIST_PLANESIZE"] = kind, plane
+    return chosen
+
+
+def _of_the_whole(step: "Step", names: list[str]) -> dict[str, str]:
+    """What a step in a heterogeneous job is told in place of what a component would be."""
+    cpus = [each for _, allocation in step.parts for each in counts(allocation.environment.get("SLURM_JOB_CPUS_PER_NODE", "1"))]
+    nodes = {"SLURM_JOB_NODELIST": step.nodes, "SLURM_NODELIST": step.nodes, "SLURM_JOB_NUM_NODES": str(len(names))}
+    if len(step.parts) == 1:
+        own = step.allocation.environment
+        nodes = {"SLURM_JOB_NODELIST": own["SLURM_JOB_NODELIST"], "SLURM_NODELIST": own["SLURM_JOB_NODELIST"]}
+    whole = str(step.whole.job_id)
+    return nodes | {"SLURM_JOB_ID": whole, "SLURM_JOBID": whole, "SLURM_JOB_CPUS_PER_NODE": compressed(cpus)}

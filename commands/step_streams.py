@@ -1,0 +1,108 @@
+"""Where the streams of a step's tasks come from and go to: here, a file of ours, or files that the nodes open.
+
+Place: under srun. Follows srun(1), "IO Redirection".
+"""
+
+import os
+
+from understudy.commands.srun_settings import StepError
+from understudy.commands.step_io import ALL, STDERR, STDOUT, OneTask, Sink
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from understudy.commands.step_launch import Step
+
+_PER_TASK = ("%t", "%n", "%N")  # patterns that make a file for each task or node, which the nodes open
+_NO_DIGITS = {ord(digit): None for digit in "0123456789"}
+
+
+class Streams:
+    """`remote`: the patterns of the files that the nodes open. `stdin`: what is read here, for task `stdin_task`; -1: all of them, -2: none."""
+
+    def __init__(self, step: "Step", environment: dict[str, str]) -> None:
+        """Decide for each stream whether it comes here, to a file that we write, or to files that the nodes write."""
+        self._step, self._io = step, step.io
+        own = step.settings.own
+        width = len(str(max(step.size - 1, 0))) if "label" in own else 0
+        append = own.get("open_mode", "").startswith("a")
+        self.remote: dict[str, str] = {"std_in": "", "std_out": "", "std_err": ""}
+        names = {
+            "A": environment.get("SLURM_ARRAY_JOB_ID", str(step.job_id)), "a": environment.get("SLURM_ARRAY_TASK_ID", "4294967294"),
+            "J": f"{step.job_id}.{step.step_id}", "j": str(step.job_id), "s": str(step.step_id),
+            "u": environment.get("SLURM_JOB_USER", ""), "x": environment.get("SLURM_JOB_NAME", ""),
+        }  # fmt: skip
+        out = Sink(1, width)
+        for kind, option, field in ((STDOUT, "output", "std_out"), (STDERR, "error", "std_err")):
+            pattern = own.get(option, "")
+            if not pattern or pattern.lower() == "all":
+                if kind == STDERR and not pattern and own.get("output", "").lower() not in {"", "all"}:
+                    self._io.sinks[kind] = self._io.sinks[STDOUT]
+                    self.remote[field] = self.remote["std_out"] if self.remote["std_out"] == "none" else ""
+                    if self.remote["std_out"]:
+                        self.remote[field] = self.remote["std_out"]
+                else:
+                    self._io.sinks[kind] = out if kind == STDOUT else Sink(2, width)
+            elif pattern.lower() == "none":
+                self.remote[field] = "none"
+            elif pattern.isdigit() and int(pattern) < step.size:
+                self._io.sinks[kind] = OneTask(1 if kind == STDOUT else 2, width, int(pattern))
+            elif any(each in pattern.translate(_NO_DIGITS) for each in _PER_TASK):
+                self.remote[field] = pattern if pattern.startswith("/") else f"{step.work_dir}/{pattern}"
+            else:
+                path = _expanded(pattern, names)
+                flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else os.O_TRUNC)
+                if kind == STDERR and pattern == own.get("output"):
+                    self._io.sinks[kind] = self._io.sinks[STDOUT]
+                    continue
+                try:
+                    self._io.sinks[kind] = Sink(os.open(path, flags, 0o666), width)
+                except OSError as error:
+                    step.error(f"Could not open {'stdout' if kind == STDOUT else 'stderr'} file: {error.strerror}")
+                    raise StepError from None
+        self._open_input(names)
+
+    def _open_input(self, names: dict[str, str]) -> None:
+        pattern = self._step.settings.own.get("input", "")
+        self.stdin_task = -1
+        self.stdin = 0
+        if not pattern or pattern.lower() == "all":
+            return
+        if pattern.lower() == "none":
+            self.stdin_task, self.stdin = -2, -1
+        elif pattern.isdigit() and int(pattern) < self._step.size:
+            self.stdin_task = int(pattern)
+        elif any(each in pattern.translate(_NO_DIGITS) for each in _PER_TASK):
+            self.remote["std_in"] = pattern if pattern.startswith("/") else f"{self._step.work_dir}/{pattern}"
+            self.stdin = -1
+        else:
+            try:
+                self.stdin = os.open(_expanded(pattern, names), os.O_RDONLY)
+            except OSError as error:
+                self._step.error(f"Could not open stdin file: {error.strerror}")
+                raise StepError from None
+
+    def feed(self) -> None:
+        """Begin to send what is read here."""
+        if self.stdin_task != -2:
+            self._io.feed(self.stdin, ALL if self.stdin_task < 0 else self.stdin_task)
+
+
+def _expanded(pattern: str, names: dict[str, str]) -> str:
+    if "\\" in pattern:
+        return pattern.replace("\\", "")
+    found, at = "", 0
+    while at < len(pattern):
+        if pattern[at] != "%":
+            found += pattern[at]
+            at += 1
+            continue
+        end = at + 1
+        while end < len(pattern) and pattern[end].isdigit():
+            end += 1
+        width, key = pattern[at + 1 : end], pattern[end : end + 1]
+        if key in names and key:
+            found += names[key].rjust(min(int(width or 0), 10), "0") if key in "Aajs" else names[key]
+        else:
+            found += "%" if key == "%" and not width else "%" + width + key
+        at = end + 1
+    return found

@@ -1,0 +1,135 @@
+"""What happens in a task's own process before it is the task: its streams, limits, CPUs and --task-prolog; then exec.
+
+Place: a part of a step's process (`taskd.py`).
+"""
+
+from __future__ import annotations
+
+import _signal as signal  # type: ignore[import-not-found]  # without enumerations, see forking.py
+import os
+
+from understudy.noded.stepd import Quietly, set_limits
+from understudy.noded.task_programs import execute_program, take_over
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from understudy.noded.task import Task
+
+_CHUNK = 65536
+
+
+def environment_of(order: dict[str, Any], task: Task, more: dict[str, str]) -> dict[str, str]:
+    node = task.node
+    variables = dict(order["environment"])
+    variables |= node["environment"]
+    variables |= {
+        "SLURM_PROCID": str(task.number),
+        "SLURM_LOCALID": str(task.local),
+        "SLURM_TASK_PID": str(os.getpid()),  # in its epilog; the task's own is set where it is known
+    }
+    return variables | more
+
+
+def become(order: dict[str, Any], task: Task, variables: dict[str, str], files: tuple[int, int, int], *, is_terminal: bool) -> None:
+    """Turn this process, a child, into the task. Does not return."""
+    code = 1
+    command = order["programs"].get(task.number, order["arguments"])
+    try:
+        if is_terminal:
+            import fcntl  # noqa: PLC0415  few steps need it
+            import termios  # noqa: PLC0415
+
+            os.setsid()
+            with Quietly():
+                fcntl.ioctl(files[0], termios.TIOCSCTTY, 0)
+        else:
+            os.setpgid(0, 0)
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        variables["SLURM_TASK_PID"] = str(os.getpid())
+        copies = [os.dup(each) for each in files]
+        for target, source in enumerate(copies):
+            os.dup2(source, target)
+        for copy in copies:
+            os.close(copy)
+        set_limits(order["limits"])
+        if cpus := cpus_of(order["cpu_bind"], task.local, int(order["environment"].get("SLURM_CPUS_PER_TASK", "1"))):
+            with Quietly():
+                os.sched_setaffinity(0, cpus)
+        if order["task_prolog"]:
+            prolog(order, task, variables)
+        execute(command, variables)
+    except OSError as error:
+        code = error.errno or 1
+        with Quietly():
+            os.write(2, f"slurmstepd-{task.node['name']}: error: execve(): {command[0]}: {error.strerror}\n".encode())
+    finally:
+        os._exit(code)
+
+
+def cpus_of(binding: str, local: int, each: int) -> set[int]:
+    """The CPUs of a node's task so many, by --cpu-bind; none: it may have all. The kernel has the last word on which there are."""
+    kind, _, values = binding.partition(":")
+    words = [word for word in values.split(",") if word]
+    if kind == "map_cpu" and words:
+        return {int(words[local % len(words)], 0)}
+    if kind == "mask_cpu" and words:
+        mask = int(words[local % len(words)], 16)
+        return {number for number in range(mask.bit_length()) if mask >> number & 1}
+    if kind in ("rank", "threads", "cores"):
+        return set(range(local * each, (local + 1) * each))
+    return set()
+
+
+def execute(command: list[str], variables: dict[str, str]) -> None:
+    """exec, by way of PATH, else from the working directory; the error is the one that tells most."""
+    name = command[0]
+    if "/" in name:
+        os.execve(name, command, variables)  # noqa: S606
+    refused: OSError | None = None
+    for folder in variables.get("PATH", "").split(":"):
+        path = f"{folder or '.'}/{name}"
+        if not os.access(path, os.X_OK):
+            continue
+        try:
+            os.execve(path, command, variables)  # noqa: S606
+        except OSError as error:
+            refused = error
+    if refused is not None:
+        raise refused
+    os.execve(name, command, variables)  # noqa: S606
+
+
+def prolog(order: dict[str, Any], task: Task, variables: dict[str, str]) -> None:
+    """--task-prolog: what it prints sets and unsets variables, or goes to the task's output."""
+    where = f"slurmstepd-{task.node['name']}: error:"
+    if not os.access(order["task_prolog"], os.X_OK):
+        why = os.strerror(2 if not os.path.exists(order["task_prolog"]) else 13)
+        for line in (
+            f"run_command: user task_prolog can not be executed ({order['task_prolog']}) {why}",
+            "user task_prolog did not exit normally. reason: Run command failed - configuration error",
+            "--task-prolog failed status=1",
+        ):
+            with Quietly():
+                os.write(2, f"{where} {line}\n".encode())
+        os._exit(1)
+    inward, outward = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(outward, 1)
+        execute_program(order["task_prolog"], variables)
+    os.close(outward)
+    text = b""
+    while data := os.read(inward, _CHUNK):
+        text += data
+    os.close(inward)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if status:
+        with Quietly():
+            os.write(2, f"{where} --task-prolog failed status={status}\n".encode())
+        os._exit(status if status > 0 else 1)
+    with Quietly():
+        take_over(text, variables)

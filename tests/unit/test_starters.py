@@ -1,0 +1,28 @@
+"""Short starters take the place of pip's, and find the house without `site`."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from understudy.commands import starters
+
+HOUSE = str(Path(starters.__file__).parents[2])
+
+
+def test_starters_that_are_there_are_replaced_and_no_others(tmp_path):
+    for name in ("sbatch", "understudy", "pip"):
+        (tmp_path / name).write_text("as it was")
+        (tmp_path / name).chmod(0o755)
+    assert starters.write(tmp_path, sys.executable, [HOUSE]) == ["sbatch"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pip", "sbatch", "understudy"]
+    assert (tmp_path / "understudy").read_text() == "as it was"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([tmp_path / "sbatch", "--version"], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "slurm 22.05.8\n", "")
+
+
+def test_an_interpreter_that_no_first_line_can_name_leaves_pips_starter():
+    assert starters.starter("/a b/python3", [], "understudy.commands.sbatch:main") == ""
+    assert starters.starter("/" + "x" * 200, [], "understudy.commands.sbatch:main") == ""
+    assert starters.starter("/usr/bin/python3", [], "understudy.commands.sbatch:main").startswith("#!/usr/bin/python3 -SP\n")
