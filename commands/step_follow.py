@@ -5,6 +5,7 @@ Place: under srun. Follows srun(1), "SIGNALS AND ESCAPE SEQUENCES".
 
 import _signal  # type: ignore[import-not-found]  # as in client.py
 import os
+import select
 import time
 
 from understudy.commands.client import RefusedError, pack
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from understudy.commands.step_launch import Step
 
 _STATUS_S = 1.0
+_END_S = 10.0  # how long the controller may take to hear of the end
 _ASK_S = 5.0  # how long daemons may take to be heard of before the controller is asked
 
 
@@ -30,6 +32,11 @@ class Progress:
         self.first_exit_at = self.interrupted_at = self.give_up_at = 0.0
         self.interrupts = 0
         self.gathered: list[bytes] = []
+
+    @property
+    def missing(self) -> int:
+        """How many tasks' ends are not known."""
+        return self._step.size - len(self.exits)
 
     def catch_signals(self) -> None:
         reads, writes = os.pipe()
@@ -204,10 +211,27 @@ class Progress:
             if self.give_up_at:
                 pause = min(pause or 1000, 1000)
             io.turn(pause)
-        missing = self._step.size - len(self.exits)
-        if missing and not self.is_aborted:
-            self._step.error(f"{missing} tasks of StepId={self._step.job_id}.{self._step.step_id} were lost")
+        if self.missing and not self.is_aborted:
+            self._step.error(f"{self.missing} tasks of StepId={self._step.job_id}.{self._step.step_id} were lost")
             self.highest = self.highest or 1
+
+    def await_end(self) -> None:
+        """Until the controller knows of the end, so that the next step finds the CPUs of this one free, or a signal comes."""
+        if self.missing:
+            return
+        until = time.monotonic() + _END_S
+        for share in self._step.shares:
+            waiting = self._step.context.client.another()
+            try:
+                waiting.begin("AwaitStep", share.job_id, self._step.step_id)
+                poll = select.poll()
+                poll.register(waiting.fileno(), select.POLLIN)
+                poll.register(self.wake, select.POLLIN)
+                poll.poll(max(int((until - time.monotonic()) * 1000), 0))
+            except RefusedError:
+                pass  # a controller that is away is not waited for
+            finally:
+                waiting.close()
 
     def ask_for_step(self) -> None:
         """Some daemons have taken the launch and nothing was heard from them since. If the step is over, nothing ever will be."""

@@ -85,6 +85,8 @@ class Step:
         epilog = self.settings.own.get("epilog", "none")
         if epilog.lower() != "none" and (status := self.run_here(epilog, task_environment)):
             self.error(f"srun epilog failed status={status}")
+        if not self.owns_job:  # whose end is the step's, too
+            self.progress.await_end()
         return self.progress.highest, self.progress.ended_by
 
     def run_here(self, program: str, environment: dict[str, str]) -> int:

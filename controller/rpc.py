@@ -21,7 +21,7 @@ from understudy.controller.maintain import notify_job, set_configuration, update
 from understudy.controller.node_events import register_nodes
 from understudy.controller.reboot import reboot_nodes
 from understudy.controller.statistics import get_statistics
-from understudy.controller.steps import create_step, get_step, step_complete
+from understudy.controller.steps import await_step, create_step, get_step, step_complete
 from understudy.controller.submit import submit
 from understudy.controller.update_jobs import update_jobs
 from understudy.controller.update_nodes import update_nodes
@@ -34,6 +34,7 @@ from understudy.protocol.messages import (
     AwaitEmpty,
     AwaitJob,
     AwaitRecorded,
+    AwaitStep,
     BatchComplete,
     BreakAtStart,
     CancelJobs,
@@ -164,6 +165,7 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     CompleteJob: Rpc(complete_job, _JOB_AND_NODE),
     CreateStep: Rpc(create_step, _JOB_WRITE),
     GetStep: Rpc(get_step, _JOB_READ),
+    AwaitStep: Rpc(await_step, _JOB_READ),
     StepComplete: Rpc(step_complete, _JOB_WRITE),
     BatchComplete: Rpc(batch_complete, _JOB_AND_NODE),
     EpilogComplete: Rpc(epilog_complete, _JOB_AND_NODE),

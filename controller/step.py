@@ -15,6 +15,7 @@ from understudy.model.states import JobState
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from understudy.controller.core import Later
     from understudy.protocol.messages import StepSpec
 
 TOO_MANY_CPUS: Final = 2005
@@ -58,6 +59,7 @@ class Step:
     exit_signal: int = 0
     killed_by: int | None = None
     usage: dict[str, int] = field(default_factory=dict)
+    awaited: list[Later] = field(default_factory=list)  # who waits for its end
 
     @property
     def is_running(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.core import log
+from understudy.controller.core import Later, log
 from understudy.controller.het_jobs import components
 from understudy.controller.rights import may_control
 from understudy.controller.step import Held, Step, distribution_of, lay_out
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
     from understudy.controller.ports import Sender
-    from understudy.protocol.messages import CreateStep, GetStep, Message, StepComplete
+    from understudy.protocol.messages import AwaitStep, CreateStep, GetStep, Message, StepComplete
 
 ACCESS_DENIED: Final = 2002
 INVALID_JOB: Final = 2017
@@ -160,6 +160,16 @@ def get_step(core: Core, message: GetStep, sender: Sender) -> StepCreated:
     return describe(core, job, step)
 
 
+def await_step(core: Core, message: AwaitStep, sender: Sender) -> Message | Later:
+    """Answered when the step is over: what it had may be another's then."""
+    step = _own_job(core, message.job_id, sender).steps.get(message.step_id)
+    if step is None or not step.is_running:
+        return Ok()
+    later = Later()
+    step.awaited.append(later)
+    return later
+
+
 def _own_job(core: Core, job_id: int, sender: Sender) -> Job:
     job = core.tables.jobs.get(job_id)
     if job is None:
@@ -206,6 +216,9 @@ def _end(core: Core, job: Job, step: Step) -> None:
     job.derived_exit_code = max(job.derived_exit_code, step.exit_code)
     core.last_job_update = now
     core.journal.job(job.job_id)
+    for later in step.awaited:
+        later.give(Ok())
+    step.awaited.clear()
 
 
 def end_steps(core: Core, job: Job, nodes: int) -> None:

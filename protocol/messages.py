@@ -475,6 +475,13 @@ class GetStep(Message, frozen=True, tag=38):
     step_id: int
 
 
+class AwaitStep(Message, frozen=True, tag=39):
+    """srun: answered by `Ok` when the controller knows that the step has ended."""
+
+    job_id: int
+    step_id: int
+
+
 # --- node daemons to the controller --------------------------------------------------------------------------------------------
 
 
@@ -983,6 +990,7 @@ AnyMessage = (
     | AllocateJob
     | Allocated
     | AwaitJob
+    | AwaitStep
     | GetAllocation
     | CompleteJob
     | StepSpec

@@ -46,6 +46,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "AllocateJob": (30, ("spec", "immediate", "user_id", "group_id", "components"), (False, -1, -1, [])),
     "Allocated": (31, ("job_id", "is_running", "nodes", "environment", "state", "end_time", "credential", "daemons", "note", "components"), ("", [], 0, None, b"", [], 0, [])),
     "AwaitJob": (32, ("job_id", "until_end"), (False,)),
+    "AwaitStep": (39, ("job_id", "step_id"), ()),
     "GetAllocation": (33, ("job_id",), ()),
     "CompleteJob": (34, ("job_id", "exit_code", "exit_signal"), (0,)),
     "StepSpec": (35, ("name", "min_nodes", "max_nodes", "num_tasks", "cpus_per_task", "ntasks_per_node", "nodes", "excluded_nodes", "relative", "distribution", "overlap", "exact", "overcommit", "mem_per_node_mb", "mem_per_cpu_mb", "time_limit_s", "submit_line", "host", "pid", "sends_output", "step_id", "gres", "tres_per_step", "tres_per_task"), ("", None, None, None, None, None, "", "", None, "", False, False, False, None, None, None, "", "", 0, True, None, None, "", "")),

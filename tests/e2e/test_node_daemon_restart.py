@@ -1,5 +1,8 @@
 """A node daemon that is killed in mid-job and started again: jobs and steps go on, and no output is lost or there twice."""
 
+import signal
+import subprocess
+
 import pytest
 from real_cluster import RealCluster
 
@@ -69,6 +72,23 @@ def test_steps_that_were_found_again_can_be_signalled_attached_and_ended(cluster
     assert "CANCELLED AT" in err
     assert cluster.ended(job) in ("CANCELLED", "FAILED")
     cluster.until(lambda: cluster.spool() == [])
+
+
+def test_srun_ends_when_the_controller_knows_of_its_steps_end(cluster):
+    daemon = cluster.daemon()
+    twice = f"srun --epilog={cluster.home}/epilog bash -c 'kill -STOP {daemon.pid}' && srun -n4 --exact -l true"
+    (cluster.home / "epilog").write_text("#!/bin/sh\ntouch over\n")
+    (cluster.home / "epilog").chmod(0o755)
+    allocated = cluster.start("salloc", "-n4", "bash", "-c", twice)
+    try:
+        cluster.until((cluster.home / "over").exists)  # all that srun hears of the tasks has come; the daemon has yet to report it
+        with pytest.raises(subprocess.TimeoutExpired):
+            allocated.wait(0.3)
+    finally:
+        daemon.signal(signal.SIGCONT)
+    _, err = allocated.communicate(timeout=30)
+    assert allocated.returncode == 0
+    assert "temporarily disabled" not in err
 
 
 def test_one_that_stays_away_has_its_jobs_requeued_or_ended(tmp_path):

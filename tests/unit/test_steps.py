@@ -11,6 +11,7 @@ from understudy.protocol.messages import (
     Allocated,
     AllocateJob,
     AwaitJob,
+    AwaitStep,
     CancelJobs,
     CompleteJob,
     CreateStep,
@@ -102,3 +103,15 @@ def test_a_steps_time_limit_is_changed_while_it_runs(harness: Harness) -> None:
     assert step.state is JobState.RUNNING
     harness.run(200)
     assert step.state is JobState.TIMEOUT
+
+
+def test_srun_hears_of_its_steps_end_when_the_controller_knows(harness: Harness) -> None:
+    job_id = allocate(harness, num_tasks=1).job_id
+    harness.ask(CreateStep(job_id, StepSpec(name="x")), USER)
+    waiting = harness.ask(AwaitStep(job_id, 0), USER)
+    assert isinstance(waiting, Later)
+    assert waiting.answer is None
+    harness.ask(StepComplete(job_id, 0, 0, "n1", 0, 0), FakeSender("noded0", 0, 0, is_daemon=True))
+    assert waiting.answer == Ok()
+    assert harness.ask(AwaitStep(job_id, 0), USER) == Ok()
+    assert isinstance(harness.ask(AwaitStep(job_id, 0), OTHER), Failure)
