@@ -87,6 +87,7 @@ def scancel(arguments: list[str], context: Context) -> int:
         where, states = _filters(options, context)
     except _RefusedLineError:
         return 1
+    _say_options(given, options, signal, where, states, jobs, context)
     has_filters = bool(where or states is not None or options.get("nodelist") is not None)
     if not jobs and not has_filters:
         context.error("No job identification provided")
@@ -109,6 +110,28 @@ def scancel(arguments: list[str], context: Context) -> int:
             return 8 if error.code == CONNECT_FAILED else error.code & 0xFF
         context.complain(f"slurm_load_jobs error: {error.text}")
         return 1
+
+
+def _say_options(
+    given: "list[tuple[Option, str | None]]",
+    options: "dict[str, str | None]",
+    signal: int | None,
+    where: "dict[str, list[Any]]",
+    states: "list[tuple[int, int]] | None",
+    jobs: list[str],
+    context: Context,
+) -> None:
+    """What was asked for, if -v is given three times; the variable counts as once."""
+    if "verbose" not in options:
+        return
+    times = sum(option.dest == "verbose" for option, _ in given) + ("verbose" in _environment(context))
+    if times < 3:
+        return
+    from understudy.commands.verbose import scancel_options
+
+    state = job_state(max(states[0][0], 0), states[0][1]) if states else ""
+    for entry in scancel_options(options, times, signal, state, where["user_id"][0] if "user_id" in where else None, jobs):
+        context.complain(f"{context.program}: {entry}")
 
 
 def _environment(context: Context) -> "dict[str, str | None]":
@@ -305,8 +328,10 @@ def _cancel(jobs: list[str], signal: int | None, options: "dict[str, str | None]
         return 0
     verbose = "verbose" in options
     if verbose:
+        reach = "full job" if "full" in options else "batch job" if "batch" in options else "job"
         for job in jobs:
-            context.complain(f"{context.program}: " + (f"Terminating job {job}" if signal is None else f"Signal {signal} to job {job}"))
+            name = f"{'step' if '.' in job else reach} {job}"
+            context.complain(f"{context.program}: " + (f"Terminating {name}" if signal is None else f"Signal {signal} to {name}"))
     if "sibling" in options:
         for job in jobs:
             context.error(f"Kill job error on job id {job}: Not a valid federated job")

@@ -4,6 +4,8 @@ Place: under scontrol. Keys may be written in any case and shortened as long as 
 before it asks the controller.
 """
 
+import re
+
 from understudy.commands.client import CONNECT_FAILED, Context, RefusedError
 
 TYPE_CHECKING = False
@@ -87,7 +89,7 @@ def update(words: "Sequence[str]", session: "Session") -> int:
     for word in words:
         key = word.partition("=")[0].rstrip("+-").lower()
         kind = next((kind for kind, name, least in _ENTITIES if len(key) >= least and name.startswith(key)), "")
-        if kind or key in {"jobname", "name"}:
+        if kind or key == "jobname":
             kind = kind or "job"
             break
     try:
@@ -181,14 +183,25 @@ def check_limit(value: str, context: Context, name: str = "TimeLimit") -> None:
 
 
 def say_results(session: "Session", results: "list[tuple[str, int, str]]", *, action: str = "") -> int:
-    code = 0
+    """Say what was refused of jobs that were asked for together; of arrays, what became of each task. The exit code."""
+    code, last, is_refused = 0, "", False
     for job, error, text in results:
-        if error:
+        if text and error not in {CONNECT_FAILED, _UNEXPECTED} and _TASKS.fullmatch(job):
+            session.complain(f"{job}: {text}")
+            code, last = 1, ""
+        elif error:
             session.complain(f"{text} for job {job}")
-            if action in _HOLDS:
-                session.complain(f"slurm_suspend error: {text}")
-            code = 1
+            code, last, is_refused = 1, text, True
+        else:
+            last = ""
+    if is_refused and action in _HOLDS:  # the last of them tells
+        session.complain(f"slurm_suspend error: {last or 'No error'}")
     return code
+
+
+def jobs_in(text: str) -> list[str]:
+    """The jobs of a list; commas within brackets part tasks."""
+    return [each for each in re.split(r",(?![^\[\]]*\])", text) if each]
 
 
 def _update_nodes(words: list[str], session: "Session") -> int:
@@ -453,36 +466,31 @@ def _sorted_names(expression: str) -> str:
 def control(action: str, words: "Sequence[str]", session: "Session") -> int:
     """`hold`, `release`, `requeue` and the like, for jobs by number, `JobId=N` or, to hold and release, `JobName=x`."""
     context = session.context
-    jobs: list[str] = []
-    names: list[str] = []
+    asked: list[tuple[list[str], dict[str, list[str]]]] = []
     options: list[str] = []
     for word in words:
         key, equals, value = word.partition("=")
         if equals and action in _HOLDS and key.lower() in {"jobname", "name"}:
-            names.append(value)
+            asked.append(([], {"name": [value]}))
             continue
         option = _REQUEUE_OPTIONS.get((action, word.lower()))
         if option is not None:
             options.append(option)
             continue
         chosen = value if equals and key.lower() in {"job", "jobid"} else word
-        jobs += [each for each in chosen.split(",") if each]
-    code = 0
-    try:
-        for name in names:
-            code |= say_results(session, context.client.call("ControlJobs", action, [], {"name": [name]})[0], action=action)
+        jobs = [chosen] if action == "top" else jobs_in(chosen)
         if jobs:
-            results = context.client.call("ControlJobs", action, jobs, {}, options)[0]
-            if action == "top":  # Slurm asks for all at once, and hears of the first
-                results = results[:1]
-            if action in {"suspend", "resume"}:
-                results = [(job, error, UNEXPECTED if error == _INVALID_JOB and job.isdigit() else text) for job, error, text in results]
-            code |= say_results(session, results, action=action)
-    except RefusedError as error:
-        if not jobs:
-            session.complain(f"slurm_suspend error: {error.text}")
-            return 1
-        return say_unreachable(session, jobs, error, action=action)
+            asked.append((jobs, {}))
+    code = 0
+    for jobs, where in asked:
+        try:
+            code |= say_results(session, context.client.call("ControlJobs", action, jobs, where, options)[0], action=action)
+        except RefusedError as error:
+            if jobs:
+                code = say_unreachable(session, jobs, error, action=action)
+            else:
+                session.complain(f"slurm_suspend error: {error.text}")
+                code = 1
     return code
 
 
@@ -493,8 +501,9 @@ def say_unreachable(session: "Session", jobs: "Sequence[str]", error: RefusedErr
     return 1
 
 
-_INVALID_JOB, _INVALID_NODE, _NODES_BUSY = 2017, 2018, 2016
+_INVALID_NODE, _NODES_BUSY, _UNEXPECTED = 2018, 2016, 1000
 UNEXPECTED = "Unexpected message received"  # what Slurm answers to the suspension of a job that it does not know, and where nobody answers
+_TASKS = re.compile(r"\d+_[\d,:-]+")  # as the controller names tasks
 _REQUEUE_OPTIONS = {
     ("requeue", "incomplete"): "incomplete",
     ("requeuehold", "incomplete"): "incomplete",

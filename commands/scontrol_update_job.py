@@ -4,7 +4,16 @@ Place: under scontrol_update. A value that makes no sense ends the command, with
 """
 
 from understudy.commands.client import RefusedError
-from understudy.commands.scontrol_update import RefusedInputError, SilentlyDoneError, check_limit, full_key, pairs, say_results, say_unreachable
+from understudy.commands.scontrol_update import (
+    RefusedInputError,
+    SilentlyDoneError,
+    check_limit,
+    full_key,
+    jobs_in,
+    pairs,
+    say_results,
+    say_unreachable,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +54,7 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
     """Change each job that is named by number, or all of a name."""
     context = session.context
     jobs: list[str] = []
+    is_named = False
     name, user = "", ""
     changes: dict[str, str] = {}
     for position, (key, sign, value) in enumerate(pairs(words)):
@@ -54,9 +64,9 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
             context.complain("Request aborted")
             return 1
         if lowered in {"jobid", "job"}:
-            jobs += [job for job in value.split(",") if job]
+            jobs, is_named = jobs + jobs_in(value), True
             continue
-        if position == 0 and lowered in {"jobname", "name"}:
+        if position == 0 and lowered == "jobname":
             name = value
             continue
         known = full_key(key, JOB_KEYS)
@@ -77,9 +87,11 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
         checked = value if check is None else check(value, context)
         if checked is not None:
             changes[_SAME_KEY.get(known, known) + sign] = checked
-    if not changes or not (jobs or name):
+    if not changes or not (is_named or name):
         context.complain("No changes specified")
         return 1
+    if not jobs and not name:
+        return 0
     if name and not jobs:
         try:
             jobs = _named(name, user, context)

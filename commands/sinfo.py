@@ -170,6 +170,14 @@ def sinfo(arguments: list[str], context: Context) -> int:
     if len({kind for kind, _ in formats}) > 1:  # the last one counts, and is read as one of -O
         del line["format"]
         line["long_format"] = formats[-1][1]
+    if "all" in line and "partition" in line:
+        context.error("Conflicting options, -a and -p, specified. Please choose one or the other.")
+        return 1
+    if "all" in environment and "partition" in environment and line.keys().isdisjoint({"all", "partition"}):
+        context.error("Conflicting options, SINFO_ALL and SINFO_PARTITION, specified. Please choose one or the other.")
+        return 1
+    if "all" in line:
+        environment.pop("partition", None)
     options = {**environment, **line}
     if context.refuses_clusters(options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"):
         return 1
@@ -181,6 +189,12 @@ def sinfo(arguments: list[str], context: Context) -> int:
             _write_document(kind, context)
             return 0
         states = _states(options.get("states"), context)
+        cells = _cells(options, context)
+        if "verbose" in options:
+            from understudy.commands.verbose import sinfo_options
+
+            times = sum(option.dest == "verbose" for option, _ in given)
+            context.print(sinfo_options(options, times, interval, default_format(options), cells))
         if "reservation" in options:
             try:
                 _show_reservations(options, context)
@@ -189,7 +203,7 @@ def sinfo(arguments: list[str], context: Context) -> int:
                 return 1
             return 0
         while True:
-            _show(options, states, context)
+            _show(options, states, cells, context)
             if interval is None:
                 return 0
             context.stdout.flush()
@@ -231,7 +245,7 @@ def _show_reservations(options: "dict[str, str | None]", context: Context) -> No
     columns = ["name", "is_active", "start_time", "end_time", "nodes"]
     answer = context.client.query("reservations", columns)
     rows = answer.rows
-    if "long" in options and "noheader" not in options:
+    if not options.keys().isdisjoint({"long", "verbose"}) and "noheader" not in options:
         context.print(date_line(answer.now))
     if not rows:
         context.print("No reservations in the system")
@@ -285,8 +299,8 @@ def default_format(options: "dict[str, str | None]") -> str:
     return "%#P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N" if "long" in options else "%#P %.5a %.10l %.6D %.6t %N"
 
 
-def _show(options: "dict[str, str | None]", states: list[list[str]] | None, context: Context) -> None:
-    """One listing."""
+def _cells(options: "dict[str, str | None]", context: Context) -> list[Cell]:
+    """The fields of a line; what is wrong with the format is said."""
 
     def unknown_letter(letter: str) -> None:
         context.complain(f"Invalid node format specification: {letter}")
@@ -294,24 +308,22 @@ def _show(options: "dict[str, str | None]", states: list[list[str]] | None, cont
     def unknown_name(name: str) -> None:
         context.error(f"Invalid job format specification: {name}")
 
-    widths: dict[str, int] = {}
     if options.get("long_format") is not None and "format" not in options:
-        cells = FIELDS.parse_long(options["long_format"] or "", unknown_name, knows_all=True)
-    else:
-        template = plain = options.get("format")
-        if template is None or plain is None:
-            template = default_format(options)
-            plain = template.replace("#", "0")
-            widths = {"P": _LEAST_NAME_WIDTH, "N": _LEAST_NAME_WIDTH} if "#" in template else {}
-        cells = FIELDS.parse_short(plain, unknown_letter)
+        return FIELDS.parse_long(options["long_format"] or "", unknown_name, knows_all=True)
+    template = options.get("format")
+    return FIELDS.parse_short(default_format(options).replace("#", "0") if template is None else template, unknown_letter)
+
+
+def _show(options: "dict[str, str | None]", states: list[list[str]] | None, cells: list[Cell], context: Context) -> None:
+    """One listing."""
     keys = _sort_keys(options)
     groups, now = _load(options, states, cells, keys, context)
     for key, descending in reversed(keys):
         groups.sort(key=key, reverse=descending)
-    if widths:
+    if options.keys().isdisjoint({"format", "long_format"}) and "#" in default_format(options):
         _widen(cells, groups, options)
     if "noheader" not in options:
-        if "long" in options or "iterate" in options:
+        if not options.keys().isdisjoint({"long", "iterate", "verbose"}):
             context.print(date_line(now))
         context.print_cluster()
         context.print(header_line(cells))

@@ -295,11 +295,9 @@ def _show(options: "dict[str, str | None]", wanted: Filter, cells: list[Cell], c
         _check_nodes(wanted, context)
     one_line_a_task = "array" in options
     names_tasks = wanted.jobs is not None and any(task is not None for _, task in wanted.jobs)
-    also = [*wanted.columns(), *COLUMNS, *columns_of(order)]
+    also = [*wanted.columns(), *COLUMNS, *columns_of(order), *_JOINED_COLUMNS]
     if one_line_a_task or names_tasks:
         also.append("array_max_tasks")
-    if "priority" in options:
-        also.append("partition")
     names = needed_columns(cells, also)
     rows, now = _load(names, wanted, options, context)
     if "noheader" not in options and not options.keys().isdisjoint({"long", "iterate", "verbose"}):
@@ -311,6 +309,8 @@ def _show(options: "dict[str, str | None]", wanted: Filter, cells: list[Cell], c
     if "start" in options and "states" not in options:
         jobs = [job for job in jobs if job["state"] == 0]
     jobs = as_kept(jobs)
+    if not (one_line_a_task or names_tasks):
+        jobs = _with_tasks_together(jobs)
     if "priority" in options:
         jobs = [{**job, "partition": name} for job in jobs for name in (job["partition"].split(",") if job["state"] == 0 else [job["partition"]])]
         jobs = [job for job in jobs if wanted.keeps(job)]  # of the partitions, too, only those that are wanted
@@ -384,6 +384,32 @@ def _narrowed(job: "dict[str, Any]", wanted: Filter) -> "dict[str, Any]":
     if len(tasks) == 1:
         return _with_task(job, tasks[0])
     return {**job, "array_task_expression": _ranges(tasks), "array_max_tasks": 0}
+
+
+_JOINED_COLUMNS = ("name", "partition", "reason", "reason_detail", "array_task_id", "array_task_expression")
+
+
+def _with_tasks_together(jobs: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
+    """Waiting tasks with records of their own are listed with those of their array that have none, if they have its name and partition."""
+    arrays = {job["array_job_id"]: job for job in jobs if job["array_task_expression"] and job["state"] == 0}
+    if not arrays:
+        return jobs
+    joined: dict[int, list[dict[str, Any]]] = {}
+    for job in sorted(jobs, key=lambda job: int(job["job_id"])):
+        array = arrays.get(job["array_job_id"])
+        if array is None or job["state"] or job["array_task_id"] is None or job["name"] != array["name"] or job["partition"] != array["partition"]:
+            continue
+        joined.setdefault(job["array_job_id"], []).append(job)
+    gone = {job["job_id"] for tasks in joined.values() for job in tasks}
+    return [_joined(job, joined.get(job["job_id"], [])) for job in jobs if job["job_id"] not in gone]
+
+
+def _joined(array: "dict[str, Any]", tasks: "list[dict[str, Any]]") -> "dict[str, Any]":
+    if not tasks:
+        return array
+    numbers = sorted([*task_numbers(array["array_task_expression"]), *(task["array_task_id"] for task in tasks)])
+    reasons = dict.fromkeys(job["reason_detail"] or job["reason"] for job in (array, *tasks))
+    return {**array, "array_task_expression": _ranges(numbers), "reason_detail": ",".join(reasons)}
 
 
 def _ranges(tasks: list[int]) -> str:

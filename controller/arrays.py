@@ -24,16 +24,17 @@ from understudy.controller.purge import schedule_purge
 from understudy.controller.views import select_jobs
 from understudy.model import nodeset
 from understudy.model.errors import SlurmError
-from understudy.model.task_numbers import parse, parse_tasks
+from understudy.model.task_numbers import format_tasks, parse, parse_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from understudy.controller.core import Core
     from understudy.controller.job import Job
 
 INVALID_ARRAY: Final = 2081
 INVALID_JOB: Final = 2017
+NO_ERROR: Final = "No error"  # said of tasks for which it went well, beside others
 TASK_LIMIT: Final = "JobArrayTaskLimit"
 TOLD_S: Final = 2  # Slurm tells accounting of a job that waits some seconds after it was submitted
 
@@ -195,10 +196,7 @@ def find(core: Core, text: str) -> list[tuple[Job, int]]:
     records = [array.records[job_id] for job_id in sorted(array.records)]
     if not underscore or tasks == "*":
         return [(job, job.array_tasks) for job in records]
-    try:
-        wanted = parse_tasks(tasks.removeprefix("[").removesuffix("]").partition("%")[0], 1 << 26)
-    except ValueError:
-        raise SlurmError(INVALID_JOB) from None
+    wanted = _read_tasks(tasks)
     found: list[tuple[Job, int]] = []
     for job in records:
         if job.array_tasks & wanted:
@@ -208,6 +206,27 @@ def find(core: Core, text: str) -> list[tuple[Job, int]]:
     if not found:
         raise SlurmError(INVALID_JOB)
     return found
+
+
+def _read_tasks(text: str) -> int:
+    """The bitmap of tasks that follow an array's number; none for all.
+
+    Raises:
+        SlurmError: no list of tasks.
+    """
+    if text == "*":
+        return 0
+    try:
+        return parse_tasks(text.removeprefix("[").removesuffix("]").partition("%")[0], 1 << 26)
+    except ValueError:
+        raise SlurmError(INVALID_JOB) from None
+
+
+def _is_task_list(text: str) -> bool:
+    try:
+        return bool(_read_tasks(text))
+    except SlurmError:
+        return False
 
 
 def separate(core: Core, job: Job, tasks: int) -> list[Job]:
@@ -244,30 +263,81 @@ def for_each(
         named = [(str(job.job_id), [(job, job.array_tasks)]) for job in select_jobs(core, where) if not job.is_finished]
     results: list[tuple[str, int, str]] = []
     for text, given in named:
-        refusals: list[SlurmError] = []
-        went_well = False
         try:
             found = find(core, text) if given is None else given
         except SlurmError as error:
             results.append((text, error.code, error.text))
             continue
-        are_named = "_" in text and not text.endswith("*")
-        for record, tasks in found:
-            try:
-                if tasks and are_named and act_on_tasks(record, tasks):
-                    went_well = True
-                    continue
-            except SlurmError as error:
-                refusals.append(error)
-                continue
-            for job in separate(core, record, tasks):
-                try:
-                    act(job)
-                    went_well = True
-                except SlurmError as error:
-                    refusals.append(error)
-        results.append((text, 0, "") if went_well or not refusals else (text, refusals[0].code, refusals[0].text))
+        outcomes = list(_outcomes(core, found, act, act_on_tasks, are_named="_" in text and not text.endswith("*")))
+        refusals = [refusal for _, refusal in outcomes if refusal is not None]
+        results.append((text, refusals[0].code, refusals[0].text) if refusals and len(refusals) == len(outcomes) else (text, 0, ""))
     return results
+
+
+def for_each_task(core: Core, texts: list[str], where: dict[str, list[Any]], act: Callable[[Job], None]) -> list[tuple[str, int, str]]:
+    """The same, with what became of an array's tasks if not all went well: `17_1-4` for those of whom the same is said."""
+    results: list[tuple[str, int, str]] = []
+    if not texts:
+        for job in select_jobs(core, where):
+            if job.array is None or not job.is_finished:
+                results += _told(core, str(job.job_id), [(job, job.array_tasks)], act)
+        return results
+    for text in texts:
+        number, _, tasks = text.partition("_")
+        try:
+            wanted = _read_tasks(tasks) if tasks and number.isdecimal() else 0
+            found = find(core, text)
+        except SlurmError as error:
+            is_task = error.code == INVALID_JOB and number.isdecimal() and tasks and _is_task_list(tasks)
+            results.append((f"{number}_{format_tasks(wanted)}" if is_task else text, error.code, error.text))
+            continue
+        results += _told(core, text, found, act, wanted, are_named="_" in text and not text.endswith("*"))
+    return results
+
+
+def _told(
+    core: Core, text: str, found: list[tuple[Job, int]], act: Callable[[Job], None], wanted: int = 0, *, are_named: bool = False
+) -> list[tuple[str, int, str]]:
+    """What became of the jobs; for records of an array task by task, those that were wanted and are not there last."""
+    array = found[0][0].array
+    groups: dict[tuple[int, str], int] = {}
+    for tasks, refusal in _outcomes(core, found, act, are_named=are_named):
+        key = (0, "") if refusal is None else (refusal.code, refusal.text)
+        groups[key] = groups.get(key, 0) | tasks
+        wanted &= ~tasks
+    if wanted:
+        missing = SlurmError(INVALID_JOB)
+        groups[missing.code, missing.text] = groups.get((missing.code, missing.text), 0) | wanted
+    if array is None or all(not code for code, _ in groups):
+        return [(text, code, said) for code, said in groups]
+    return [(f"{array.job_id}_{format_tasks(tasks)}", code, said or NO_ERROR) for (code, said), tasks in groups.items()]
+
+
+def _outcomes(
+    core: Core,
+    found: list[tuple[Job, int]],
+    act: Callable[[Job], None],
+    act_on_tasks: Callable[[Job, int], bool] = lambda _job, _tasks: False,
+    *,
+    are_named: bool,
+) -> Iterator[tuple[int, SlurmError | None]]:
+    """The tasks (a bitmap; 0 for a job that is none) of each record that something was done to, and the refusal."""
+    for record, tasks in found:
+        try:
+            if tasks and are_named and act_on_tasks(record, tasks):
+                yield tasks, None
+                continue
+        except SlurmError as error:
+            yield tasks, error
+            continue
+        for job in separate(core, record, tasks):
+            own = job.array_tasks or (0 if job.array_task_id is None else 1 << job.array_task_id)
+            try:
+                act(job)
+            except SlurmError as error:
+                yield own, error
+            else:
+                yield own, None
 
 
 def job_environment(job: Job) -> dict[str, object]:

@@ -5,9 +5,10 @@ Place: the controller's core. Follows: scontrol(1) hold, uhold, release, requeue
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from understudy.controller.arrays import for_each
+from understudy.controller.arrays import INVALID_JOB, find, for_each_task, separate
 from understudy.controller.eligibility import review
 from understudy.controller.het_jobs import components, require_leader, require_single
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
@@ -20,6 +21,8 @@ from understudy.model.states import JobFlag
 from understudy.protocol.messages import JobResults
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from understudy.controller.core import Core
     from understudy.controller.job import Job
     from understudy.controller.ports import Sender
@@ -29,6 +32,8 @@ ACTIONS = ("hold", "uhold", "release", "requeue", "requeuehold", "suspend", "res
 NOT_SUPPORTED = 2036
 HELD = 2042
 FINISHED = 2084
+UNEXPECTED = 1000
+_ONE = re.compile(r"\d+(_\d+)?")
 
 
 def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults:
@@ -40,14 +45,53 @@ def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults
     def act(job: Job) -> None:
         _act(core, job, message, sender, now)
 
-    return JobResults(for_each(core, message.job_ids, message.where, act))
+    if message.action == "top":
+        return JobResults([_top_jobs(core, text, act, sender) for text in message.job_ids])
+    results = for_each_task(core, message.job_ids, message.where, act)
+    if message.action in {"suspend", "resume"}:
+        unknown = SlurmError(UNEXPECTED)
+        results = [
+            (text, unknown.code, unknown.text) if error == INVALID_JOB and _is_unknown(core, text) else (text, error, said)
+            for text, error, said in results
+        ]
+    return JobResults(results)
+
+
+def _is_unknown(core: Core, text: str) -> bool:
+    number = text.partition("_")[0]
+    return number.isdecimal() and int(number) not in core.tables.jobs
+
+
+def _top_jobs(core: Core, text: str, act: Callable[[Job], None], sender: Sender) -> tuple[str, int, str]:
+    """Move jobs of a list to the top. It ends with one that there is not; else the last refusal tells."""
+    refusal: SlurmError | None = None
+    try:
+        _may_act(core, "top", sender)
+        for each in text.split(","):
+            if not _ONE.fullmatch(each):
+                raise SlurmError(INVALID_JOB)
+            for record, tasks in find(core, each):
+                for job in separate(core, record, tasks):
+                    try:
+                        act(job)
+                    except SlurmError as error:
+                        refusal = error
+    except SlurmError as error:
+        refusal = error
+    return (text, 0, "") if refusal is None else (text, refusal.code, refusal.text)
+
+
+def _may_act(core: Core, action: str, sender: Sender) -> None:
+    if not core.is_operator(sender.user_id) and (action in ("suspend", "resume") or (action == "top" and not core.settings.users_may_top)):
+        raise SlurmError(2002)
 
 
 def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float) -> None:
     action = message.action
     by_admin = core.is_operator(sender.user_id)
-    if not by_admin and (action in ("suspend", "resume") or (action == "top" and not core.settings.users_may_top)):
-        raise SlurmError(2002)
+    _may_act(core, action, sender)
+    if action in {"hold", "uhold", "release"} and job.is_finished:
+        raise SlurmError(FINISHED)
     if not may_control(core, sender.user_id, job):
         raise SlurmError(2002 if action in {"requeue", "requeuehold"} else 2010)
     if action in ("suspend", "resume"):
@@ -76,8 +120,6 @@ def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float)
 
 def hold(core: Core, job: Job, held_by: str, by_admin: bool, now: float) -> None:
     """Keep a pending job from being started. An administrator's hold is changed by administrators only."""
-    if job.is_finished:
-        raise SlurmError(FINISHED)
     if job.held_by == HELD_BY_ADMIN and not by_admin:
         return
     job.priority, job.held_by, job.admin_priority = 0, held_by, None
@@ -92,8 +134,6 @@ def hold(core: Core, job: Job, held_by: str, by_admin: bool, now: float) -> None
 
 def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
     """Let a held job be started. It gets the priority of a new one."""
-    if job.is_finished:
-        raise SlurmError(FINISHED)
     if job.held_by == HELD_BY_ADMIN and not by_admin:
         raise SlurmError(2002)
     if not job.is_pending:

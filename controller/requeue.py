@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
 
-HELD_STATE: Final = "job_requeued_in_held_state"
+HELD_STATE: Final = "job requeued in held state"
 _PENDING: Final = 2024
 _DISABLED: Final = 2037
 _COMPLETING: Final = 2021

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from understudy.controller.arrays import TASK_LIMIT, explain_limit, for_each
+from understudy.controller.arrays import TASK_LIMIT, explain_limit, for_each_task
 from understudy.controller.dependency import check_circle
 from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import forget_dependency, review, wait_until, watch_dependency
@@ -74,15 +74,15 @@ def update_jobs(core: Core, message: UpdateJobs, sender: Sender) -> JobResults:
         except ValueError as error:
             raise SlurmError(-1, str(error)) from error
 
-    return JobResults(for_each(core, message.job_ids, {}, act))
+    return JobResults(for_each_task(core, message.job_ids, {}, act))
 
 
 def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: float) -> None:
     by_admin = core.is_operator(sender.user_id)
-    if not may_control(core, sender.user_id, job):
-        raise SlurmError(2010)
     if job.is_finished:
         raise SlurmError(FINISHED)
+    if not may_control(core, sender.user_id, job):
+        raise SlurmError(2010)
     if job.job_id in core.crontabs.entries:
         raise SlurmError(2096)
     change = Change(core, job, now, by_admin=by_admin, of_cluster=core.is_admin(sender.user_id))
@@ -224,6 +224,9 @@ def _nice(change: Change, text: str) -> None:
         change.need_admin()
     job = change.job
     if not job.is_pending or job.admin_priority is not None:  # a priority that was given stays as it is
+        return
+    if job.held_by and change.core.priorities.weights():
+        job.nice = nice
         return
     job.priority = min(max(job.priority + job.nice - nice, LEAST_PRIORITY if job.held_by else 1), 0xFFFFFFFE)
     job.nice, job.held_by = nice, ""  # which ends a hold

@@ -11,6 +11,7 @@ from understudy.controller.job import HELD_BY_USER
 from understudy.controller.records import decode_job, encode_job
 from understudy.controller.settings import Settings
 from understudy.controller.start import job_environment
+from understudy.model.errors import SlurmError
 from understudy.model.states import JobState
 from understudy.model.task_numbers import format_tasks, parse, parse_tasks
 from understudy.protocol.messages import CancelJobs, ControlJobs, JobResults, LaunchBatch, UpdateJobs
@@ -157,6 +158,47 @@ def test_one_task_is_held_and_released() -> None:
     assert states(h, array) == {"2": "JobHeldUser", "[1,3]": "Resources"}
     act(h, ControlJobs("release", [str(array)]))
     assert held.priority > 0
+
+
+def test_it_is_told_of_each_task_what_became_of_it() -> None:
+    h = Harness(make_tables(1, cpus=1))
+    h.submit()
+    array = h.submit(array="1-4").job_id
+    missing = SlurmError(2017).text
+    assert act(h, ControlJobs("hold", [f"{array}_[2-6]"])) == [(f"{array}_2-4", 0, "No error"), (f"{array}_5-6", 2017, missing)]
+    assert act(h, ControlJobs("hold", [f"{array}_9", "99_1", f"{array}_x"])) == [
+        (f"{array}_9", 2017, missing), ("99_1", 2017, missing), (f"{array}_x", 2017, missing)
+    ]  # fmt: skip
+    refused = SlurmError(2010)
+    assert act(h, ControlJobs("hold", [str(array)]), OTHER) == [(f"{array}_1-4", 2010, refused.text)]
+    assert act(h, ControlJobs("suspend", ["99_1", f"{array}_9"]), ROOT) == [
+        ("99_1", 1000, "Unexpected message received"), (f"{array}_9", 2017, missing)
+    ]  # fmt: skip
+
+
+def test_what_is_over_is_said_before_whose_it_is() -> None:
+    h = Harness(make_tables(1))
+    job = h.submit()
+    h.run(1)
+    act(h, CancelJobs([str(job.job_id)]))
+    h.run(60)
+    for message in (ControlJobs("hold", [str(job.job_id)]), UpdateJobs([str(job.job_id)], {"comment": "x"})):
+        assert act(h, message, OTHER)[0][1] == 2084
+
+
+def test_the_last_refusal_tells_of_jobs_that_are_moved_to_the_top_and_an_unknown_one_ends_it() -> None:
+    h = Harness(make_tables(1, cpus=1))
+    first, held = h.submit(), h.submit(hold=True)
+    h.run(1)
+
+    def codes(text: str, sender: Any = ROOT) -> tuple[str, int]:
+        ((name, code, _),) = act(h, ControlJobs("top", [text]), sender)
+        return name, code
+
+    assert codes(f"{first.job_id},{held.job_id}") == (f"{first.job_id},{held.job_id}", 2042)
+    assert codes(f"{held.job_id},{first.job_id}")[1] == 2073
+    assert codes(f"99,{held.job_id}")[1] == codes(f"{held.job_id},99")[1] == 2017
+    assert codes("99", USER)[1] == 2002
 
 
 def test_what_is_changed_of_one_task_is_not_changed_of_the_others() -> None:

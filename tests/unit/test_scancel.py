@@ -135,3 +135,18 @@ def test_without_a_controller_it_says_what_it_asked_for(arguments: list[str], co
     client.answers["Query"] = client.answers["CancelJobs"] = RefusedError(1005, CONNECT_FAILED_TEXT)
     outcome = run_command(scancel, *arguments, client=client)
     assert (outcome.code, outcome.err) == (code, error)
+
+
+def test_three_times_verbose_names_the_options() -> None:
+    assert "verbose" not in cancel("-vv", "-n", "a")[0].err
+    said = cancel("-vvv", "-n", "a", "-u", "1", "-s", "USR1", "7301", "7302")[0].err.splitlines()
+    assert said[0] == "scancel: account        : (null)"
+    assert {"scancel: job_name       : a", "scancel: signal         : 10", "scancel: state          : ?", "scancel: job_id[1]      : 7302"} <= set(
+        said
+    )
+
+
+def test_verbose_says_what_of_the_job_is_meant() -> None:
+    assert cancel("-v", "-f", "7301")[0].err == "scancel: Terminating full job 7301\n"
+    assert cancel("-v", "-b", "-s", "USR1", "7301")[0].err == "scancel: Signal 10 to batch job 7301\n"
+    assert cancel("-v", "7301.0")[0].err == "scancel: Terminating step 7301.0\n"

@@ -254,7 +254,7 @@ def test_the_configuration_ends_with_the_controllers_state(client: FakeClient) -
         ("update partitionname=p maxtime=5", "UpdatePartition", {"action": "update", "name": "p", "changes": {"maxtime": "5"}}),
         ("create partition=new nodes=n1", "UpdatePartition", {"action": "create", "name": "new", "changes": {"nodes": "n1"}}),
         ("delete partition new", "UpdatePartition", {"action": "delete", "name": "new", "changes": {}}),
-        ("hold 1 2,3", "ControlJobs", {"action": "hold", "job_ids": ["1", "2", "3"], "where": {}, "options": []}),
+        ("hold 1,2,3", "ControlJobs", {"action": "hold", "job_ids": ["1", "2", "3"], "where": {}, "options": []}),
         ("release name=x", "ControlJobs", {"action": "release", "job_ids": [], "where": {"name": ["x"]}, "options": []}),
         ("requeuehold 5", "ControlJobs", {"action": "requeuehold", "job_ids": ["5"], "where": {}, "options": []}),
         (
@@ -306,7 +306,7 @@ def test_refusals_are_passed_on(client: FakeClient, line: str, message: str, err
 
 def test_refused_jobs_are_named_one_by_one(client: FakeClient) -> None:
     client.answers["ControlJobs"] = [[("1", 0, ""), ("2", 2002, "Access/permission denied")]]
-    result = ask(client, "release 1 2")
+    result = ask(client, "release 1,2")
     assert (result.code, result.err) == (1, "Access/permission denied for job 2\nslurm_suspend error: Access/permission denied\n")
     client.answers["UpdateJobs"] = [[("9", 2017, "Invalid job id specified")]]
     assert ask(client, "update jobid=9 name=x").err == "Invalid job id specified for job 9\n"
@@ -507,10 +507,38 @@ def test_what_is_said_where_nobody_answers(line: str, code: int, said: str) -> N
     assert (result.code, result.err) == (code, said + "\n")
 
 
-def test_of_jobs_that_are_moved_to_the_top_the_first_tells(client: FakeClient) -> None:
-    for results, code in (([["1", 0, ""], ["2", 2073, "no"]], 0), ([["1", 2073, "no"], ["2", 0, ""]], 1)):
-        client.answers["ControlJobs"] = [results]
-        assert ask(client, "top 1,2").code == code
+def test_jobs_that_are_moved_to_the_top_are_asked_for_as_they_were_written(client: FakeClient) -> None:
+    client.answers["ControlJobs"] = [[["1,2", 2073, "no"]]]
+    result = ask(client, "top 1,2")
+    assert (client.asked[-1][1]["job_ids"], result.code, result.err) == (["1,2"], 1, "no for job 1,2\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "results", "said"),
+    [
+        ("hold 4_[1-9]", [["4_1-6", 0, "No error"], ["4_7-9", 2017, "no such"]], "4_1-6: No error\n4_7-9: no such\n"),
+        ("hold 4_x", [["4_x", 2017, "no such"]], "no such for job 4_x\nslurm_suspend error: no such\n"),
+        ("hold 9,3", [["9", 2017, "no such"], ["3", 0, ""]], "no such for job 9\nslurm_suspend error: No error\n"),
+        ("hold 3,4", [["3", 2010, "not yours"], ["4_1", 2010, "not yours"]], "not yours for job 3\n4_1: not yours\nslurm_suspend error: No error\n"),
+        ("suspend 9_1", [["9_1", 1000, "unexpected"]], "unexpected for job 9_1\n"),
+        ("update jobid=4_9 nice=1", [["4_9", 2017, "no such"]], "4_9: no such\n"),
+    ],
+)
+def test_of_tasks_it_is_said_which_were_refused(client: FakeClient, line: str, results: object, said: str) -> None:
+    client.answers |= {"ControlJobs": [results], "UpdateJobs": [results]}
+    result = ask(client, line)
+    assert (result.code, result.err) == (1, said)
+
+
+def test_commas_in_brackets_part_tasks(client: FakeClient) -> None:
+    client.answers["ControlJobs"] = [[]]
+    ask(client, "hold 4_[1,3],5 6")
+    assert [fields["job_ids"] for _, fields in client.asked] == [["4_[1,3]", "5"], ["6"]]
+
+
+def test_an_update_of_no_job_changes_nothing(client: FakeClient) -> None:
+    assert (ask(client, "update jobid= comment=x").code, client.asked) == (0, [])
+    assert ask(client, "update name=x comment=y").err.startswith("No valid entity in update command\n")
 
 
 @pytest.mark.parametrize(

@@ -302,3 +302,32 @@ def test_without_a_controller_the_document_says_so() -> None:
     outcome = run_command(sinfo, "--json", client=client)
     document = json.loads(outcome.out)
     assert (outcome.code, document["errors"], document["nodes"]) == (0, [{"error": "Unspecified error", "errno": -1}], [])
+
+
+def test_verbose_names_the_options_and_what_the_format_needs() -> None:
+    said = run_command(sinfo, "-v", client=states_cluster()).lines
+    assert said[:5] == ["-" * 29, "dead        = false", "exact       = 0", "filtering   = false", "format      = " + _DEFAULT]
+    assert {"part_field  = true", "node_field  = false", "nodes       = n/a", "states      = (null)", "verbose     = 1"} <= set(said)
+    assert {"default_time_flag =false", "state_flag      = true", "priority_tier_flag   = false", "oversubscribe_flag      = false"} <= set(said)
+    assert said.index("PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST") == 18 + 1 + 29 + 1 + 2  # under an empty line and the date
+    asked = set(run_command(sinfo, "-vv", "-h", "-R", "-p", "debug", "-o", "%E %c", client=states_cluster()).lines)
+    assert {
+        "filtering   = true",
+        "format      = %E %c",
+        "no_header   = true",
+        "part_field  = false",
+        "states      = down",
+        "verbose     = 2",
+    } <= asked
+    assert {"all_flag        = true", "cpus_flag       = true", "reason_flag     = true", "state_flag      = false"} <= asked
+
+
+_DEFAULT = "partition:9 ,available:.5 ,time:.10 ,nodes:.6 ,statecompact:.6 ,nodelist:0"
+
+
+def test_all_partitions_and_some_are_not_asked_for_together() -> None:
+    refused = run_command(sinfo, "-a", "-p", "debug", client=states_cluster())
+    assert (refused.code, refused.err) == (1, "sinfo: error: Conflicting options, -a and -p, specified. Please choose one or the other.\n")
+    refused = run_command(sinfo, client=states_cluster(), environ={"SINFO_ALL": "1", "SINFO_PARTITION": "debug"})
+    assert "SINFO_ALL and SINFO_PARTITION" in refused.err
+    assert run_command(sinfo, "-h", "-a", "-o", "%R", client=formats_cluster(), environ={"SINFO_PARTITION": "big"}).lines == ["debug", "big"]

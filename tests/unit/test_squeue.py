@@ -315,3 +315,19 @@ def test_tasks_with_even_gaps_are_not_cut_and_the_last_is_not_listed(monkeypatch
     assert run_command(squeue, "-h", "-S", "i", "-o", "%.4i|%4i", client=client).lines == ["7310_[1-28:3]|7310", "7311|7311"]
     assert run_command(squeue, "-h", "-r", "-j", "7310", "-o", "%K", client=client).lines == [str(task) for task in range(1, 26, 3)]
     assert run_command(squeue, "-h", "-r", "-j", "7310_28", "-o", "%K", client=client).lines == ["28"]
+
+
+def test_waiting_tasks_of_an_array_share_a_line() -> None:
+    array = job(7310, name="a", array_job_id=7310, array_task_expression="4-6", state=0, reason="JobHeldUser")
+    tasks = [
+        job(7311, name="a", array_job_id=7310, array_task_id=1, state=0, reason="JobHeldAdmin"),
+        job(7312, name="a", array_job_id=7310, array_task_id=2, state=0, reason="JobHeldUser"),
+        job(7313, name="b", array_job_id=7310, array_task_id=3, state=0, reason="JobHeldUser"),
+        job(7314, name="a", array_job_id=7310, array_task_id=7, state=1),
+    ]
+    client = FakeClient(jobs=[array, *tasks])
+    joined = ["7310_[1-2,4-6] JobHeldUser,JobHeldAdmin", "7310_3 JobHeldUser", "7310_7 None"]
+    assert sorted(run_command(squeue, "-h", "-o", "%i %r", client=client).lines) == sorted(joined)
+    assert len(run_command(squeue, "-h", "-r", "-o", "%T", client=client).lines) == 7
+    alone = [{**array, "array_task_id": 4, "array_task_expression": ""}, *tasks]
+    assert len(run_command(squeue, "-h", "-o", "%i", client=FakeClient(jobs=alone)).lines) == 5
