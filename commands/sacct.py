@@ -324,7 +324,7 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
         context.stdout.write((yaml_text if "yaml" in options else json_text)(document(rows, numbers)))
         return 0
     parsable = 2 if "parsable2" in options else 1 if "parsable" in options else 0
-    out = sacct_fields.lines(fields, rows, header="noheader" not in options, parsable=parsable, delimiter=options.get("delimiter") or "|")
+    out = sacct_fields.lines(fields, rows, header="noheader" not in options, parsable=parsable, delimiter=options.get("delimiter", "|") or "")
     context.stdout.write("".join([line + "\n" for line in out]))
     return 0
 
@@ -372,13 +372,13 @@ def _read_wanted(options: "dict[str, str | None]", context: Context, table: Tabl
     if "constraints" in options:
         wanted.constraints = set((options["constraints"] or "").split(","))
     if "flags" in options:
-        wanted.flags = {_flag(word, context) for word in (options["flags"] or "").split(",")}
+        wanted.flags = {_flag(word, context) for word in (options["flags"] or "").split(",") if word}
     if "associations" in options:
         wanted.associations = {int(word) for word in (options["associations"] or "").split(",") if word.isdigit()}
     wanted.nodes = _range(options.get("nnodes"), "node", context)
     wanted.cpus = _range(options.get("ncpus"), "cpu", context)
     wanted.limits = _limits(options, context)
-    if options.get("nodelist"):
+    if "nodelist" in options:
         from understudy.model.hostlist import expand
 
         try:
@@ -513,7 +513,7 @@ def _limits(options: "dict[str, str | None]", context: Context) -> "tuple[int, i
     for name in ("timelimit_min", "timelimit_max"):
         text = options.get(name)
         try:
-            seconds = parse_limit(text) if text else None
+            seconds = None if text is None else parse_limit(text)
         except ValueError:
             context.fatal("Invalid time limit specification")
             raise _BadRequestError from None
@@ -544,6 +544,8 @@ def _users(options: "dict[str, str | None]", context: Context) -> "set[int] | No
     text = options.get("users")
     if text is None:
         return None if "allusers" in options or os.getuid() == 0 or "jobs" in options else {os.getuid()}
+    if not text:
+        raise _BadRequestError
     import pwd
 
     found = set()
@@ -557,6 +559,8 @@ def _users(options: "dict[str, str | None]", context: Context) -> "set[int] | No
 
 
 def _group(word: str, context: Context) -> int:
+    if not word:
+        raise _BadRequestError
     import grp
 
     if word.isdigit():

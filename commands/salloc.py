@@ -9,14 +9,14 @@ from understudy.commands.client import Client, Context, RefusedError, run
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.job_shape import fit_nodes, ignore_specialised
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option
-from understudy.commands.sbatch_options import BadOptionError, Job, check_plane
+from understudy.commands.sbatch_options import BadOptionError, Job, check_whole
 
 TYPE_CHECKING = False
 
 OPTIONS = table(
     "SALLOC_",
     [
-        Option("begin", "", REQUIRED, "TIME: not before then"),
+        Option("begin", "b", REQUIRED, "TIME: not before then"),
         Option("bell", "", NONE, "ring the terminal's bell when the resources are there", env="SALLOC_BELL"),
         Option("help", "h", NONE, "print this text"),
         Option("immediate", "I", OPTIONAL, "SECONDS: give up when there are no resources by then", env="SALLOC_IMMEDIATE"),
@@ -29,7 +29,7 @@ OPTIONS = table(
         Option("version", "V", NONE, "print the version"),
         Option("x11", "", OPTIONAL, ""),
     ],
-    {},
+    {"distribution": ""},
     ("kill-on-invalid-dep",),
 )
 USAGE_LINE = "salloc [OPTIONS...] [COMMAND [ARGUMENTS...]]"
@@ -94,19 +94,20 @@ def _salloc(arguments: list[str], context: Context) -> int:
         return 0
     job = Job(time.time())
     own: dict[str, str | None] = {}
-    for option, value in [*OPTIONS.from_environment(context.environ), *given]:
+    settings = [*OPTIONS.from_environment(context.environ), *given]
+    for option, value in settings:
         if option.dest in _OWN:
             own[option.dest] = value
         else:
             job.apply(option, value)
-    if context.refuses_clusters(next((value for option, value in reversed(given) if option.dest == "clusters"), None)):
+    if context.refuses_clusters(next((value for option, value in reversed(settings) if option.dest == "clusters"), None)):
         return 1
     if "gres_help" in job.flags:
         from understudy.commands.sbatch import gres_help
 
         context.print(gres_help(context))
         return 0
-    check_plane(job)
+    check_whole(job)
     if job.spec.get("kill_signal_batch"):
         raise BadOptionError("Invalid --signal specification")
     if "container" in job.extra:
@@ -122,7 +123,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
     if "verbose" in names:
         from understudy.commands.verbose import say_options
 
-        say_options([*OPTIONS.from_environment(context.environ), *given], job, context)
+        say_options(settings, job, context)
     immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
     quiet = "quiet" in own
     if not ignore_specialised(job, context):

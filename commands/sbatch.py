@@ -11,7 +11,7 @@ from understudy.commands.client import Context, RefusedError, pack_named, run
 from understudy.commands.export import exported, limits
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.job_shape import fit_nodes, ignore_specialised
-from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE, USAGE_LINE, BadOptionError, Job, check_plane
+from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE, USAGE_LINE, BadOptionError, Job, check_whole
 from understudy.commands.states import COMPLETED, COMPLETING
 
 TYPE_CHECKING = False
@@ -223,7 +223,7 @@ def _components(line: "list[Given]", script: "list[Given]", environment: "Given"
         job = Job(now)
         for option, value in [*kept.values(), *source]:
             job.apply(option, value)
-        check_plane(job)
+        check_whole(job)
         kept |= {option.dest: (option, value) for option, value in source if count > 1 and option.dest in KEPT}
         jobs.append(job)
     return jobs

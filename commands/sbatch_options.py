@@ -184,9 +184,13 @@ _MAIL_TYPES = (
 _ALL_MAIL = "INVALID_DEPEND,BEGIN,END,FAIL,REQUEUE,STAGE_OUT"
 
 
+_SUBMISSIONS = {"salloc": "Job submit/allocate failed", "srun": "Unable to allocate resources"}
+
+
 class BadOptionError(Exception):
     """A value that sbatch refuses. `lines` come before the error; `exit_code` is 255 for most options, 1 for numbers.
 
+    `{submission}` in the text stands for how the program says that a job was refused.
     `help`: what the value asks for, which is no error.
     """
 
@@ -204,7 +208,7 @@ class BadOptionError(Exception):
             return self.exit_code
         for line in self.lines:
             context.complain(line.replace("{program}", context.program, 1))
-        context.error(self.text)
+        context.error(self.text.replace("{submission}", _SUBMISSIONS.get(context.program, "Batch job submission failed"), 1))
         return self.exit_code
 
 
@@ -372,6 +376,8 @@ def _nice(job: Job, _option: Option, value: str) -> None:
 def _priority(job: Job, _option: Option, value: str) -> None:
     if value.startswith("-"):
         raise BadOptionError("Priority must be >= 0")
+    if not value:
+        return
     job.spec["priority"] = int(value) if value.isdigit() else 0xFFFFFFFF if value.upper() == "TOP" else 0
 
 
@@ -450,12 +456,14 @@ def _distribution(job: Job, option: Option, value: str) -> None:
     job.spec["distribution"] = value
 
 
-def check_plane(job: "Job") -> None:
-    """Refuse planes that are too few for the nodes, and an arbitrary distribution over nodes that nobody named.
+def check_whole(job: "Job") -> None:
+    """Refuse a partition without a name, planes that are too few for the nodes, and an arbitrary distribution over nodes that nobody named.
 
     Raises:
         BadOptionError: they are.
     """
+    if job.spec.get("partition") == "":
+        raise BadOptionError("{submission}: Invalid partition name specified", 1, "{program}: error: invalid partition specified: (null)")
     distribution = job.spec.get("distribution", "")
     if distribution.startswith("arbitrary") and not job.spec.get("required_nodes"):
         raise BadOptionError("With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option", 1)
@@ -471,7 +479,7 @@ def _gres(job: Job, _option: Option, value: str) -> None:
     if value == "help":
         job.flags.add("gres_help")
     elif not value:
-        raise BadOptionError("Batch job submission failed: Invalid Trackable RESource (TRES) specification", 1)
+        raise BadOptionError("{submission}: Invalid Trackable RESource (TRES) specification", 1)
     else:
         job.gres["gres"] = "" if value.lower() == "none" else _prefixed(value)
         _name_gres(job)
@@ -588,6 +596,8 @@ def _chdir(job: Job, _option: Option, value: str) -> None:
 def _node_info(job: Job, option: Option, value: str) -> None:
     names = ("sockets_per_node", "cores_per_socket", "threads_per_core")
     job.extra["extra_node_info"] = value
+    if not value:
+        return
     words = ("first", "second", "third")
     for name, which, part in zip(names, words, value.split(":"), strict=False):
         least = part.partition("-")[0]
@@ -623,8 +633,19 @@ def _wait_all(job: Job, option: Option, value: str) -> None:
 
 
 def _core_spec(job: Job, option: Option, value: str) -> None:
-    number(option.long, value, 0)
-    job.extra[option.dest] = value
+    job.extra[option.dest] = str(number(option.long, value or ("0" if option.dest == "core_spec" else ""), 0))
+
+
+def _batch(job: Job, _option: Option, value: str) -> None:
+    if not value:
+        raise BadOptionError("{submission}: Job --batch option is invalid or not a subset of --constraints", 1)
+    job.extra["batch"] = value
+
+
+def _export_file(job: Job, _option: Option, value: str) -> None:
+    if not value:
+        raise BadOptionError("Could not open user environment file ", 1)
+    job.export_file = value
 
 
 def _acctg_freq(job: Job, option: Option, value: str) -> None:
@@ -638,7 +659,7 @@ def _acctg_freq(job: Job, option: Option, value: str) -> None:
 
 def _profile(job: Job, option: Option, value: str) -> None:
     words = [word for word in value.lower().split(",") if word]
-    if any(word not in {"none", "all", "energy", "task", "filesystem", "lustre", "network"} for word in words):
+    if not words or any(word not in {"none", "all", "energy", "task", "filesystem", "lustre", "network"} for word in words):
         raise BadOptionError(f"invalid --{option.long}={value} option")
     job.extra[option.dest] = value
 
@@ -752,7 +773,8 @@ _ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "exclude": _text("excluded_nodes"),
     "exclusive": _exclusive,
     "export": _own_text("export"),
-    "export_file": _own_text("export_file"),
+    "batch": _batch,
+    "export_file": _export_file,
     "extra_node_info": _node_info,
     "gid": _group,
     "gpu_bind": _tres_bind,

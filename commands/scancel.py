@@ -143,7 +143,7 @@ def _environment(context: Context) -> "dict[str, str | None]":
             if not (word and "false".startswith(word)):
                 context.error(f"Unrecognized SCANCEL_{name.upper()} value: {found[name]}")
             del found[name]
-    if found.get("state") and job_state_from(found["state"] or "") is None:
+    if found.get("state") is not None and job_state_from(found["state"] or "") is None:
         context.complain(f"Unrecognized SCANCEL_STATE value: {found['state']}\n{_VALID_STATES}")
         raise _RefusedLineError
     return found

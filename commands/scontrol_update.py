@@ -186,7 +186,7 @@ def say_results(session: "Session", results: "list[tuple[str, int, str]]", *, ac
     """Say what was refused of jobs that were asked for together; of arrays, what became of each task. The exit code."""
     code, last, is_refused = 0, "", False
     for job, error, text in results:
-        if text and error not in {CONNECT_FAILED, _UNEXPECTED} and _TASKS.fullmatch(job):
+        if text and error not in _OF_REQUESTS.get(action, _UNANSWERED) and action != "top" and _TASKS.fullmatch(job):
             session.complain(f"{job}: {text}")
             code, last = 1, ""
         elif error:
@@ -503,6 +503,8 @@ def say_unreachable(session: "Session", jobs: "Sequence[str]", error: RefusedErr
 
 _INVALID_NODE, _NODES_BUSY, _UNEXPECTED = 2018, 2016, 1000
 UNEXPECTED = "Unexpected message received"  # what Slurm answers to the suspension of a job that it does not know, and where nobody answers
+_UNANSWERED = (CONNECT_FAILED, _UNEXPECTED)
+_OF_REQUESTS = dict.fromkeys(("suspend", "resume"), (*_UNANSWERED, 2002))  # refusals that say nothing of tasks
 _TASKS = re.compile(r"\d+_[\d,:-]+")  # as the controller names tasks
 _REQUEUE_OPTIONS = {
     ("requeue", "incomplete"): "incomplete",

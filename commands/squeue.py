@@ -296,8 +296,6 @@ def _show(options: "dict[str, str | None]", wanted: Filter, cells: list[Cell], c
     one_line_a_task = "array" in options
     names_tasks = wanted.jobs is not None and any(task is not None for _, task in wanted.jobs)
     also = [*wanted.columns(), *COLUMNS, *columns_of(order), *_JOINED_COLUMNS]
-    if one_line_a_task or names_tasks:
-        also.append("array_max_tasks")
     names = needed_columns(cells, also)
     rows, now = _load(names, wanted, options, context)
     if "noheader" not in options and not options.keys().isdisjoint({"long", "iterate", "verbose"}):
@@ -386,7 +384,7 @@ def _narrowed(job: "dict[str, Any]", wanted: Filter) -> "dict[str, Any]":
     return {**job, "array_task_expression": _ranges(tasks), "array_max_tasks": 0}
 
 
-_JOINED_COLUMNS = ("name", "partition", "reason", "reason_detail", "array_task_id", "array_task_expression")
+_JOINED_COLUMNS = ("name", "partition", "reason", "reason_detail", "array_task_id", "array_task_expression", "array_max_tasks")
 
 
 def _with_tasks_together(jobs: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
@@ -409,7 +407,7 @@ def _joined(array: "dict[str, Any]", tasks: "list[dict[str, Any]]") -> "dict[str
         return array
     numbers = sorted([*task_numbers(array["array_task_expression"]), *(task["array_task_id"] for task in tasks)])
     reasons = dict.fromkeys(job["reason_detail"] or job["reason"] for job in (array, *tasks))
-    return {**array, "array_task_expression": _ranges(numbers), "reason_detail": ",".join(reasons)}
+    return {**array, "array_task_expression": _ranges(numbers), "array_max_tasks": 0, "reason_detail": ",".join(reasons)}
 
 
 def _ranges(tasks: list[int]) -> str:

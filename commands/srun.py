@@ -11,7 +11,7 @@ from understudy.commands.allocation import Allocation, AllocationError, allocate
 from understudy.commands.client import Context, RefusedError, pack_named, run
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.job_shape import ignore_specialised
-from understudy.commands.sbatch_options import BadOptionError
+from understudy.commands.sbatch_options import BadOptionError, check_whole
 from understudy.commands.srun_options import OPTIONS, USAGE, USAGE_LINE
 from understudy.commands.srun_settings import Settings, StepError, fit_nodes, ranks
 
@@ -41,7 +41,7 @@ def _srun(whole: list[str], context: Context) -> int:
         for line in ("MPI plugin types are...", "\tnone", "\tpmi2"):
             context.print(line)
         return 0
-    if own.get("mpi", "none") not in {"none", "pmi2", "openmpi", ""}:
+    if own.get("mpi", "none") not in {"none", "pmi2", "openmpi"}:
         context.error(f"Couldn't find the specified plugin name for mpi/{own['mpi']} looking at all files")
         context.error(f"cannot find mpi plugin for mpi/{own['mpi']}")
         context.error(f"MPI: Cannot create context for mpi/{own['mpi']}")
@@ -130,6 +130,9 @@ def _outside(settings: Settings, others: list[Settings], name: str, programs: "l
         context.fatal("--relative option invalid for job allocation request")
         return 1
     job = settings.job
+    if context.refuses_clusters(job.extra.get("clusters")):
+        return 1
+    check_whole(job)
     for each in (settings, *others):
         if not each.command:
             context.fatal("No command given to execute.")

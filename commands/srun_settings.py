@@ -8,7 +8,7 @@ import time
 
 from understudy.commands.allocation import immediate_s
 from understudy.commands.client import Context
-from understudy.commands.sbatch_options import Job, number
+from understudy.commands.sbatch_options import BadOptionError, Job, number
 from understudy.commands.srun_options import OPTIONS, OWN
 
 TYPE_CHECKING = False
@@ -63,12 +63,17 @@ class Settings:
         self.given = given
         self.verbose = sum(option.dest == "verbose" for option, _ in given)
         self.immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
-        self.wait_s = number("wait", own["wait"], 0) if "wait" in own else None
+        self.wait_s = number("wait", own["wait"], 0) if own.get("wait") else None
         bad_exit = own.get("kill_on_bad_exit")
         self.kill_on_bad_exit = None if bad_exit is None else bad_exit != "0"
+        for name in ("threads", "jobid") if "jobid" in self.on_line else ("threads",):
+            if name in own:
+                number(name, own[name].partition(".")[0], 0)
+        if own.get("open_mode", "a") not in {"a", "append", "t", "truncate"}:
+            raise BadOptionError("Invalid --open-mode specification")
         self.job_id = number("jobid", own["jobid"].partition(".")[0]) if own.get("jobid") else 0
-        self.relative = number("relative", own["relative"], 0) if "relative" in own else None
-        self.cpu_bind = cpu_bind(own.get("cpu_bind", ""))
+        self.relative = number("relative", own["relative"] or "0", 0) if "relative" in own else None
+        self.cpu_bind = "!" if own.get("cpu_bind") == "" else cpu_bind(own.get("cpu_bind", ""))
         if self.command and self.command[0].startswith("."):
             self.command[0] = f"{os.getcwd()}/{self.command[0]}"
         spec = self.job.spec

@@ -71,7 +71,7 @@ class Step:
         self.progress.catch_signals()
         prolog = self.settings.own.get("prolog", "none")
         task_environment = environment_of(self, shares[0].environment, names, host)
-        if prolog.lower() != "none" and (status := self.run_here(prolog, task_environment)):
+        if prolog.lower() not in {"none", ""} and (status := self.run_here(prolog, task_environment)):
             self.error(f"srun prolog failed rc = {status}. Aborting step.")
         self.streams = Streams(self, task_environment)
         if "bcast" in self.settings.own:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from understudy.controller.arrays import INVALID_JOB, find, for_each_task, separate
+from understudy.controller.arrays import INVALID_JOB, find, for_each, for_each_task, separate
 from understudy.controller.eligibility import review
 from understudy.controller.het_jobs import components, require_leader, require_single
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
@@ -47,7 +47,8 @@ def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults
 
     if message.action == "top":
         return JobResults([_top_jobs(core, text, act, sender) for text in message.job_ids])
-    results = for_each_task(core, message.job_ids, message.where, act)
+    is_refused = message.action in {"suspend", "resume"} and not core.is_operator(sender.user_id)
+    results = (for_each if is_refused else for_each_task)(core, message.job_ids, message.where, act)
     if message.action in {"suspend", "resume"}:
         unknown = SlurmError(UNEXPECTED)
         results = [

@@ -383,3 +383,15 @@ def test_components_of_a_heterogeneous_job_have_its_number_and_their_place(house
     assert show(house, "-n -X -P -j 50 --whole-hetjob=no -o jobid") == ["50+0"]
     said = house.run("sacct", sacct, "--whole-hetjob=bad -j 50")
     assert (said.code, said.err) == (1, 'sacct: error: Invalid --whole-hetjob value "bad". Valid values: [yes|no].\n')
+
+
+@pytest.mark.parametrize(("line", "error"), [("-u ''", ""), ("-g ''", ""), ("-k ''", "sacct: fatal: Invalid time limit specification\n")])
+def test_filters_that_need_a_text_are_refused_without_one(house, line, error):
+    said = house.run("sacct", sacct, line)
+    assert (said.code, said.out, said.err) == (1, "", error)
+
+
+def test_other_filters_without_a_text_match_all_or_nothing(house):
+    assert ids(house, "-a -N ''") == ids(house, "-a -F ''") == []
+    assert ids(house, "-j ''") == ids(house, "-a") != []
+    assert not any("|" in line for line in show(house, "-n -X -p --delimiter= -o jobid,user"))

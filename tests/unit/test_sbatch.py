@@ -463,3 +463,25 @@ def test_what_is_asked_for_goes_on_as_slurm_understands_it() -> None:
 
 def test_quiet_is_quieter_than_parsable() -> None:
     assert submit("--parsable", "-Q", "--wrap", "true")[0].out == ""
+
+
+@pytest.mark.parametrize(
+    ("option", "code", "error"),
+    [
+        ("--partition=", 1, "invalid partition specified: (null)\nsbatch: error: Batch job submission failed: Invalid partition name specified"),
+        ("--gres=", 1, "Batch job submission failed: Invalid Trackable RESource (TRES) specification"),
+        ("--batch=", 1, "Batch job submission failed: Job --batch option is invalid or not a subset of --constraints"),
+        ("--profile=", 255, "invalid --profile= option"),
+        ("--export-file=", 1, "Could not open user environment file "),
+        ("--thread-spec=", 1, 'Invalid numeric value "" for --thread-spec.'),
+    ],
+)
+def test_options_that_need_a_text_are_refused_without_one(option: str, code: int, error: str) -> None:
+    outcome, _, _ = submit(option, "--wrap", "true")
+    assert (outcome.code, outcome.err) == (code, f"sbatch: error: {error}\n")
+
+
+def test_other_options_without_a_text_are_as_if_not_given() -> None:
+    spec = spec_of("--priority=", "--extra-node-info=", "--account=")
+    assert (spec.priority, spec.account, spec.threads_per_core) == (None, "", None)
+    assert spec_of("-p", "debug", environ={"SBATCH_PARTITION": ""}).partition == "debug"
