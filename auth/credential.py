@@ -6,12 +6,16 @@ after which it is worthless. Follows: the job credential of slurm.conf(5) `AuthI
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hmac import digest as hmac_digest
+from typing import TYPE_CHECKING
 
 import msgpack
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _SIGNATURE_BYTES = 64
 DEFAULT_LIFETIME_S = 120
@@ -44,6 +48,7 @@ class StepCredential:
     user_id: int
     group_id: int
     expires: int
+    program_environment: list[str] = field(default_factory=list)  # what the controller tells the prolog of the nodes, where there is one
 
 
 def _private_key(key: bytes) -> Ed25519PrivateKey:
@@ -62,9 +67,12 @@ class Signer:
         text: bytes = msgpack.packb([job_id, restart, nodes, user_id, start_time, start_time + self._lifetime_s])
         return self._sign(text) + text
 
-    def sign_step(self, job_id: int, restart: int, step_id: int, nodes: str, user_id: int, group_id: int, now: int) -> bytes:
+    def sign_step(
+        self, job_id: int, restart: int, step_id: int, nodes: str, user_id: int, group_id: int, now: int, *, program_environment: Sequence[str] = ()
+    ) -> bytes:
         """A step's credential, to be handed to whoever launches it."""
-        text: bytes = msgpack.packb([job_id, restart, step_id, nodes, user_id, group_id, now + self._lifetime_s])
+        content = [job_id, restart, step_id, nodes, user_id, group_id, now + self._lifetime_s]
+        text: bytes = msgpack.packb([*content, list(program_environment)] if program_environment else content)
         return self._sign(text) + text
 
 

@@ -50,6 +50,7 @@ class Allocation:
         self.environment = dict(entry.partition("=")[::2] for entry in environment)
         self.daemons = daemons
         self.components: list[Allocation] = []  # of a heterogeneous job
+        self.is_ready = True  # the job may begin
 
     @property
     def node_count(self) -> int:
@@ -102,8 +103,9 @@ def complete(job: Job, command: str, arguments: list[str], context: Context, nam
 
 def of_answer(answer: "list[Any]") -> Allocation:
     """From the fields of `Allocated`."""
-    job_id, _is_running, nodes, environment, _state, _end, credential, daemons, _note, components = answer
+    job_id, _is_running, nodes, environment, _state, _end, credential, daemons, _note, components, is_ready, _notice = answer
     found = Allocation(job_id, nodes, environment, credential, daemons)
+    found.is_ready = is_ready
     found.components = [of_answer(each[1:]) for each in components]
     return found
 
@@ -160,12 +162,34 @@ def allocate(job: Job, immediate: int, context: Context, others: "Sequence[Job]"
     return of_answer(answer)
 
 
-def _await(client: Client, job_id: int, until: float | None) -> "list[Any] | None":
-    """The answer when the job has started or is over; None when time is up."""
+class NotReadyError(Exception):
+    """The job has ended before its nodes were ready. `notice`: what the controller has to say of it."""
+
+    def __init__(self, notice: str) -> None:
+        self.notice = notice
+        super().__init__(notice)
+
+
+def await_ready(client: Client, job_id: int) -> None:
+    """Wait until nothing has to be done any more before the job may begin.
+
+    Raises:
+        NotReadyError: it has ended.
+    """
+    try:
+        answer = _await(client, job_id, None, until_ready=True)
+    except AllocationError:
+        raise NotReadyError("") from None
+    if answer is None or not answer[1]:
+        raise NotReadyError(answer[11] if answer else "")
+
+
+def _await(client: Client, job_id: int, until: float | None, *, until_ready: bool = False) -> "list[Any] | None":
+    """The answer when the job has started, or is ready, or is over; None when time is up."""
     while True:
         waiting = client.another()
         try:
-            waiting.begin("AwaitJob", job_id, False)
+            waiting.begin("AwaitJob", job_id, False, until_ready)
             if until is not None:
                 import select
 

@@ -4,7 +4,17 @@ import _signal  # type: ignore[import-not-found]  # as in client.py
 import os
 import time
 
-from understudy.commands.allocation import Allocation, AllocationError, allocate, complete, immediate_s, release, table
+from understudy.commands.allocation import (
+    Allocation,
+    AllocationError,
+    NotReadyError,
+    allocate,
+    await_ready,
+    complete,
+    immediate_s,
+    release,
+    table,
+)
 from understudy.commands.client import Client, Context, RefusedError, run
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.job_shape import fit_nodes, ignore_specialised
@@ -167,10 +177,36 @@ def _salloc(arguments: list[str], context: Context) -> int:
         context.stdout.write("\a")
     context.stdout.flush()
     context.stderr.flush()
+    if not allocation.is_ready and not _is_ready(allocation, context, quiet=quiet):
+        return 1
     if "no_shell" in own:
         return 0
     kill_signal = _kill_signal(own.get("kill_command")) if "kill_command" in own else 0 if operands else int(_signal.SIGHUP)
     return _run(operands or [context.environ.get("SHELL", "/bin/sh")], allocation, context, job, kill_signal=kill_signal, quiet=quiet)
+
+
+def _is_ready(allocation: Allocation, context: Context, *, quiet: bool) -> bool:
+    """Wait for the job's nodes. False: it has ended before they were ready."""
+    job_id = allocation.job_id
+    if not quiet:
+        context.complain("salloc: Waiting for resource configuration")
+        context.stderr.flush()
+    try:
+        await_ready(context.client, job_id)
+    except NotReadyError as error:
+        context.complain(f"salloc: Job allocation {job_id} has been revoked.")
+        if error.notice:
+            context.complain(f"salloc: {error.notice}")
+        context.error(f"Job allocation {job_id} has been revoked")
+        return False
+    except KeyboardInterrupt:
+        context.complain("salloc: Job allocation aborted due to signal")
+        release(context.client, job_id, 1)
+        return False
+    if not quiet:
+        context.complain(f"salloc: Nodes {allocation.nodes} are ready for job")
+        context.stderr.flush()
+    return True
 
 
 def _kill_signal(text: str | None) -> int:
@@ -280,13 +316,15 @@ def _wait(pid: int, wake: int, job_id: int, context: Context, *, kill_signal: in
             elif watch is not None:
                 poll.unregister(number)
                 try:
-                    watch.finish()
+                    notice = watch.finish()[1][11]
                     is_revoked = True
                 except RefusedError:
                     retry_at = time.monotonic() + 1
                 watch.close()
                 watch = None
                 if is_revoked:
+                    if notice:
+                        context.complain(f"salloc: {notice}")
                     context.complain(f"salloc: Job allocation {job_id} has been revoked.")
                     context.stderr.flush()
                     if kill_signal:

@@ -7,7 +7,7 @@ The controller gives the step and signs its credential; from there on srun talks
 import _signal  # type: ignore[import-not-found]  # as in client.py
 import os
 
-from understudy.commands.allocation import Allocation, AllocationError, allocate, complete, of_answer, release
+from understudy.commands.allocation import Allocation, AllocationError, NotReadyError, allocate, await_ready, complete, of_answer, release
 from understudy.commands.client import Context, RefusedError, pack_named, run
 from understudy.commands.gres_options import INVALID, complaint
 from understudy.commands.job_shape import ignore_specialised
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 USAGE_EXIT = 255
+ALREADY_DONE = 2021
 
 
 def srun(arguments: list[str], context: Context) -> int:
@@ -157,6 +158,8 @@ def _outside(settings: Settings, others: list[Settings], name: str, programs: "l
         return 1
     code, signal = 1, 0
     try:
+        if not allocation.is_ready and not _is_ready(allocation, context):
+            return 1
         from understudy.commands.step_launch import Step
 
         parts = list(zip([settings, *others], allocation.components or [allocation], strict=True))
@@ -168,13 +171,31 @@ def _outside(settings: Settings, others: list[Settings], name: str, programs: "l
     return code
 
 
+def _is_ready(allocation: Allocation, context: Context) -> bool:
+    """Wait for the job's nodes. False: it has ended before they were ready."""
+    try:
+        await_ready(context.client, allocation.job_id)
+    except NotReadyError as error:
+        if error.notice:
+            context.complain(f"srun: {error.notice}")
+        context.error(f"Nodes {allocation.nodes} are still not ready")
+        context.error("Something is wrong with the boot of the nodes.")
+        return False
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
 def _inside(settings: Settings, others: list[list[str]], name: str, programs: "list[Any]", context: Context) -> int:
     """Run the step in a job that is there."""
     try:
         allocation = of_answer(context.client.call("GetAllocation", settings.job_id))
     except RefusedError as error:
-        context.error(f"Unable to confirm allocation for job {settings.job_id}: {error.text}")
-        if error.code in {2017, 2021}:
+        if error.code == ALREADY_DONE:
+            context.error(f"Slurm job {settings.job_id} has expired")
+        else:
+            context.error(f"Unable to confirm allocation for job {settings.job_id}: {error.text}")
+        if error.code in {2017, ALREADY_DONE}:
             context.complain(f"srun: Check SLURM_JOB_ID environment variable. Expired or invalid job {settings.job_id}")
         return 1
     parts = _by_group(settings, others, allocation, context) if allocation.components else [(settings, allocation)]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from understudy.commands.client import Context
     from understudy.commands.srun_settings import Settings
 
+PROLOG_FAILED = 4022
+
 
 class Step:
     """A step from its creation to its last task's end."""
@@ -36,7 +38,7 @@ class Step:
         self.node_of: dict[int, str] = {}
         self.size = 0
         self.terminal: Any = None
-        self.failure = ""  # why the launch has failed somewhere
+        self.failure, self.failure_code = "", 0  # why the launch has failed somewhere
 
     def say(self, text: str) -> None:
         self.context.stderr.write(f"srun: {text}\n")
@@ -145,8 +147,13 @@ class Step:
             self.note_failures(send_down(self.context.client, message, share.daemons, share.width, codes=True), share)
         if self.failure:
             self.error(f"Application launch failed: {self.failure}")
-            self.progress.highest = 1
-            self.progress.abort()
+            if self.io.expected:
+                self.progress.highest = 1
+                self.progress.abort()
+            else:
+                self.progress.highest = self.failure_code % 256 or 1
+                self.say("Job step aborted")
+                self.progress.is_aborted = True
             self.progress.terminate(_signal.SIGKILL)
         self.streams.feed()
 
@@ -158,7 +165,9 @@ class Step:
         for entry in bad:
             code, _, rest = entry.partition(" ")
             nodes, _, text = rest.partition(": ")
-            self.failure = "Communication connection failure" if int(code) in UNREACHABLE else text
+            if int(code) == PROLOG_FAILED and self.owns_job:
+                self.say(f"Prolog failure on node {nodes}")
+            self.failure_code, self.failure = (1001, "Communication connection failure") if int(code) in UNREACHABLE else (int(code), text)
             for node in expand(nodes):
                 self.error(f"Task launch for StepId={self.job_id}.{self.step_id} failed on node {node}: {self.failure}")
                 lost[node] = None

@@ -12,6 +12,7 @@ import msgspec
 from understudy.controller.job import BAD_CONSTRAINTS
 from understudy.controller.job_columns import tres_allocated, tres_requested
 from understudy.controller.reservation_columns import cpu_count
+from understudy.model.prolog_flags import prolog_words
 from understudy.model.reservations import TIME_FLOAT, flags_text
 from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
 from understudy.model.task_numbers import format_tasks
@@ -48,7 +49,7 @@ def kept_of(config: SlurmConfig) -> Kept:
     return Kept(
         comment="job_comment" in config.words("AccountingStoreFlags"),
         wckeys=config.boolean("TrackWCKey"),
-        extern_step="contain" in [word.lower() for word in config.words("PrologFlags")],
+        extern_step="contain" in prolog_words(config.text("PrologFlags")),
     )
 
 

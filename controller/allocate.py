@@ -15,6 +15,7 @@ from understudy.controller.eligibility import note_end
 from understudy.controller.het_jobs import components
 from understudy.controller.job import JobEvent, advance
 from understudy.controller.job_submit import review_allocation
+from understudy.controller.prologs import is_ready
 from understudy.controller.scheduling.main_pass import MainPass
 from understudy.controller.scheduling.queue import Record, slurm_order
 from understudy.controller.start import Planning, job_environment
@@ -114,7 +115,7 @@ def describe(core: Core, job: Job, *, of_whole: bool = True) -> Allocated:
     """What srun and salloc are told of the job; of a heterogeneous one's leader, of all its components."""
     if not job.is_running or job.allocation is None:
         note = next((number for reason, number in _NOTES.items() if job.is_pending and job.reason.startswith(reason)), 0)
-        return Allocated(job.job_id, is_running=False, state=int(job.state), note=note)
+        return Allocated(job.job_id, is_running=False, state=int(job.state), note=note, notice=job.notice)
     credential = b""
     if core.step_signer is not None:
         now = int(core.time.now())
@@ -129,30 +130,37 @@ def describe(core: Core, job: Job, *, of_whole: bool = True) -> Allocated:
         credential=credential,
         daemons=daemons_of(core, job.allocation.nodes),
         components=[describe(core, each, of_whole=False) for each in components(job)] if job.het is not None and of_whole else [],
+        is_ready=is_ready(job),
     )
 
 
 def await_job(core: Core, message: AwaitJob, sender: Sender) -> Message | Later:
     """Answered when the job has started, or is over."""
     job = _own(core, message.job_id, sender)
-    if job.is_finished or (job.is_running and not message.until_end):
+    if _is_met(message, job):
         return describe(core, job)
     later = Later()
-    core.awaited.setdefault(job.job_id, []).append((message.until_end, later))
+    core.awaited.setdefault(job.job_id, []).append((message, later))
     return later
 
 
+def _is_met(message: AwaitJob, job: Job) -> bool:
+    if message.until_end or job.is_finished:
+        return job.is_finished
+    return job.is_running and (not message.until_ready or is_ready(job))
+
+
 def tell_waiting(core: Core, job: Job) -> None:
-    """The job has started or ended: tell those who wait for that."""
+    """The job has started, is ready or has ended: tell those who wait for that."""
     waiting = core.awaited.pop(job.job_id, None)
     if waiting is None:
         return
     left = []
-    for until_end, later in waiting:
-        if job.is_finished or (job.is_running and not until_end):
+    for message, later in waiting:
+        if _is_met(message, job):
             later.give(describe(core, job))
         else:
-            left.append((until_end, later))
+            left.append((message, later))
     if left:
         core.awaited[job.job_id] = left
 

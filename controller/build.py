@@ -18,6 +18,7 @@ from understudy.controller.settings import MAX_DEPEND_DEPTH, Settings
 from understudy.model import nodeset
 from understudy.model.gres import gpu_defaults
 from understudy.model.hostlist import NodeNames
+from understudy.model.prolog_flags import prolog_words
 from understudy.model.scheduler_parameters import leading_number
 from understudy.model.states import NodeFlag, NodeState
 from understudy.model.tres import BASE
@@ -188,6 +189,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         reservation_prolog=config.text("ResvProlog"),
         reservation_epilog=config.text("ResvEpilog"),
         has_prolog=config.is_set("Prolog"),
+        prolog_flags=prolog_words(config.text("PrologFlags")),
         has_epilog=config.is_set("Epilog"),
         mail_program="" if cluster.executor == "emulated" else config.text("MailProg"),
         gathers_usage=not config.text("JobAcctGatherType").lower().endswith("/none"),

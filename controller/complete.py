@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from understudy.controller.crontabs import comes_again
 from understudy.controller.eligibility import note_end, notify_dependents, review
 from understudy.controller.het_jobs import others
-from understudy.controller.job import HELD_BY_ADMIN, NO_STEPS, NO_USAGE, JobEvent, advance
+from understudy.controller.job import NO_STEPS, NO_USAGE, JobEvent, advance
 from understudy.controller.job_programs import node_environment, run_epilog
+from understudy.controller.prologs import REASON as PROLOG_REASON
+from understudy.controller.prologs import failed as prolog_failed
 from understudy.controller.steps import end_steps
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobFlag, JobState
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
 _OK = Ok()
 LAUNCH_FAILURE = "JobLaunchFailure"
-LAUNCH_FAILED_HELD = "launch_failed_requeued_held"
 SETUP_FAILED = 53  # the "signal" of a script whose files could not be opened
 OUT_OF_MEMORY = 125  # the "signal" of a script that used more memory than it had
 PROLOG_FAULT, MEMORY_FAULT = "prolog", "memory"
@@ -48,7 +49,7 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
         return _OK
     now = core.time.now()
     if message.fault == PROLOG_FAULT:
-        _prolog_failed(core, job, message.node, now)
+        prolog_failed(core, job, message.node)
         return _OK
     job.exit_code, job.exit_signal, job.script_ended = message.exit_code, message.signal, True
     cleaned = job.allocation.nodes if job.allocation is not None and message.epilog_nodes == job.node_list else 0
@@ -78,7 +79,8 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
         job.suspend_time = int(now)
     advance(job, event, now)
     job.end_time = int(now)
-    job.reason, job.reason_detail = reason, ""
+    job.reason, job.reason_detail = PROLOG_REASON if job.prolog_nodes and reason == "None" else reason, ""
+    job.prolog_nodes = 0
     job.flags = JobFlag.COMPLETING if not job.flags else job.flags & ~(JobFlag.CONFIGURING | JobFlag.STOPPED) | JobFlag.COMPLETING
     job.completing_nodes = allocation.nodes
     tables = core.tables
@@ -251,18 +253,6 @@ def _is_past_limit(core: Core, job: Job, now: float) -> bool:
     from understudy.controller.limits import over_time_limit_s  # noqa: PLC0415 - limits ends jobs through this module
 
     return job.end_time + over_time_limit_s(core, core.tables.partitions.get(job.partition)) < int(now)
-
-
-def _prolog_failed(core: Core, job: Job, node: str, now: float) -> None:
-    """The prolog of its first node has failed: the node gets no more jobs, and the job waits until somebody releases it, or is cancelled."""
-    from understudy.controller.requeue import requeue_job  # noqa: PLC0415 - rare
-
-    _drain(core, node, "Prolog error", now)
-    if job.requeue:
-        requeue_job(core, job, now, hold_reason=LAUNCH_FAILED_HELD, held_by=HELD_BY_ADMIN)
-    else:
-        job.killed_by = 0
-        end_job(core, job, JobEvent.CANCELLED, now, reason="None")
 
 
 def _drain(core: Core, nodes: str, reason: str, now: float) -> None:

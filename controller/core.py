@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.api import SchedulingPolicy, Selector, Tables
     from understudy.controller.settings import Settings
     from understudy.model.hostlist import NodeNames
-    from understudy.protocol.messages import AssociationsChanged, Message
+    from understudy.protocol.messages import AssociationsChanged, AwaitJob, Message
 
 log = logging.getLogger("understudy.controller")
 
@@ -122,7 +122,7 @@ class Core:
     power: Power | None = None  # None: nodes are never switched off
     reboots: int = 0  # nodes (a bitmap) that are to boot when they are idle
     step_signer: StepSigner | None = None
-    awaited: dict[int, list[tuple[bool, Later]]] = field(default_factory=dict)  # by job id: who waits for its start or, True, for its end
+    awaited: dict[int, list[tuple[AwaitJob, Later]]] = field(default_factory=dict)  # by job id: who waits for what of it
     awaiting_empty: list[Later] = field(default_factory=list)
     breakpoints: set[int] = field(default_factory=set)  # ids of jobs at whose start virtual time stops
     start_time: float = 0.0  # when the controller started

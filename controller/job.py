@@ -299,6 +299,8 @@ class Job:
     held: Allocation | None = None  # what it holds in the node table, where that is not its allocation: once it has been suspended
     node_list: str = ""  # the allocation's nodes as a host list expression
     completing_nodes: int = 0  # bitmap of nodes whose epilog has not been reported
+    prolog_nodes: int = 0  # bitmap of nodes on which its prolog has yet to end before it may begin (PrologFlags=Alloc)
+    notice: str = ""  # what srun or salloc are told of its end
     launch_acknowledged: bool = False  # the node daemon has it
     script_ended: bool = False  # by itself: nobody had to tell its node
     kill_sent: bool = False  # warned by --signal before its limit

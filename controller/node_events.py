@@ -17,6 +17,7 @@ from understudy.controller.core import DaemonRecord, log, nodeset_indices
 from understudy.controller.eligibility import review_all
 from understudy.controller.job import JobEvent
 from understudy.controller.power import OFF
+from understudy.controller.prologs import ask as ask_for_prolog
 from understudy.controller.requeue import requeue_job
 from understudy.controller.scheduling.looks import next_look
 from understudy.controller.start import launch
@@ -179,6 +180,8 @@ def _settle_jobs(core: Core, record: DaemonRecord, runs: list[tuple[int, int]], 
     for job in list(core.tables.running.values()):
         allocation = job.allocation
         assert allocation is not None
+        if job.prolog_nodes & record.nodes:
+            ask_for_prolog(core, job, job.prolog_nodes & record.nodes)
         if job.interactive or (job.job_id, job.restarts) in present or not record.nodes >> allocation.first_node & 1:
             continue
         if job.launch_acknowledged:

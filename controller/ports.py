@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from understudy.protocol.messages import Message
 
@@ -69,7 +69,9 @@ class Signer(Protocol):
 class StepSigner(Protocol):
     """Signs job step credentials."""
 
-    def sign_step(self, job_id: int, restart: int, step_id: int, nodes: str, user_id: int, group_id: int, now: int) -> bytes: ...
+    def sign_step(
+        self, job_id: int, restart: int, step_id: int, nodes: str, user_id: int, group_id: int, now: int, *, program_environment: Sequence[str] = ()
+    ) -> bytes: ...
 
 
 class Users(Protocol):

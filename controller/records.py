@@ -95,6 +95,7 @@ class JobRecord(msgspec.Struct, array_like=True):
     interactive: bool = False
     steps: list[list[Any]] = []
     next_step_id: int = 0
+    prolog_nodes: bytes = b""
 
 
 class NodeRecord(msgspec.Struct, array_like=True):
@@ -217,6 +218,7 @@ def encode_job(job: Job) -> bytes:
             job.interactive,
             [step.pack() for step in job.steps.values()] if job.steps else [],
             job.next_step_id,
+            _bytes(job.prolog_nodes),
         )
     )
 
@@ -235,7 +237,7 @@ def decode_job(octets: bytes) -> Job:
     job = Job(**{name: getattr(record, name) for name in _SAME})
     job.state, job.flags = JobState(record.state), JobFlag(record.flags)
     job.required_nodes, job.excluded_nodes = _bitmap(record.required_nodes), _bitmap(record.excluded_nodes)
-    job.completing_nodes = _bitmap(record.completing_nodes)
+    job.completing_nodes, job.prolog_nodes = _bitmap(record.completing_nodes), _bitmap(record.prolog_nodes)
     if record.dependency is not None:
         any_suffices, terms = record.dependency
         job.dependency = Dependency(tuple(_unpack(*term) for term in terms), any_suffices)

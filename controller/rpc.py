@@ -19,6 +19,7 @@ from understudy.controller.hold import control_jobs
 from understudy.controller.locks import READ, WRITE, Needs
 from understudy.controller.maintain import notify_job, set_configuration, update_step
 from understudy.controller.node_events import register_nodes
+from understudy.controller.prologs import prolog_complete
 from understudy.controller.reboot import reboot_nodes
 from understudy.controller.statistics import get_statistics
 from understudy.controller.steps import await_step, create_step, get_step, step_complete
@@ -53,6 +54,7 @@ from understudy.protocol.messages import (
     NotifyJob,
     Ok,
     Ping,
+    PrologComplete,
     RebootNodes,
     Reconfigure,
     RegisterNodes,
@@ -169,6 +171,7 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     StepComplete: Rpc(step_complete, _JOB_WRITE),
     BatchComplete: Rpc(batch_complete, _JOB_AND_NODE),
     EpilogComplete: Rpc(epilog_complete, _JOB_AND_NODE),
+    PrologComplete: Rpc(prolog_complete, _JOB_AND_NODE),
     CancelJobs: Rpc(cancel_jobs, _JOB_AND_NODE),
     UpdateJobs: Rpc(update_jobs, _JOB_AND_NODE),
     ControlJobs: Rpc(control_jobs, _JOB_AND_NODE),

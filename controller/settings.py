@@ -69,6 +69,7 @@ class Settings:
     reservation_prolog: str = ""
     reservation_epilog: str = ""
     has_prolog: bool = False  # programs of the nodes'
+    prolog_flags: frozenset[str] = frozenset()  # PrologFlags, words of model.prolog_flags
     has_epilog: bool = False
     gathers_usage: bool = False  # JobAcctGatherType
     mail_program: str = ""

@@ -13,11 +13,12 @@ from understudy.controller.arrays import explain_limit, split
 from understudy.controller.arrays import job_environment as array_environment
 from understudy.controller.core import log
 from understudy.controller.eligibility import notify_dependents
-from understudy.controller.het_jobs import group_environment, whole
+from understudy.controller.het_jobs import components, group_environment, whole
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_ADMIN, JobEvent, advance
 from understudy.controller.job_programs import begin_prolog, node_environment
 from understudy.controller.limits import end_by_deadline, watch_limits
 from understudy.controller.partitions import limit_broken
+from understudy.controller.prologs import LAUNCH_FAILED_HELD, begin_on_nodes, is_ready
 from understudy.controller.reservations import may_take, watch_end
 from understudy.model import nodeset
 from understudy.model.gres import GPU, SHARED
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from understudy.controller.partitions import Partition
 
 NO_ENVIRONMENT: Final[list[str]] = []
-LAUNCH_FAILED: Final = "launch_failed_requeued_held"
 PRIORITY_REASON: Final = "Priority"
 
 
@@ -54,6 +54,8 @@ class Planning:
         job = self._begin(job, partition, allocation, now)
         if not begin_prolog(core, job) and not job.flags & JobFlag.CONFIGURING:
             hand_over(core, job, first)
+        elif job.interactive:
+            _tell_waiting(core, job)
         if core.gang is not None and allocation.shared_in:
             core.gang.add(job, now)
         if core.dependents or core.singletons:
@@ -179,13 +181,20 @@ def _end_by(job: Job, left_s: int) -> None:
 
 def hand_over(core: Core, job: Job, daemon: DaemonRecord) -> None:
     """The job's nodes are there: its script is launched, or who waits for it may begin."""
+    if core.settings.prolog_flags:
+        for each in components(job):
+            begin_on_nodes(core, each)
     if job.interactive:
-        from understudy.controller.allocate import tell_waiting  # noqa: PLC0415 - it starts jobs through this module
-
         job.launch_acknowledged = True
-        tell_waiting(core, job)
-    else:
+        _tell_waiting(core, job)
+    elif "deferbatch" not in core.settings.prolog_flags or is_ready(job):
         launch(core, job, daemon)
+
+
+def _tell_waiting(core: Core, job: Job) -> None:
+    from understudy.controller.allocate import tell_waiting  # noqa: PLC0415 - it starts jobs through this module
+
+    tell_waiting(core, job)
 
 
 def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
@@ -347,4 +356,4 @@ def _could_not_launch(core: Core, job: Job, daemon: DaemonRecord, answer: Failur
     from understudy.controller.requeue import requeue_job  # noqa: PLC0415 - requeue ends jobs, ending starts nothing
 
     log.error("node daemon %s refused job %d: %s (%d)", daemon.name, job.job_id, answer.text, answer.code)
-    requeue_job(core, job, core.time.now(), hold_reason=LAUNCH_FAILED, held_by=HELD_BY_ADMIN, event=JobEvent.LAUNCH_FAILED)
+    requeue_job(core, job, core.time.now(), hold_reason=LAUNCH_FAILED_HELD, held_by=HELD_BY_ADMIN, event=JobEvent.LAUNCH_FAILED)

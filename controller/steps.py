@@ -116,6 +116,7 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
 
 def describe(core: Core, job: Job, step: Step) -> StepCreated:
     """What srun needs to launch the step, or sattach to find it."""
+    from understudy.controller.job_programs import node_environment  # noqa: PLC0415 - as below
     from understudy.controller.start import job_environment  # noqa: PLC0415 - start launches jobs, which needs no steps
 
     nodes = 0
@@ -125,7 +126,10 @@ def describe(core: Core, job: Job, step: Step) -> StepCreated:
     credential = b""
     if core.step_signer is not None:
         now = int(core.time.now())
-        credential = core.step_signer.sign_step(job.job_id, job.restarts, step.step_id, step.node_list, job.user_id, job.group_id, now)
+        told = node_environment(core, job, is_over=False) if settings.has_prolog else ()
+        credential = core.step_signer.sign_step(
+            job.job_id, job.restarts, step.step_id, step.node_list, job.user_id, job.group_id, now, program_environment=told
+        )
     ends = [when for when in (job.end_time, None if not step.time_limit_s else step.start_time + step.time_limit_s) if when is not None]
     return StepCreated(
         job.job_id,

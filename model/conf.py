@@ -29,6 +29,7 @@ from understudy.model.conf_partitions import PartitionConf
 from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding, Scan, scan, scan_text
 from understudy.model.errors import ConfigError
 from understudy.model.gres import read_configured
+from understudy.model.prolog_flags import WORDS as PROLOG_WORDS
 from understudy.model.scheduler_parameters import complaints
 
 if TYPE_CHECKING:
@@ -292,6 +293,9 @@ def _check_together(config: SlurmConfig, report: Callable[[Finding], None]) -> N
         line = next((line for line in reversed(config.lines) if line.key == key.lower()), None)
         report(Finding(kind, severity, line.file if line else config.path, line.line if line else 0, line.value if line else "", message, key))
 
+    for word in config.words("PrologFlags"):
+        if word.lower() not in map(str.lower, PROLOG_WORDS):
+            complain("bad_value", ERROR, "PrologFlags", f"Invalid PrologFlag: {word}")
     if not config.cluster_name:
         complain("missing_key", ERROR, "ClusterName", "ClusterName needs to be specified")
     if not config.controllers:

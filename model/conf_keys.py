@@ -218,7 +218,7 @@ _GLOBAL: Final = (
     Key("ProctrackType", TEXT, "proctrack/cgroup"),
     Key("Prolog", TEXT, emulated=True),
     Key("PrologEpilogTimeout", SHORT, "65534", emulated=True),
-    Key("PrologFlags", TEXT),
+    Key("PrologFlags", TEXT, emulated=True),
     Key("PrologSlurmctld", TEXT, emulated=True),
     Key("PrologTimeout", TEXT, era=NEW),
     Key("PropagatePrioProcess", SHORT, "0"),

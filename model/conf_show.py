@@ -11,6 +11,8 @@ from understudy.model import conf_values, times
 from understudy.model.conf_companions import CGROUP_KEYS
 from understudy.model.conf_keys import GLOBAL_KEYS, Kind
 from understudy.model.debug_flags import FLAG_NAMES
+from understudy.model.prolog_flags import WORDS as PROLOG_WORDS
+from understudy.model.prolog_flags import prolog_words
 
 if TYPE_CHECKING:
     from understudy.model.conf import SlurmConfig
@@ -34,7 +36,7 @@ PreemptExemptTime:duration PrEpParameters PrEpPlugins PriorityParameters Priorit
 PriorityDecayHalfLife:multifactor PriorityCalcPeriod:multifactor PriorityFavorSmall:multifactor PriorityFlags:multifactor PriorityMaxAge:multifactor
 PriorityUsageResetPeriod:multifactor PriorityType PriorityWeightAge:multifactor PriorityWeightAssoc:multifactor PriorityWeightFairShare:multifactor
 PriorityWeightJobSize:multifactor PriorityWeightPartition:multifactor PriorityWeightQOS:multifactor PriorityWeightTRES:multifactor PrivateData
-ProctrackType Prolog PrologEpilogTimeout PrologSlurmctld PrologFlags PropagatePrioProcess PropagateResourceLimits:propagate
+ProctrackType Prolog PrologEpilogTimeout PrologSlurmctld PrologFlags:prolog PropagatePrioProcess PropagateResourceLimits:propagate
 PropagateResourceLimitsExcept RebootProgram ReconfigFlags RequeueExit RequeueExitHold ResumeFailProgram ResumeProgram ResumeRate:nodes/min
 ResumeTimeout:sec ResvEpilog ResvOverRun:min ResvProlog ReturnToService RoutePlugin SchedulerParameters SchedulerTimeSlice:sec SchedulerType
 ScronParameters SelectType SelectTypeParameters:select SlurmUser:user SlurmctldAddr SlurmctldDebug SlurmctldHost:hosts SlurmctldLogFile SlurmctldPort
@@ -159,6 +161,9 @@ def _render(config: SlurmConfig, name: str, style: str) -> str:
             return ",".join([*_TRES, *(word for word in config.words(name) if word.lower() not in _TRES)])
         case "flags":
             return ",".join(FLAG_NAMES.get(word.lower(), word) for word in config.words(name)) or _NULL
+        case "prolog":
+            flags = prolog_words(text)
+            return ",".join(word for word in PROLOG_WORDS if word.lower() in flags) or _NULL
         case "health":
             words = [word.upper() for word in config.words(name)]
             return ",".join(sorted(words, key=lambda word: _HEALTH_ORDER.index(word) if word in _HEALTH_ORDER else len(_HEALTH_ORDER)))

@@ -22,9 +22,11 @@ from understudy.protocol.messages import (
     EpilogComplete,
     Failure,
     LaunchBatch,
+    LaunchProlog,
     LaunchTasks,
     Message,
     Ok,
+    PrologComplete,
     SignalJob,
     SignalTasks,
     StepComplete,
@@ -127,10 +129,19 @@ class RunEpilog:
 
 
 @dataclass(slots=True)
+class RunProlog:
+    """Run the prolog on the nodes, for nothing but itself; its end comes back as `prolog_done`."""
+
+    key: Key
+    nodes: str
+    program_environment: list[str]
+
+
+@dataclass(slots=True)
 class Report:
     """Tell the controller, until it acknowledges. `node` speaks."""
 
-    message: BatchComplete | EpilogComplete | StepComplete
+    message: BatchComplete | EpilogComplete | PrologComplete | StepComplete
     node: str
 
 
@@ -165,7 +176,7 @@ class EndTasks:
     key: StepKey
 
 
-Effect = StartScript | SignalScript | KillScript | RunEpilog | Report | Forget | StartTasks | SendToTasks | EndTasks
+Effect = StartScript | SignalScript | KillScript | RunProlog | RunEpilog | Report | Forget | StartTasks | SendToTasks | EndTasks
 Step = tuple[Message | None, list[Effect]]  # the answer (None: none, as if the node were dead) and what to do after it was sent
 
 
@@ -266,6 +277,13 @@ class NodeCore:
         """A launch that was taken cannot be carried out after all, and the controller is told so."""
         del self.jobs[key]
 
+    def launch_prolog(self, message: LaunchProlog) -> Step:
+        """LaunchProlog."""
+        key = message.job_id, message.restart
+        if self._is_ending(key):
+            return Failure(ALREADY_DONE, f"job {message.job_id} was terminated before its prolog was asked for"), []
+        return OK, [RunProlog(key, self.own.part(message.nodes)[0], message.program_environment)]
+
     def terminate(self, message: TerminateJob, nodes: str = "") -> Step:
         """TerminateJob. `nodes`: own nodes that are asked, where the message came down the tree ("" otherwise)."""
         key = message.job_id, message.restart
@@ -322,8 +340,7 @@ class NodeCore:
             return None, []
         if step in self.steps:
             return OK, []
-        job = self.jobs.get(key)
-        if key in self._past or (job is not None and job.phase is not Phase.RUNNING):
+        if self._is_ending(key):
             return Failure(ALREADY_DONE, "Job/step already completing or completed"), []
         self.steps.add(step, nodes, credential.user_id)
         return OK, [StartTasks(message, nodes)]
@@ -377,6 +394,10 @@ class NodeCore:
                 effects += self._begin_epilog(job, held)
         return effects
 
+    def prolog_done(self, key: Key, nodes: str, failed: str) -> list[Effect]:
+        """The prolog has ended on these nodes."""
+        return [Report(PrologComplete(*key, nodes, failed), "")]
+
     def epilog_done(self, job: NodeJob, nodes: str, failed: str = "") -> list[Effect]:
         """The executor has run the epilog on these nodes."""
         job.epilogs -= 1
@@ -392,6 +413,10 @@ class NodeCore:
         self.jobs[key] = NodeJob(key, nodes, first, message.user_id, Phase.TERMINATING if terminating else Phase.RUNNING)
 
     # --- the rest -----------------------------------------------------------------------------------------------------------
+
+    def _is_ending(self, key: Key) -> bool:
+        job = self.jobs.get(key)
+        return key in self._past or (job is not None and job.phase is not Phase.RUNNING)
 
     def _begin_epilog(self, job: NodeJob, nodes: str) -> list[Effect]:
         if job.key in self.steps.by_job:

@@ -9,6 +9,7 @@ The answer to a request is sent before its effects are carried out, so the contr
 from __future__ import annotations
 
 from functools import partial
+from signal import SIGKILL
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,6 +18,7 @@ from understudy.auth.credential import CredentialError
 from understudy.model.errors import ERROR_TEXT
 from understudy.model.hostlist import compress, expand
 from understudy.noded.core import (
+    ALREADY_DONE,
     INVALID_CREDENTIAL,
     OK,
     Effect,
@@ -27,6 +29,7 @@ from understudy.noded.core import (
     NodeJob,
     Report,
     RunEpilog,
+    RunProlog,
     SendToTasks,
     SignalScript,
     StartScript,
@@ -44,10 +47,14 @@ from understudy.protocol.messages import (
     Forward,
     JobsFound,
     LaunchBatch,
+    LaunchProlog,
     LaunchTasks,
     Message,
+    NodeReplies,
+    NodeReply,
     NotifyTasks,
     Ping,
+    PrologComplete,
     Reconfigure,
     Registered,
     RegisterNodes,
@@ -80,6 +87,7 @@ ACCESS_DENIED: Final = 2002
 OF_COMMANDS: Final = (LaunchTasks, SignalTasks, AttachTasks, StatTasks, SendFile, Forward)  # with a credential in it
 UNEXPECTED: Final = 1000
 NO_SPACE: Final = 4010
+PROLOG_FAILED: Final = 4022
 NO_SPACE_TEXT: Final = ERROR_TEXT[NO_SPACE]
 _decode: Final = msgspec.msgpack.Decoder(AnyMessage).decode
 
@@ -110,6 +118,7 @@ class FrontEnd:
         self._journal, self._stop = journal, stop
         self._step_verifier, self.files = step_verifier, files
         self._owners: dict[StepKey, tuple[int, int]] = {}  # user and group of the steps that are about to run, or run
+        self._in_prolog: dict[StepKey, bool] = {}  # steps that wait for a prolog: whether they are to be ended
         self.reports = Reports(messenger, time, core.faults, log, journal, on_back=self.register)
         self._registration = 0  # the number of the last round of registering
         self.is_registered = False
@@ -181,7 +190,7 @@ class FrontEnd:
         ending = {(entry.job_id, entry.restart): entry for entry in entries if isinstance(entry, TerminateJob)}
         over = {(entry.job_id, entry.restart, entry.step_id) for entry in entries if isinstance(entry, StepComplete)}
         for entry in entries:
-            if isinstance(entry, BatchComplete | EpilogComplete | StepComplete):
+            if isinstance(entry, BatchComplete | EpilogComplete | PrologComplete | StepComplete):
                 self.reports.send(entry, "")
             elif isinstance(entry, LaunchTasks):
                 if (entry.job_id, entry.restart, entry.step_id) in over or not self._knows_again(entry):
@@ -228,6 +237,9 @@ class FrontEnd:
         if isinstance(message, SignalTasks) and not request.sender.is_daemon and (refusal := self.refusal(message)):
             return refusal
         answer, effects = self.step(message, "")
+        if isinstance(message, LaunchTasks) and effects and self.executor.has_prolog:
+            self.after_prolog(message, effects, lambda outcomes: request.reply(_merged(outcomes)))
+            return None
         if answer is not None and effects:
             request.reply(answer)
             self.do(effects)
@@ -251,6 +263,8 @@ class FrontEnd:
                     self.core.launch_failed((message.job_id, message.restart))
                     return Failure(NO_SPACE, NO_SPACE_TEXT), []
                 return step
+            case LaunchProlog():
+                return self.core.launch_prolog(message)
             case TerminateJob():
                 step = self.core.terminate(message, nodes)
                 if self._journal is not None and (message.job_id, message.restart) in self.core.jobs:
@@ -341,6 +355,28 @@ class FrontEnd:
         if self._journal is not None:
             self._journal.forget_step(step)
 
+    def after_prolog(self, message: LaunchTasks, effects: list[Effect], tell: Callable[[dict[str, Outcome]], None]) -> None:
+        """Launch a step that the core has taken when the prolog has run on its nodes; `tell` gets each node's answer."""
+        step = message.job_id, message.restart, message.step_id
+        nodes = self.core.steps.nodes_of(step)
+        told = self._verified(message.credential).program_environment
+        self._in_prolog[step] = False
+
+        def ended(failed: dict[str, int]) -> None:
+            is_ended = self._in_prolog.pop(step)
+            if not failed and not is_ended:
+                tell(dict.fromkeys(expand(nodes), WELL))
+                self.do(effects)
+                return
+            if failed:
+                self.do(self.core.prolog_done(step[:2], ",".join(failed), ",".join(failed)))
+                tell({node: (PROLOG_FAILED, ERROR_TEXT[PROLOG_FAILED]) if node in failed else WELL for node in expand(nodes)})
+            else:
+                tell(dict.fromkeys(expand(nodes), (ALREADY_DONE, ERROR_TEXT[ALREADY_DONE])))
+            self.step_ended(step, 0, SIGKILL, {})
+
+        self.executor.run_prolog(step[:2], nodes, told, ended)
+
     def do(self, effects: list[Effect]) -> None:
         """Carry out what the core wants."""
         for effect in effects:
@@ -349,6 +385,10 @@ class FrontEnd:
                     self.reports.send(effect.message, effect.node)
                 case StartScript():
                     self.executor.start(effect.launch)
+                case RunProlog():
+                    self.executor.run_prolog(effect.key, effect.nodes, effect.program_environment, partial(self._prolog_done, effect))
+                case SendToTasks() | EndTasks() if effect.key in self._in_prolog:
+                    self._in_prolog[effect.key] |= isinstance(effect, EndTasks) or effect.ends or effect.signal == SIGKILL
                 case RunEpilog():
                     self.executor.run_epilog(effect.job, effect.nodes, effect.delay_s, self._epilog_done)
                 case KillScript():
@@ -368,6 +408,9 @@ class FrontEnd:
                     if self._journal is not None:
                         self._journal.forget(effect.key)
 
+    def _prolog_done(self, effect: RunProlog, failed: dict[str, int]) -> None:
+        self.do(self.core.prolog_done(effect.key, effect.nodes, ",".join(failed)))
+
     # --- what a Forward needs -------------------------------------------------------------------------------------------------
 
     def audible(self, nodes: list[str]) -> list[str]:
@@ -385,6 +428,10 @@ class FrontEnd:
         self.do(self.core.epilog_done(job, nodes, failed))
 
 
+def _merged(outcomes: dict[str, Outcome]) -> Message:
+    return OK if set(outcomes.values()) == {WELL} else NodeReplies([NodeReply(node, *outcome) for node, outcome in outcomes.items()])
+
+
 class _Forwarding:
     """One `Forward` that is being served: the own nodes' answers, and the tree below."""
 
@@ -395,7 +442,7 @@ class _Forwarding:
         self._known: dict[str, Outcome] = {}
         self._tree: ForwardTree | None = None
         self._deadline: asyncio.TimerHandle | None = None
-        self._waits_for_silent = False
+        self._waits_for_silent = self._waits_for_prolog = False
         self._is_done = False
 
     def begin(self) -> Message | None:
@@ -422,6 +469,10 @@ class _Forwarding:
             answer, effects = front_end.step(inner, audible[0] if len(audible) == 1 else compress(audible))
             outcome = (answer.code, answer.text) if isinstance(answer, Failure) else WELL
             self._known |= dict.fromkeys(audible, outcome)
+            if isinstance(inner, LaunchTasks) and effects and front_end.executor.has_prolog:
+                self._waits_for_prolog = True
+                front_end.after_prolog(inner, effects, self._prolog_ended)
+                effects = []
             if len(audible) < len(own):
                 self._waits_for_silent = True
                 front_end.call_later(message.timeout_s, self._give_up_silent, [node for node in own if node not in self._known])
@@ -434,6 +485,11 @@ class _Forwarding:
         self._finish_if_complete()
         front_end.do(effects)
         return None
+
+    def _prolog_ended(self, outcomes: dict[str, Outcome]) -> None:
+        self._waits_for_prolog = False
+        self._known |= outcomes
+        self._finish_if_complete()
 
     def _divide(self) -> tuple[list[str], list[Target], list[str]]:
         targets, strangers = self._front_end.routes.targets(self._nodes, every_hop=self._message.every_hop)
@@ -468,7 +524,7 @@ class _Forwarding:
 
     def _finish_if_complete(self) -> None:
         tree = self._tree
-        if tree is None or tree.result is None or self._waits_for_silent or self._is_done:
+        if tree is None or tree.result is None or self._waits_for_silent or self._waits_for_prolog or self._is_done:
             return
         self._is_done = True
         if self._deadline is not None:

@@ -21,6 +21,7 @@ from understudy.protocol.messages import Emulation, LaunchBatch
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
     from understudy.clock.timekeeper import Timekeeper
     from understudy.noded.core import Key, NodeJob
@@ -214,6 +215,13 @@ class EmulatedExecutor:
 
     def _killed(self, ended: Ended) -> None:
         self._on_ended(ended.key, ended.exit_code, ended.signal, timed_out=False)
+
+    @property
+    def has_prolog(self) -> bool:
+        return False
+
+    def run_prolog(self, key: Key, nodes: str, program_environment: list[str], done: Callable[[dict[str, int]], None]) -> None:  # noqa: ARG002
+        done({})
 
     def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: OnEpilogEnded) -> None:
         delay_s = max(delay_s, self._epilog_s)

@@ -70,6 +70,13 @@ class Executor(Protocol):
     def kill(self, key: Key) -> None:
         """End a job's script and all its processes: gently first, by force after KillWait."""
 
+    @property
+    def has_prolog(self) -> bool:
+        """Whether anything has to be run on a node before a job may begin there."""
+
+    def run_prolog(self, key: Key, nodes: str, program_environment: list[str], done: Callable[[dict[str, int]], None]) -> None:
+        """Run the prolog on the nodes, unless it has been run for the job there; `done` gets the exit codes of those that failed, by node."""
+
     def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: OnEpilogEnded) -> None:
         """Run the epilog on the nodes, taking at least `delay_s`, then call `done`."""
 

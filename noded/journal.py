@@ -19,7 +19,17 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from understudy.protocol.messages import AnyMessage, BatchComplete, EpilogComplete, LaunchBatch, LaunchTasks, Message, StepComplete, TerminateJob
+from understudy.protocol.messages import (
+    AnyMessage,
+    BatchComplete,
+    EpilogComplete,
+    LaunchBatch,
+    LaunchTasks,
+    Message,
+    PrologComplete,
+    StepComplete,
+    TerminateJob,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +44,7 @@ _decode_body: Final = msgspec.msgpack.Decoder(tuple[str, bytes | None]).decode
 _HEAD: Final = 8
 _ROOM: Final = 1 << 20  # bytes that may be of entries struck out
 
-Entry = LaunchBatch | LaunchTasks | TerminateJob | BatchComplete | EpilogComplete | StepComplete
+Entry = LaunchBatch | LaunchTasks | TerminateJob | BatchComplete | EpilogComplete | PrologComplete | StepComplete
 
 
 def _name(message: Entry) -> str:
@@ -42,7 +52,7 @@ def _name(message: Entry) -> str:
         return _launch_name((message.job_id, message.restart, message.step_id))
     if isinstance(message, StepComplete):
         return f"StepComplete.{message.job_id}.{message.restart}.{message.step_id}.{message.nodes}"
-    end = f".{message.nodes}" if isinstance(message, EpilogComplete) else ""
+    end = f".{message.nodes}" if isinstance(message, EpilogComplete | PrologComplete) else ""
     return f"{type(message).__name__}.{message.job_id}.{message.restart}{end}"
 
 

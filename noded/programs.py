@@ -10,7 +10,9 @@ import contextlib
 import os
 import signal
 import subprocess
+from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -33,9 +35,31 @@ class Programs:
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._running: dict[int, _Running] = {}  # by pidfd
+        self._lanes: dict[str, deque[Callable[[], None]]] = {}  # what waits in each lane; a lane that is there is busy
 
-    def run(self, programs: Sequence[str], environment: Mapping[str, str], done: Callable[[int], None], *, limit_s: float = 0.0) -> None:
-        """Run one after another, up to the first that fails; `done` gets its exit code (of a signal the negative), or 0."""
+    def run(
+        self, programs: Sequence[str], environment: Mapping[str, str], done: Callable[[int], None], *, limit_s: float = 0.0, lane: str = ""
+    ) -> None:
+        """Run one after another, up to the first that fails; `done` gets its exit code (of a signal the negative), or 0.
+
+        In a lane that has a name, one call's programs run at a time.
+        """
+        if not lane:
+            self._run(programs, environment, done, limit_s)
+        elif lane in self._lanes:
+            self._lanes[lane].append(lambda: self._run(programs, environment, partial(self._leave, lane, done), limit_s))
+        else:
+            self._lanes[lane] = deque()
+            self._run(programs, environment, partial(self._leave, lane, done), limit_s)
+
+    def _leave(self, lane: str, done: Callable[[int], None], code: int) -> None:
+        if self._lanes[lane]:
+            self._lanes[lane].popleft()()
+        else:
+            del self._lanes[lane]
+        done(code)
+
+    def _run(self, programs: Sequence[str], environment: Mapping[str, str], done: Callable[[int], None], limit_s: float) -> None:
         if not programs:
             self._loop.call_soon(done, 0)
             return
@@ -69,7 +93,7 @@ class Programs:
                 self._log.error("%s ended with %d", program, code)
                 done(code)
             else:
-                self.run(rest, environment, done, limit_s=limit_s)
+                self._run(rest, environment, done, limit_s)
 
         self._loop.add_reader(pidfd, ended)
 

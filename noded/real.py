@@ -39,16 +39,19 @@ from understudy.noded.forker import Forker
 from understudy.noded.groups import groups_of
 from understudy.noded.output_files import Names, output_path
 from understudy.noded.programs import Programs
+from understudy.noded.prologs import Prologs
 from understudy.noded.settings import KILL_JOB, NodeSettings
 from understudy.noded.usage import MemoryWatch, Watched
 
 if TYPE_CHECKING:
     import logging
+    from collections.abc import Callable
 
     from understudy.noded.core import Key, NodeJob
     from understudy.noded.executor import OnEnded, OnEpilogEnded
     from understudy.protocol.messages import LaunchBatch
 
+PROLOG_FAULT: Final = "prolog"
 LAUNCH_FAILED: Final = 53  # reported as a signal, as Slurm does
 _STOP_S: Final = 5.0
 
@@ -95,6 +98,7 @@ class RealExecutor:
         self._scripts: dict[Key, _Script] = {}
         self._in_prolog: dict[Key, bool] = {}  # whether the job is to be ended
         self.programs = Programs(log)
+        self.prologs = Prologs(spool, self.programs, settings, self._program_environment)
         self.memory = MemoryWatch(settings.gather_s, enforces=bool(settings.over_memory))
         self._host = socket.gethostname().partition(".")[0]
         spool.mkdir(parents=True, exist_ok=True)
@@ -103,33 +107,43 @@ class RealExecutor:
     # --- the executor's interface --------------------------------------------------------------------------------------------
 
     def start(self, launch: LaunchBatch) -> None:
-        if not self._settings.prolog:
+        if not self.has_prolog:
             self._start(launch)
             return
         key = launch.job_id, launch.restart
+        node = expand(launch.nodes)[0]
         self._in_prolog[key] = False
 
-        def ended(code: int) -> None:
+        def ended(failed: dict[str, int]) -> None:
             if self._in_prolog.pop(key):
                 self._on_ended(key, 0, signal.SIGTERM, timed_out=False)
-            elif code:
-                self._on_ended(key, 0, 0, timed_out=False, fault="prolog")
-            else:
+            elif not failed:
                 self._start(launch)
+            elif self._settings.begins_early:
+                self._on_ended(key, 0, 0, timed_out=False, fault=PROLOG_FAULT)
+            else:
+                self._start(launch, f"Error running slurm prolog: {failed[node]}")
 
-        variables = self._program_environment(launch.program_environment, expand(launch.nodes)[0], "prolog_slurmd")
-        self.programs.run(self._settings.prolog, variables, ended, limit_s=self._settings.program_limit_s)
+        self.prologs.run(key, [node], launch.program_environment, ended)
 
-    def _start(self, launch: LaunchBatch) -> None:
+    @property
+    def has_prolog(self) -> bool:
+        return bool(self._settings.prolog)
+
+    def run_prolog(self, key: Key, nodes: str, program_environment: list[str], done: Callable[[dict[str, int]], None]) -> None:
+        self.prologs.run(key, expand(nodes), program_environment, done)
+
+    def _start(self, launch: LaunchBatch, refusal: str = "") -> None:
+        """Run the script, or, with a refusal, write that where its errors would go."""
         key = launch.job_id, launch.restart
         try:
             spool, user = self._prepare(launch)
-            pid, pipe = self._spawn(launch, spool, user)
+            pid, pipe = self._spawn(launch, spool, user, refusal)
         except (OSError, KeyError, ValueError) as error:
             self._log.error("job %d could not be launched: %s", launch.job_id, error)
             self._loop.call_soon(lambda: self._on_ended(key, 0, LAUNCH_FAILED, timed_out=False))
             return
-        script = _Script(launch, spool, pid, os.pidfd_open(pid), pipe)
+        script = _Script(launch, spool, pid, os.pidfd_open(pid), pipe, fault=PROLOG_FAULT if refusal else "")
         self._scripts[key] = script
         try:
             self._stepd_file(key).write_text(f"{pid} {start_time(pid)}\n")
@@ -144,6 +158,9 @@ class RealExecutor:
         """Look after a script that an earlier daemon started; its end is reported even if it was long ago."""
         key = launch.job_id, launch.restart
         spool = self._job_dir(key)
+        if self.has_prolog and not spool.exists():  # it waited for its prolog
+            self.start(launch)
+            return
         pid = 0
         with contextlib.suppress(OSError, ValueError):
             number, started = self._stepd_file(key).read_text().split()
@@ -217,6 +234,9 @@ class RealExecutor:
             self._loop.call_later(self._settings.kill_wait_s, self._end_unbegun, key)
 
     def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: OnEpilogEnded) -> None:
+        self.prologs.when_quiet(job.key, lambda: self._run_epilog(job, nodes, delay_s, done))
+
+    def _run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: OnEpilogEnded) -> None:
         if not self._settings.epilog:
             self._loop.call_later(delay_s, done, job, nodes)
             return
@@ -233,10 +253,12 @@ class RealExecutor:
                     self._loop.call_later(delay_s, done, job, nodes, ",".join(failed))
 
             variables = self._program_environment(job.program_environment, node, "epilog_slurmd")
-            self.programs.run(self._settings.epilog, variables, ended, limit_s=self._settings.program_limit_s)
+            lane = node if self._settings.is_serial else ""
+            self.programs.run(self._settings.epilog, variables, ended, limit_s=self._settings.program_limit_s, lane=lane)
 
     def forget(self, key: Key) -> None:
         self._stepd_file(key).unlink(missing_ok=True)
+        self.prologs.forget(key)
         _remove(self._job_dir(key))
 
     def close(self) -> None:
@@ -284,7 +306,7 @@ class RealExecutor:
                 os.chown(spool, launch.user_id, launch.group_id)
         return spool, user
 
-    def _spawn(self, launch: LaunchBatch, spool: Path, user: pwd.struct_passwd) -> tuple[int, int]:
+    def _spawn(self, launch: LaunchBatch, spool: Path, user: pwd.struct_passwd, refusal: str) -> tuple[int, int]:
         """The pid of the process in between, and the pipe on which it speaks."""
         spec = launch.spec
         node = expand(launch.nodes)[0]
@@ -328,6 +350,7 @@ class RealExecutor:
             "std_out": std_out,
             "std_err": std_err,
             "script": str(spool / "slurm_script"),
+            "refusal": refusal,
             "arguments": list(spec.arguments) if spec is not None else [],
             "environment": environment,
             "limits": limits_of(launch, settings.propagated),
@@ -463,7 +486,6 @@ class RealExecutor:
     def _program_environment(self, told: list[str], node: str, context: str) -> dict[str, str]:
         return {
             **dict(entry.partition("=")[::2] for entry in told),
-            "PATH": os.environ.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
             "SLURM_CONF": self._conf,
             "SLURMD_NODENAME": node,
             "SLURM_SCRIPT_CONTEXT": context,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from understudy.protocol.messages import BatchComplete, EpilogComplete, Failure, Message, StepComplete
+from understudy.protocol.messages import BatchComplete, EpilogComplete, Failure, Message, PrologComplete, StepComplete
 
 if TYPE_CHECKING:
     import asyncio
@@ -25,7 +25,7 @@ FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 60.0
 TRY_AGAIN: Final = 2020  # "Job can not be altered now, try again later"
 
-ReportMessage = BatchComplete | EpilogComplete | StepComplete
+ReportMessage = BatchComplete | EpilogComplete | PrologComplete | StepComplete
 _Name = tuple[int, int, str]
 
 
@@ -152,4 +152,6 @@ class Reports:
 def _name(message: ReportMessage) -> _Name:
     if isinstance(message, StepComplete):
         return message.job_id, message.restart, f"{message.step_id} {message.nodes}"
+    if isinstance(message, PrologComplete):
+        return message.job_id, message.restart, f"prolog {message.nodes}"
     return message.job_id, message.restart, message.nodes if isinstance(message, EpilogComplete) else ""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.model.conf_companions import read_topology
 from understudy.model.conf_scan import scan
+from understudy.model.prolog_flags import prolog_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +31,8 @@ class NodeSettings:
     prolog: tuple[str, ...] = ()
     epilog: tuple[str, ...] = ()
     program_limit_s: float = 0.0  # for prolog and epilog; 0: none
+    is_serial: bool = False  # prologs and epilogs one at a time on each node (PrologFlags=Serial)
+    begins_early: bool = False  # the prolog, at the allocation (PrologFlags=Alloc and what implies it)
     task_prolog: str = ""
     task_epilog: str = ""
     propagated: frozenset[str] = frozenset(LIMITS)  # limits of processes that go from the submitter to the job
@@ -66,11 +69,14 @@ def read_settings(conf: Path) -> NodeSettings:
     ):
         over_memory = KILL_LARGEST
     limit_s = _number(values.get("prologepilogtimeout", ""), 0)
+    prolog_flags = prolog_words(values.get("prologflags", ""))
     return NodeSettings(
         kill_wait_s=float(_number(values.get("killwait", ""), 30)),
         prolog=_programs(values.get("prolog", "")),
         epilog=_programs(values.get("epilog", "")),
         program_limit_s=0.0 if limit_s == 0xFFFE else float(limit_s),
+        is_serial="serial" in prolog_flags,
+        begins_early="alloc" in prolog_flags,
         task_prolog=values.get("taskprolog", ""),
         binds=values.get("taskplugin", "") != "task/none",
         task_epilog=values.get("taskepilog", ""),

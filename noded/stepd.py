@@ -58,6 +58,11 @@ def main() -> int:
         with Quietly():
             os.write(files[2], f"slurmstepd-{node}: error: {text}\n".encode())
 
+    if order["refusal"]:
+        with Quietly():
+            os.write(files[2], f"{order['refusal']}\n".encode())
+        write(spool, "exit", "0 0")
+        return 0
     if directory:
         complain(directory)
 

@@ -389,13 +389,16 @@ class Allocated(Message, frozen=True, tag=31):
     daemons: list[tuple[str, str, str]] = []  # name, address and nodes of those that stand for its nodes
     note: int = 0  # the error number that says why it cannot start for now, where that is worth a word
     components: list["Allocated"] = []  # of a heterogeneous job: all, in their order
+    is_ready: bool = True  # nothing has to be done on its nodes, or by the site's programs, before it may begin
+    notice: str = ""  # what its owner is told of its end
 
 
 class AwaitJob(Message, frozen=True, tag=32):
-    """Answered by `Allocated` when the job has started or is over; `until_end`: when it is over."""
+    """Answered by `Allocated` when the job has started or is over; `until_end`: when it is over; `until_ready`: when its nodes are ready, too."""
 
     job_id: int
     until_end: bool = False
+    until_ready: bool = False
 
 
 class GetAllocation(Message, frozen=True, tag=33):
@@ -541,6 +544,15 @@ class EpilogComplete(Message, frozen=True, tag=43):
     failed: str = ""  # those of them on which the epilog failed
 
 
+class PrologComplete(Message, frozen=True, tag=45):
+    """On these nodes the prolog has ended; `failed`: on which of them it failed."""
+
+    job_id: int
+    restart: int
+    nodes: str
+    failed: str = ""
+
+
 class StepComplete(Message, frozen=True, tag=44):
     """On these nodes the step's tasks have ended; the highest exit code, and what signal ended one if any."""
 
@@ -573,6 +585,15 @@ class LaunchBatch(Message, frozen=True, tag=60):
     exact_limit_s: int | None = None  # textbook policies: the emulated job's end counts from start_time, and it is ended at this limit
     memory_mb: int = 0  # what the job has on its first node; 0: nobody said
     program_environment: list[str] = []  # for the prolog
+
+
+class LaunchProlog(Message, frozen=True, tag=72):
+    """Run the prolog for a job on these of its nodes, for which the receiver stands. Answered by `Ok` or `Failure`, and later by `PrologComplete`."""
+
+    job_id: int
+    restart: int
+    nodes: str
+    program_environment: list[str] = []
 
 
 class TerminateJob(Message, frozen=True, tag=61):
@@ -1010,7 +1031,9 @@ AnyMessage = (
     | JobsFound
     | BatchComplete
     | EpilogComplete
+    | PrologComplete
     | LaunchBatch
+    | LaunchProlog
     | TerminateJob
     | SignalJob
     | Forward

@@ -191,7 +191,7 @@ def test_a_full_spool_fails_launches_and_heals(tmp_path):
         refused = cluster.script("echo never\n", "--output=never.out")
         step = cluster.run("srun", "--overlap", f"--jobid={running}", "echo", "step", timeout_s=30)
         assert step.returncode != 0 or step.stdout == "step\n"
-        cluster.until(lambda: "launch_failed_requeued_held" in cluster.run("squeue", "-h", "-j", refused, "-o", "%r").stdout)
+        cluster.until(lambda: "launch failed requeued held" in cluster.run("squeue", "-h", "-j", refused, "-o", "%r").stdout)
         cluster.until((cluster.home / "almost").exists)
         (cluster.home / "go").touch()
         assert cluster.ended(running) == "COMPLETED"

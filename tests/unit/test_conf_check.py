@@ -68,6 +68,7 @@ def test_a_bare_configuration_is_shown_with_slurm_s_defaults() -> None:
         ("DefMemPerCPU=1000", "DefMemPerCPU", "1000"),
         ("DebugFlags=backfill,gres", "DebugFlags", "Backfill,Gres"),
         ("HealthCheckNodeState=IDLE,CYCLE", "HealthCheckNodeState", "CYCLE,IDLE"),
+        ("PrologFlags=serial,deferbatch,Contain", "PrologFlags", "Alloc,Contain,DeferBatch,Serial"),
         ("PreemptMode=suspend,gang", "PreemptMode", "GANG,SUSPEND"),
         ("PreemptExemptTime=1:00", "PreemptExemptTime", "00:01:00"),
         ("ResvOverRun=UNLIMITED", "ResvOverRun", "UNLIMITED"),

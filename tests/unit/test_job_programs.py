@@ -112,7 +112,7 @@ def test_a_failing_prolog_drains_its_node_and_holds_its_job() -> None:
     assert node.flags & NodeFlag.DRAIN
     assert node.reason == "Prolog error"
     assert job.is_pending
-    assert (job.priority, job.held_by, job.reason_detail) == (0, HELD_BY_ADMIN, "launch_failed_requeued_held")
+    assert (job.priority, job.held_by, job.reason_detail) == (0, HELD_BY_ADMIN, "launch failed requeued held")
 
 
 def test_a_failing_epilog_drains_its_node_which_is_given_back_all_the_same() -> None:
