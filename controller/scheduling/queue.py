@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.preempt import Rank
     from understudy.controller.scheduling.reserved import Reservation
 
-    # A job's place in the queue: compared as tuples, lowest first; unique because the job id and the partition's name are part of it.
+    # A job's place in the queue: compared as tuples, lowest first; unique because the job id and the partition's place are part of it.
     Key = tuple[int | str | Rank, ...]
 
 
@@ -41,21 +41,22 @@ class Record(NamedTuple):
 
 
 def slurm_order(job: Job, partition: Partition) -> Key:
-    """Jobs in reservations; higher tier, higher priority, earlier submission, lower job id, lower task; partitions by tier, then by name."""
+    """Jobs in reservations; higher tier, higher priority, earlier submission, lower job id, lower task; partitions by tier, then as listed."""
     priority = job.priority
     if job.partition_priorities is not None and priority and job.admin_priority is None:
         priority = job.partition_priorities.get(partition.name, priority)
     outside = -1 if job.spec.reservation else 0
     array = job.array
+    place = 0 if len(job.partitions) == 1 else job.partitions.index(partition.name)
     if array is None:
-        return (outside, -partition.priority_tier, -priority, job.submit_time, job.job_id, 0, partition.name)
+        return (outside, -partition.priority_tier, -priority, job.submit_time, job.job_id, 0, place)
     task = job.array_task_id if job.array_task_id is not None else (job.array_tasks & -job.array_tasks).bit_length() - 1
-    return (outside, -partition.priority_tier, -priority, job.submit_time, array.job_id, task, partition.name)
+    return (outside, -partition.priority_tier, -priority, job.submit_time, array.job_id, task, place)
 
 
 def first_come_order(job: Job, partition: Partition) -> Key:
     """Order of submission, behind what an administrator has put first."""
-    return (-(job.admin_priority or 0), job.submit_time, job.job_id, partition.name)
+    return (-(job.admin_priority or 0), job.submit_time, job.job_id, job.partitions.index(partition.name))
 
 
 class PendingQueue:
