@@ -1,7 +1,8 @@
 """What is free for a job that may share cores, row by row, and which nodes belong to one user.
 
 Place: scheduling, pure. A job that may share first looks for cores that are idle, then in each row of its partition for cores that nobody has in that
-row, and at last in a row of its own. Cores of jobs that do not share, and of other partitions, are never shared.
+row, and at last in a row of its own. Jobs that share in other partitions of no higher tier do not count there. Cores of jobs that do not share are
+never shared.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from understudy.controller.job import Job
     from understudy.controller.nodes import NodeTable
+    from understudy.controller.partitions import Partition
     from understudy.controller.scheduling.api import Tables
     from understudy.controller.scheduling.free import Free
     from understudy.controller.scheduling.request import Request
@@ -73,23 +75,39 @@ class RowView:
         return [self.used.get(node, used) for node, used in zip(nodes.tolist(), self.base.used_cores_of(nodes), strict=True)]
 
 
-def views(request: Request, table: NodeTable, free: Free) -> Iterator[Free]:
-    """What is free for a job that may share: without sharing, then row by row."""
+def views(request: Request, tables: Tables, free: Free) -> Iterator[Free]:
+    """What is free for a job that may share: without sharing, then row by row of its partition, whatever jobs of others that are not higher share."""
     yield free
-    rows = _rows(request.shared_in, table, free)
-    if not rows:
+    table = tables.nodes
+    shared, above = _shared(tables.partitions[request.partition], tables, free)
+    if not shared:
         return
-    shared: Cores = {}
-    for row in rows:
-        for node, cores in row.items():
-            shared[node] = shared.get(node, 0) | cores
+    rows = _rows(request.shared_in, table, free)
     where = nodeset.positions_array(nodeset.from_positions(shared))
-    others = {node: used & ~shared[node] for node, used in zip(where.tolist(), free.used_cores_of(where), strict=True)}
+    in_use = zip(where.tolist(), free.used_cores_of(where), strict=True)
+    others = {node: used & ~shared[node] | above.get(node, 0) for node, used in in_use}
     seen = rows[: request.rows]
     if len(rows) < request.rows:
         seen = [*rows, {}]
     for row in seen:
         yield RowView(table, free, {node: used | row.get(node, 0) for node, used in others.items()})
+
+
+def _shared(partition: Partition, tables: Tables, free: Free) -> tuple[Cores, Cores]:
+    """The cores of sharing jobs of this partition and of others whose tier is not higher, and of those of higher ones."""
+    if free is tables.nodes:
+        held = [(name, cores) for name, each in tables.nodes.sharing.held.items() for cores in each.values()]
+    else:
+        allocations = [job.allocation for job in _jobs_in(free, tables) if job.allocation is not None and job.allocation.shared_in]
+        held = [(each.shared_in, cores_of(each)) for each in allocations]
+    shared: Cores = {}
+    above: Cores = {}
+    for name, cores in held:
+        where = tables.partitions.get(name)
+        found = above if where is not None and where.priority_tier > partition.priority_tier else shared
+        for node, mask in cores.items():
+            found[node] = found.get(node, 0) | mask
+    return shared, above
 
 
 def tiers(request: Request, tables: Tables, free: Free) -> Iterator[Free]:

@@ -208,7 +208,7 @@ class ChoosingSelector(ABC):
         is_alone = request.rows == 1
         if is_alone and not _pushes_aside(tables):
             return self._choose_any(request, usable, table, restricted(free, table, request.blocked_cores), nodes_only=nodes_only)
-        for view in tiers(request, tables, free) if is_alone else views(request, table, free):
+        for view in tiers(request, tables, free) if is_alone else views(request, tables, free):
             choice = self._choose_any(request, usable, table, restricted(view, table, request.blocked_cores), nodes_only=nodes_only)
             if choice is not None:
                 request.view = view

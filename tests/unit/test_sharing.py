@@ -74,6 +74,17 @@ def test_jobs_that_share_cores_and_jobs_that_do_not_keep_away_from_each_other(fi
     assert places == ["0:0001", "0:0010" if meet else "1:0001"]
 
 
+def test_cores_of_jobs_that_share_in_other_partitions_count_as_free_row_by_row():
+    cluster = Cluster()
+    assert cluster.start("yes", 3, oversubscribe=True) == "0:0111"
+    assert cluster.start("force", 1) == "0:1000"
+    assert cluster.start("main", 8) == "1:1111 2:1111"
+    assert cluster.start("force", 1) == "0:0001"
+    cluster.tables.partitions["yes"].priority_tier = 2
+    assert cluster.start("force", 2) == ""  # of higher partitions they do not
+    assert cluster.start("force", 1) == "0:1000"
+
+
 def test_yes_shares_with_those_who_agree():
     cluster = Cluster()
     assert cluster.start("yes", 8) == "0:1111 1:1111"
