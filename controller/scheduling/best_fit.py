@@ -149,6 +149,7 @@ class Candidates:
     required: NDArray[np.bool_] | None = None
     tree: Tree | None = None
     most_leaves: int = 0  # of the tree that the nodes may be on, 0 for any number
+    small_leaves: bool = False  # select/linear's way through the tree
 
     def choose(self, demand: Demand, *, contiguous: bool = False) -> NDArray[np.intp] | None:
         """Positions (in these vectors) of the chosen nodes in the order in which they were taken, or None.
@@ -157,7 +158,7 @@ class Candidates:
         """
         if len(self.index) < demand.min_nodes or int(self.cpus.sum()) < demand.cpus:
             return None
-        if self.tree is not None and not contiguous:
+        if self.tree is not None and (self.small_leaves or not contiguous):
             return self._choose_on_tree(self.tree, demand)
         found = self._attempt(demand, contiguous=contiguous)
         if found is not None or demand.max_nodes >= len(self.index):
@@ -194,7 +195,8 @@ class Candidates:
                     if len(first) > demand.max_nodes:
                         return None
                     picks.take(first, self.cpus[where[first]], every=True)
-                tree.pick(picks, self.index[where], self.cpus[where], required)
+                pick = tree.pick_small_leaves if self.small_leaves else tree.pick
+                pick(picks, self.index[where], self.cpus[where], required)
                 if picks.is_empty:
                     continue
                 found = where[picks.finish()]
@@ -264,11 +266,16 @@ class Candidates:
         if self.required is not None:
             wanted = self.required[order]
             order = np.concatenate((order[wanted], order[~wanted]))
-        enough = int(np.searchsorted(np.cumsum(self.cpus[order]), demand.cpus)) + 1
-        count = max(enough, min(demand.wanted_nodes, len(order)), 0 if self.required is None else int(self.required.sum()))
-        if enough > len(order) or count > demand.max_nodes or count < demand.min_nodes:
-            return None
-        return order[:count]
+        most, least = demand.max_nodes, 0 if self.required is None else int(self.required.sum())
+        for smallest in [0, *np.unique(self.cpus[order[least:]]).tolist()]:  # small nodes are left out where the allowed ones do not hold enough
+            left = order if not smallest else order[(np.arange(len(order)) < least) | (self.cpus[order] >= smallest)]
+            enough = int(np.searchsorted(np.cumsum(self.cpus[left]), demand.cpus)) + 1
+            if enough > len(left) or len(left) < demand.min_nodes:
+                break
+            count = max(enough, min(demand.wanted_nodes, len(left)), least)
+            if demand.min_nodes <= count <= most:
+                return left[:count]
+        return None
 
 
 def _pivots(required: NDArray[np.bool_], starts: NDArray[np.intp], ends: NDArray[np.intp], is_behind_hole: NDArray[np.bool_]) -> NDArray[np.intp]:

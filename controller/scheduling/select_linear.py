@@ -58,6 +58,8 @@ class SelectLinear(ChoosingSelector):
         nodes = 0
         for weight in sorted(by_weight):
             nodes |= by_weight[weight]
+            if nodes.bit_count() < request.wanted_nodes and weight != max(by_weight):  # heavier ones come before fewer
+                continue
             for offer in (nodes,) if crowd is None else crowd.offers(request, nodes):
                 choice = self._choose_mixed(request, offer, [(kind, part & offer) for kind, part in fitting if part & offer], table)
                 if choice is not None:
@@ -101,8 +103,8 @@ class SelectLinear(ChoosingSelector):
         wanted = request.min_nodes if request.contiguous else request.wanted_nodes
         demand = Demand(request.cpus, request.min_nodes, wanted, request.max_nodes, request.cpus_per_task)
         tree = table.tree_for(request.switches)
-        candidates = Candidates(at, cpus, None, required, tree, request.switches)
-        if tree is None and not request.contiguous and int(cpus.min()) != int(cpus.max()) and request.cpus > int(cpus.min()) * request.wanted_nodes:
+        candidates = Candidates(at, cpus, None, required, tree, request.switches, small_leaves=True)
+        if tree is None and int(cpus.min()) != int(cpus.max()) and request.cpus > int(cpus.min()) * request.wanted_nodes:
             chosen = candidates.choose_in_order(np.lexsort((-at, -cpus)), demand)
         else:
             chosen = candidates.choose(demand, contiguous=request.contiguous)

@@ -6,6 +6,8 @@ far if it is nearer to the leaves in use and no worse a fit, or as near and a be
 
 A fit is judged from the leaves upwards: of two switches that hold all nodes still wanted the smaller is better, else the one that does; where neither
 does, the switches above them are judged, and under a common one the larger is better.
+
+select/linear goes its own way: the smallest switch that suffices, and below it the smallest leaves first.
 """
 
 from __future__ import annotations
@@ -132,9 +134,32 @@ class Tree:
             here = order[bounds[number] : bounds[number + 1]]
             picks.take(here, cpus[here])
 
-    def _counts(self, leaf: NDArray[np.intp]) -> list[int]:
-        """Usable nodes below each switch."""
-        counts: list[int] = np.bincount(leaf[leaf >= 0], minlength=len(self.switches)).tolist()
+    def pick_small_leaves(self, picks: Picks, index: NDArray[np.intp], cpus: NDArray[np.int64], required: NDArray[np.bool_] | None) -> None:
+        """As `pick`, in select/linear: below the smallest switch that suffices, the leaves of required nodes, then the smallest ones."""
+        leaf = self.leaf_of[index]
+        free = leaf >= 0
+        starts: set[int] = set()
+        if required is not None:
+            free &= ~required
+            starts.update(leaf[required & (leaf >= 0)].tolist())
+        nodes, sums = self._counts(leaf[free]), self._counts(leaf[free], cpus[free])
+        enough = [
+            number
+            for number in range(len(self.switches))
+            if nodes[number] >= picks.nodes and sums[number] >= picks.cpus and all(number in self._ancestors[start] for start in starts)
+        ]
+        if not enough:
+            return
+        above = min(enough, key=lambda number: nodes[number])
+        leaves = [number for number in range(self.leaves) if nodes[number] and above in self._ancestors[number]]
+        for number in sorted(leaves, key=lambda each: (each not in starts, nodes[each])):
+            if not picks.is_complete:
+                here = np.flatnonzero(free & (leaf == number))
+                picks.take(here, cpus[here])
+
+    def _counts(self, leaf: NDArray[np.intp], weights: NDArray[np.int64] | None = None) -> list[int]:
+        """Usable nodes below each switch, or the sums of their weights."""
+        counts: list[int] = np.bincount(leaf[leaf >= 0], None if weights is None else weights[leaf >= 0], minlength=len(self.switches)).tolist()
         for number, switch in enumerate(self.switches):
             if switch.parent >= 0:
                 counts[switch.parent] += counts[number]

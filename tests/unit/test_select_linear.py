@@ -37,6 +37,16 @@ def test_the_biggest_nodes_come_first_where_the_smallest_would_not_do():
     assert nodeset.indices(chosen(tables, num_tasks=8).nodes) == [2]
 
 
+def test_the_biggest_nodes_come_first_there_though_they_are_to_be_neighbours():
+    tables = tables_of(table_of([node(0, cores=2), node(1, cores=8), node(2, cores=2), node(3, cores=8)]))
+    assert nodeset.indices(chosen(tables, num_tasks=12, contiguous=True).nodes) == [1, 3]
+
+
+def test_heavier_nodes_join_to_give_a_job_the_nodes_that_it_would_like():
+    tables = tables_of(table_of([node(0, weight=1), node(1, weight=9), node(2, weight=9)]))
+    assert nodeset.indices(chosen(tables, min_nodes=1, max_nodes=2).nodes) == [0, 1]
+
+
 def test_required_nodes_are_taken():
     tables = tables_of(table(5))
     assert nodeset.indices(chosen(tables, num_tasks=2, min_nodes=2, required_nodes=0b1000).nodes) == [3, 4]

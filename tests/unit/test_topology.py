@@ -131,3 +131,21 @@ def test_a_job_that_waits_for_switches_starts_on_more_of_them_at_last():
     world.submit(at=0, run_s=10, limit_s=60, min_nodes=9, num_tasks=9, extra={"switches": "1"})
     world.run()
     assert 90 <= world.starts[1] <= 120
+
+
+@pytest.mark.parametrize(
+    ("busy", "fields", "expected"),
+    [
+        ("", {"min_nodes": 2}, "n[1-2]"),
+        ("n[8-9]", {"min_nodes": 2}, "n[7,10]"),  # the smallest leaf that suffices, though only others have neighbours
+        ("", {"num_tasks": 28}, "n[13-19]"),  # CPUs count as nodes do
+        ("n[1-4]", {"min_nodes": 9}, "n[5-13]"),  # the smallest leaves first, none is kept whole
+        ("n[1-4]", {"min_nodes": 9, "required_nodes": "n14"}, "n[5,13-20]"),  # but that of a required node before them
+        ("n[1-4]", {"min_nodes": 4, "contiguous": True}, "n[7-10]"),
+    ],
+)
+def test_linear_takes_the_smallest_leaves_below_the_smallest_switch_that_suffices(busy, fields, expected):
+    fields = {"num_tasks": fields.get("min_nodes", 1)} | fields
+    if "required_nodes" in fields:
+        fields["required_nodes"] = bits(fields["required_nodes"])
+    assert chosen(busy, SelectLinear(), **fields) == compress(expand(expected))
