@@ -442,8 +442,13 @@ def _open_mode(job: Job, option: Option, value: str) -> None:
     job.spec["open_mode"] = "append" if value.startswith("a") else "truncate"
 
 
+_PACKINGS = ("pack", "nopack")
+
+
 def _distribution(job: Job, option: Option, value: str) -> None:
     kinds, _, flags = value.partition(",")
+    if kinds.lower() in _PACKINGS:
+        kinds, flags = "*", value
     first, *others = kinds.split(":")
     if first.startswith("plane="):
         is_good = first[6:].isdigit()
@@ -451,7 +456,7 @@ def _distribution(job: Job, option: Option, value: str) -> None:
         is_good = first in {"block", "cyclic", "arbitrary", "*"} and all(word in {"block", "cyclic", "fcyclic", "*"} for word in others)
     if first.partition("=")[0] == "plane" and not is_good:
         raise _bad(option, "{program}: error: Invalid plane size or size not specified")
-    if not is_good or any(flag.lower() not in {"pack", "nopack"} for flag in flags.split(",") if flag):
+    if not is_good or any(flag.lower() not in _PACKINGS for flag in flags.split(",") if flag):
         raise _bad(option)
     job.spec["distribution"] = value
 

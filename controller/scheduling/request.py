@@ -36,6 +36,7 @@ class Request:
     max_nodes: int
     tasks_per_node: int  # 0: any number
     min_cpus_per_node: int
+    held_cpus_per_node: int  # the same in whole tasks: what it holds at least
     threads_per_core: int  # to be used, 0: all
     tasks_per_core: int  # 0: any number
     memory_per_node_mb: int | None
@@ -56,6 +57,7 @@ class Request:
     socket_rule: bool | None = None  # whether the partition gives whole sockets; None: as the cluster
     max_cpus_per_node: int | None = None  # of all jobs of the partition
     cpus_left: NDArray[np.int64] | None = None  # of that, on each node
+    cpus_at_most: dict[int, int] | None = None  # by node, where the job gets fewer CPUs than its tasks asked for
     is_serial: bool = False  # one CPU is all that it needs
     tasks_on_node: int = 0  # that each node of the job gets, where that is said
     uses_threads: bool = False  # --hint=multithread, whatever the site's rule
@@ -97,6 +99,8 @@ class Request:
             asked = max(spec.num_tasks or 0, tasks_per_node * job.min_nodes if spec.num_tasks is None else 1)
             max_nodes = max(min(max_nodes, asked), min_nodes if job.max_nodes is None else min(min_nodes, job.max_nodes))
         spreads = "spread_job" in spec.extra
+        if spreads and spec.num_tasks is None and job.max_nodes is None:  # a task on each node that it must have
+            max_nodes = min(max_nodes, min_nodes)
         wanted = min_nodes
         if (job.max_nodes is not None and "use_min_nodes" not in spec.extra) or spreads:
             wanted = max(min_nodes, max_nodes)
@@ -135,6 +139,7 @@ class Request:
             max_nodes=max_nodes,
             tasks_per_node=tasks_per_node,
             min_cpus_per_node=max(spec.min_cpus_node or 0, memory_cpus),
+            held_cpus_per_node=max((spec.min_cpus_node or 0) // cpus_per_task * cpus_per_task, memory_cpus),
             rows=rows,
             shares=shares_cores(partition, agrees=spec.oversubscribe and not job.exclusive),
             partition=partition.name,

@@ -120,6 +120,8 @@ class SelectConsTres(ChoosingSelector):
         per_cpu, per_node = request.memory_per_cpu_mb, request.memory_per_node_mb
         if per_cpu and not self.consumes_memory:  # no more is asked than that one CPU could have it
             usable = usable * (have >= per_cpu)
+        elif per_cpu and self.counts_cpus and not request.exclusive:  # CPUs that the tasks have, not all of their cores
+            usable = np.minimum(usable, have // per_cpu)
         elif per_cpu:
             counted = np.minimum(threads, request.threads_per_core) if request.threads_per_core else threads
             if request.exclusive:
@@ -176,8 +178,24 @@ class SelectConsTres(ChoosingSelector):
         is_special = request.required or request.contiguous or request.spreads or by_load or (request.is_serial and self.packs_serial)
         is_special = is_special or 0 < usable & request.spared < usable or 0 < usable & request.favoured < usable
         if kind is not None and is_simple and self._are_empty(usable, free) and not is_special and request.cpus_left is None:
-            return self._choose_alike(request, usable, table, free, kind, nodes_only=nodes_only)
-        return self._choose_any_kind(request, usable, table, free, kind, by_load=by_load, nodes_only=nodes_only)
+            choice = self._choose_alike(request, usable, table, free, kind, nodes_only=nodes_only)
+        else:
+            choice = self._choose_any_kind(request, usable, table, free, kind, by_load=by_load, nodes_only=nodes_only)
+        if choice is not None and not nodes_only and self._may_lack_memory(request) and not self._has_memory(request, choice, table, free):
+            return None
+        return choice
+
+    def _may_lack_memory(self, request: Request) -> bool:
+        """Whether a node that has the memory for the CPUs of the tasks may not have it for all that the job would hold there: whole sockets."""
+        return bool(request.memory_per_cpu_mb) and self.consumes_memory and self._gives_sockets(request) and not request.exclusive
+
+    def _has_memory(self, request: Request, choice: Choice, table: NodeTable, free: Free) -> bool:
+        for nodes, tasks in choice:
+            at = nodeset.positions_array(nodes)
+            for i, used, memory in zip(at.tolist(), free.used_cores_of(at), free.free_memory[at].tolist(), strict=True):
+                if self._share_on(request, table.nodes[i], table, used, memory, tasks).memory_mb > memory:
+                    return False
+        return True
 
     def _are_empty(self, nodes: int, free: Free) -> bool:
         """Whether nobody holds anything there. A row in which nobody is says nothing of memory, which all rows share."""
@@ -260,7 +278,7 @@ class SelectConsTres(ChoosingSelector):
         nodes_only: bool = False,
     ) -> Choice | None:
         at, cpus, of_core = self._could_give(request, usable, table, free, kind)
-        most = None
+        most = request.cpus_at_most = None
         if request.gres is not None:
             cpus, most = with_gres(request, at, cpus, of_core, table, free, near=near)
         count = np.count_nonzero(cpus)
@@ -297,7 +315,7 @@ class SelectConsTres(ChoosingSelector):
         elif request.is_serial and self.packs_serial:
             chosen = np.array([len(at) - 1])
         elif request.spreads:
-            chosen = Candidates(at, cpus, None, required).choose_in_order(np.arange(len(at)), demand)
+            chosen = Candidates(at, cpus, None, required).choose_in_order(np.lexsort((at, table.weight[at])), demand)
         elif by_load:
             candidates = Candidates(at, cpus, table.weight[at], required)
             chosen = candidates.choose_in_order(np.lexsort((at, -free.free_cpus[at], table.weight[at])), demand)
@@ -323,6 +341,8 @@ class SelectConsTres(ChoosingSelector):
         room = serves // request.cpus_per_task
         if most is not None:
             room = np.minimum(room, most[chosen])
+        elif request.cpus_per_task > 1 and int(np.maximum(room, 1).sum()) < request.tasks:
+            request.cpus_at_most = dict(zip(at[chosen].tolist(), np.maximum(serves, request.cpus_per_task).tolist(), strict=True))
         if request.cpus_per_task > 1:
             at_a_time: NDArray[np.int64] | int = 1
         else:
@@ -351,8 +371,8 @@ class SelectConsTres(ChoosingSelector):
             return Allocation.of_shares(self._shares_with_gres(request, choice, table, table.gres), whole=request.exclusive)
         groups: list[ShareGroup] = []
         shares: list[NodeShare] = []
-        blocked = request.blocked_cores or {}
-        open_nodes = table.idle_nodes & ~sum(1 << node for node in blocked)
+        blocked, most = request.blocked_cores or {}, request.cpus_at_most or {}
+        open_nodes = table.idle_nodes & ~sum(1 << node for node in (*blocked, *most))
         for nodes, tasks in choice:
             idle = nodes & open_nodes
             for kind in table.kinds:
@@ -365,12 +385,18 @@ class SelectConsTres(ChoosingSelector):
             if busy := nodes & ~open_nodes:
                 at = nodeset.positions_array(busy)
                 on_each = zip(at.tolist(), (request.view or table).used_cores_of(at), table.free_memory[at].tolist(), strict=True)
-                shares += [self._share_on(request, table.nodes[i], table, used | blocked.get(i, 0), memory, tasks) for i, used, memory in on_each]
+                shares += [
+                    self._share_on(request, table.nodes[i], table, used | blocked.get(i, 0), memory, tasks, most.get(i, 0))
+                    for i, used, memory in on_each
+                ]
         if shares:
             groups += Allocation.of_shares(shares).groups
         cpus = None
         if self.counts_cpus and not request.exclusive:
-            cpus = sum(nodes.bit_count() * max(tasks * request.cpus_per_task, request.min_cpus_per_node) for nodes, tasks in choice)
+            cpus = sum(nodes.bit_count() * max(tasks * request.cpus_per_task, request.held_cpus_per_node) for nodes, tasks in choice)
+            if most:
+                on_node = {node: tasks * request.cpus_per_task for nodes, tasks in choice for node in nodeset.indices(nodes)}
+                cpus -= sum(max(on_node[node] - limit, 0) for node, limit in most.items())
         return Allocation.of_groups(tuple(groups), whole=request.exclusive, cpus=cpus)
 
     def _shares_with_gres(self, request: Request, choice: Choice, table: NodeTable, gres: GresTable) -> list[NodeShare]:
@@ -398,19 +424,21 @@ class SelectConsTres(ChoosingSelector):
             shares.append(NodeShare(index, cpus, cores, memory, tasks_here, held))
         return shares
 
-    def _share_on(self, request: Request, node: Node, table: NodeTable, used: int, free_memory: int, tasks: int) -> NodeShare:
+    def _share_on(self, request: Request, node: Node, table: NodeTable, used: int, free_memory: int, tasks: int, most: int = 0) -> NodeShare:
         kind = table.kind_of(1 << node.index)
         assert kind is not None
-        return NodeShare(node.index, *self._share(request, kind, used, free_memory, tasks))
+        return NodeShare(node.index, *self._share(request, kind, used, free_memory, tasks, most))
 
-    def _share(self, request: Request, kind: NodeKind, used: int, free_memory: int, tasks: int) -> tuple[int, int, int, int]:
-        """(CPUs, cores, memory, tasks) of a node of the kind on which the cores `used` belong to others."""
+    def _share(self, request: Request, kind: NodeKind, used: int, free_memory: int, tasks: int, most: int = 0) -> tuple[int, int, int, int]:
+        """(CPUs, cores, memory, tasks) of a node of the kind on which the cores `used` belong to others; `most` CPUs, 0 for any number."""
         if request.exclusive:
             cpus, cores = kind.cpus, (1 << kind.cores) - 1
         else:
-            cpus, cores = self._cores(request, kind, used, tasks)
+            cpus, cores = self._cores(request, kind, used, tasks, most)
         if not self.consumes_memory:
             memory = 0
+        elif request.memory_per_cpu_mb and self.counts_cpus and not request.exclusive:
+            memory = request.memory_per_cpu_mb * max(min(tasks * request.cpus_per_task, most or _LAST), request.held_cpus_per_node)
         elif request.memory_per_cpu_mb:
             threads = kind.threads_of_core
             memory = request.memory_per_cpu_mb * cpus // threads * min(threads, request.threads_per_core or threads)
@@ -418,21 +446,23 @@ class SelectConsTres(ChoosingSelector):
             memory = request.memory_per_node_mb or free_memory
         return cpus, cores, memory, tasks
 
-    def _cores(self, request: Request, kind: NodeKind, used: int, tasks: int) -> tuple[int, int]:
-        """(CPUs, cores) for so many tasks."""
+    def _cores(self, request: Request, kind: NodeKind, used: int, tasks: int, at_most: int) -> tuple[int, int]:
+        """(CPUs, cores) for so many tasks, `at_most` so many CPUs if that is not 0."""
         of_core = self._of_core(request, kind.threads_of_core)
         if request.cpus_per_task > 1 and self._tasks_per_core(request):
             count = tasks * -(-request.cpus_per_task // of_core)
         else:
             count = -(-tasks * request.cpus_per_task // of_core)
-        if least := max(request.min_cpus_per_node, request.memory_cpus):
+        if at_most:
+            count = min(count, -(-at_most // of_core))
+        if least := max(request.held_cpus_per_node, request.memory_cpus):
             count = max(count, -(-least // of_core))
         free = ~used & ((1 << kind.cores) - 1)
         rules = self._rules(request, of_core)
         block = self.fills_sockets if request.fills_sockets is None else request.fills_sockets
         if rules is not None:
             most = rules.usable(free, kind.sockets, kind.cores)
-            few = most if block else rules.usable(free, kind.sockets, kind.cores, tasks)
+            few = most if block else rules.usable(free, kind.sockets, kind.cores, tasks, count)
             free = few if few.bit_count() >= count else most
         each = kind.cores // kind.sockets
         cores = place(free, count, kind.sockets, each, request.cpus_per_task, of_core, block=block)

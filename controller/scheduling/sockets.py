@@ -20,10 +20,10 @@ class SocketRules:
     min_count: int = 0  # sockets of that sort that a node must have (--sockets-per-node)
     whole: bool = False  # CR_SOCKET: a socket belongs to one job
 
-    def usable(self, free: int, sockets: int, cores: int, tasks: int = 0) -> int:
+    def usable(self, free: int, sockets: int, cores: int, tasks: int = 0, wanted: int = 0) -> int:
         """Those of the free cores that the job may use on a node with so many sockets and cores; 0 if the node will not do.
 
-        `tasks`: that go there, if that is known: sockets are left out, the lowest first, when fewer do for them.
+        `tasks`: that go there, if that is known: sockets are left out, the lowest first, when fewer do for them and have the `wanted` cores.
         """
         each = cores // sockets
         on_socket = (1 << each) - 1
@@ -39,7 +39,10 @@ class SocketRules:
         if len(parts) < self.min_count:
             return 0
         if tasks and self.tasks_each:
-            parts = parts[-max(-(-tasks // self.tasks_each), 1) :]
+            count = max(-(-tasks // self.tasks_each), 1)
+            while count < len(parts) and sum(parts[-count:]).bit_count() < wanted:
+                count += 1
+            parts = parts[-count:]
         return sum(parts)
 
     def count(self, used: list[int], sockets: int, cores: int) -> list[int]:

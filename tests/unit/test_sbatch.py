@@ -212,6 +212,7 @@ def test_bad_directives_are_refused_in_slurms_words(script: Path, line: str, cod
         (["--mail-type=x"], 255, "Invalid --mail-type specification"),
         (["--exclusive=foo"], 255, "Invalid --exclusive specification"),
         (["-m", "foo"], 255, "Invalid --distribution specification"),
+        (["-m", "pack,foo"], 255, "Invalid --distribution specification"),
         (["-B", "x"], 1, 'Invalid numeric value "x" for first arg of -B.'),
         (["--uid=nosuchuser"], 255, "Invalid --uid specification"),
         (["--kill-on-invalid-dep=x"], 255, "Invalid --kill-on-invalid-dep specification"),

@@ -429,3 +429,53 @@ def test_memory_that_is_not_counted_only_keeps_small_nodes_out():
     tables = tables_of(table(2, cores=4, memory=4000))
     assert chosen(tables, num_tasks=4, memory_per_cpu_mb=3000).per_node_text() == "4"
     assert chosen(tables, num_tasks=1, memory_per_cpu_mb=5000) is None
+
+
+def by(*words):
+    return SelectConsTres(frozenset(words))
+
+
+def test_where_cpus_are_given_memory_goes_by_those_of_the_tasks():
+    tables = tables_of(table_of([node(i, cores=4, threads=2, memory=4000) for i in range(2)]))
+    allocation = chosen(tables, by("CR_CPU_MEMORY"), num_tasks=3, memory_per_cpu_mb=900)
+    assert [(share.cores, share.memory_mb) for share in allocation.shares] == [(0b11, 2700)]
+    allocation = chosen(tables, by("CR_CPU_MEMORY"), num_tasks=4, memory_per_cpu_mb=900, ntasks_per_core=1)
+    assert [(share.cores, share.memory_mb) for share in allocation.shares] == [(0b1111, 3600)]
+
+
+def test_whole_sockets_do_not_take_more_memory_than_there_is():
+    tables = tables_of(table_of([node(i, sockets=4, cores=2, threads=2, memory=4000) for i in range(2)]))
+    assert chosen(tables, by("CR_SOCKET_MEMORY"), num_tasks=5, memory_per_cpu_mb=500) is None  # a core in each of three sockets of four CPUs
+    assert chosen(tables, by("CR_SOCKET_MEMORY"), num_tasks=4, memory_per_cpu_mb=500).shares[0].memory_mb == 4000
+
+
+def test_a_job_that_is_to_be_spread_has_no_more_nodes_than_tasks():
+    tables = tables_of(table(3, cores=4))
+    assert chosen(tables, extra={"spread_job": "1"}).nodes.bit_count() == 1
+    assert chosen(tables, min_nodes=2, max_nodes=3, extra={"spread_job": "1"}).nodes.bit_count() == 3
+
+
+@pytest.mark.parametrize("options", [{"extra": {"spread_job": "1"}}, {"least": True}])
+def test_nodes_that_are_taken_in_order_go_by_weight_and_small_ones_are_passed(options):
+    tables = tables_of(table_of([node(0, cores=8, weight=2), node(1, cores=2), node(2, cores=4)]))
+    selector = by("CR_CORE", "CR_LLN") if options.pop("least", False) else None
+    assert indices(chosen(tables, selector, num_tasks=3, min_nodes=1, max_nodes=1, **options)) == [2]
+    assert indices(chosen(tables, selector, num_tasks=6, min_nodes=1, max_nodes=1, **options)) == [0]
+
+
+def test_a_task_that_does_not_fit_gets_the_cpus_that_are_left():
+    tables = tables_of(table_of([node(0, cores=6), node(1, cores=6)]))
+    allocation = chosen(tables, num_tasks=3, cpus_per_task=4)
+    assert (allocation.cpus, [share.cores.bit_count() for share in allocation.shares]) == (10, [6, 4])
+
+
+def test_cpus_that_a_node_must_have_are_held_in_whole_tasks():
+    tables = tables_of(table(1, cores=8))
+    assert chosen(tables, num_tasks=1, cpus_per_task=4, min_cpus_node=6).cpus == 4
+    assert chosen(tables, num_tasks=1, cpus_per_task=2, min_cpus_node=4).cpus == 4
+    assert chosen(tables, num_tasks=1, cpus_per_task=2, min_cpus_node=9) is None
+
+
+def test_a_task_of_two_cores_has_the_last_sockets_of_one_core_where_it_is_alone_on_its_socket():
+    tables = tables_of(table_of([node(0, sockets=8)]))
+    assert chosen(tables, num_tasks=1, cpus_per_task=2, ntasks_per_socket=1).shares[0].cores == 0b11000000
