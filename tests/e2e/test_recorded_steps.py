@@ -5,6 +5,7 @@ import re
 import shutil
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ FIRST_JOB = 1000
 def cluster(tmp_path_factory):
     cluster = RealCluster(tmp_path_factory.mktemp("c"), more=f"FirstJobId={FIRST_JOB}", kill_wait_s=2)
     cluster.up()
+    cluster.environment["PATH"] = f"{Path(__file__).with_name('bin')}:{cluster.environment['PATH']}"  # signal-at
     cluster.environment |= {"USER": getpass.getuser(), "TERM": "dumb", "SHELL": "/bin/bash"}
     yield cluster
     cluster.down()
@@ -37,6 +39,8 @@ def last_job(cluster) -> int:
 
 @pytest.mark.parametrize("recorded", CONVERSATIONS, ids=[each["run"].replace("\n", " ")[:60] for each in CONVERSATIONS])
 def test_a_command_answers_as_slurm_does(cluster, tmp_path, recorded):
+    while cluster.run("squeue", "-h").stdout:  # what the case before has left is ending
+        time.sleep(0.05)
     before = last_job(cluster)
     recorded = yaml.safe_load(yaml.dump(recorded).replace("<host>", socket.gethostname().partition(".")[0]).replace("<user>", getpass.getuser()))
     result = subprocess.run(
@@ -55,7 +59,8 @@ def test_a_command_answers_as_slurm_does(cluster, tmp_path, recorded):
         return sorted(found) if "sort!" in recorded["run"] else found
 
     assert lines(result.stdout) == recorded.get("out", "").split("\n")
-    assert sorted(line for line in common(result.stderr).split("\n") if line) == recorded.get("err", [])
+    found = [line for line in common(result.stderr).split("\n") if line and line not in recorded.get("may", [])]  # seen in some runs only, there as here
+    assert sorted(found) == recorded.get("err", [])
     assert result.returncode == recorded.get("code", 0)
     for name, content in recorded.get("files", {}).items():
         (path,) = [path for path in tmp_path.rglob("*") if common(str(path.relative_to(tmp_path))) == name]
