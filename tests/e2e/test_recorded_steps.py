@@ -59,7 +59,9 @@ def test_a_command_answers_as_slurm_does(cluster, tmp_path, recorded):
         return sorted(found) if "sort!" in recorded["run"] else found
 
     assert lines(result.stdout) == recorded.get("out", "").split("\n")
-    found = [line for line in common(result.stderr).split("\n") if line and line not in recorded.get("may", [])]  # seen in some runs only, there as here
+    found = [
+        line for line in common(result.stderr).split("\n") if line and line not in recorded.get("may", [])
+    ]  # seen in some runs only, there as here
     assert sorted(found) == recorded.get("err", [])
     assert result.returncode == recorded.get("code", 0)
     for name, content in recorded.get("files", {}).items():
