@@ -82,7 +82,7 @@ class RealCluster:
         assert result.returncode == 0, result.stderr
         return int(result.stdout.partition(";")[0].partition("+")[0])
 
-    def until(self, condition, timeout_s: float = 30.0):  # type: ignore[no-untyped-def]
+    def until(self, condition, timeout_s: float = 90.0):  # type: ignore[no-untyped-def]
         """Wait for what the condition gives; real processes take the time that they take."""
         deadline = time.monotonic() + timeout_s
         while not (found := condition()):
@@ -94,7 +94,7 @@ class RealCluster:
         text = self.run("scontrol", "-o", "show", "job", job).stdout
         return next((word.partition("=")[2] for word in text.split() if word.startswith("JobState=")), "")
 
-    def ended(self, job: object, timeout_s: float = 30.0) -> str:
+    def ended(self, job: object, timeout_s: float = 90.0) -> str:
         """The state of a job that is over."""
         over = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
         return self.until(lambda: (state := self.state(job)) in over and state, timeout_s)
