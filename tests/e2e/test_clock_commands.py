@@ -133,7 +133,6 @@ def test_virtual_time_goes_to_an_instant_by_steps_and_at_a_rate(start):
     assert "600 times real time" in cluster.clock("status")
     began = time.monotonic()
     cluster.clock("resume")
-    assert cluster.job(job_id)["JobState"] == "RUNNING"
     assert seconds(cluster.await_state(job_id, "COMPLETED")) == 3600
     assert time.monotonic() - began > 1.0
     cluster.clock("rate", "0")
