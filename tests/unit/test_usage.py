@@ -3,28 +3,35 @@
 import asyncio
 import os
 
+import pytest
+
+from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.noded import usage
 from understudy.noded.usage import MemoryWatch, Watched
 
 
-async def test_jobs_that_have_ended_by_then_cost_no_look(monkeypatch):
+def test_jobs_that_have_ended_by_then_cost_no_look(monkeypatch):
     looks = []
     scan = usage._scan
     monkeypatch.setattr(usage, "_scan", lambda: looks.append(asyncio.get_running_loop().time()) or scan())
-    monkeypatch.setattr(usage, "FIRST_LOOK_S", 0.05)
-    watch = MemoryWatch(30.0, enforces=False)
-    for _ in range(10):
-        short = Watched(os.getpid())
-        watch.add(short)
-        await asyncio.sleep(0.02)
-        watch.remove(short)
-    assert looks == []
-    begun = asyncio.get_running_loop().time()
-    watch.add(Watched(os.getppid()))
-    await asyncio.sleep(0.2)
-    watch.close()
-    assert len(looks) == 1
-    assert looks[0] >= begun + 0.045
+
+    async def watched():
+        watch = MemoryWatch(30.0, enforces=False)
+        for _ in range(10):
+            short = Watched(os.getpid())
+            watch.add(short)
+            await asyncio.sleep(usage.FIRST_LOOK_S / 2)
+            watch.remove(short)
+        assert looks == []
+        begun = asyncio.get_running_loop().time()
+        watch.add(Watched(os.getppid()))
+        await asyncio.sleep(2 * usage.FIRST_LOOK_S)
+        watch.close()
+        return begun
+
+    with asyncio.Runner(loop_factory=VirtualEventLoop) as runner:
+        begun = runner.run(watched())
+    assert looks == [pytest.approx(begun + usage.FIRST_LOOK_S)]
 
 
 async def test_all_that_is_watched_is_seen_in_one_look(monkeypatch):
@@ -35,7 +42,8 @@ async def test_all_that_is_watched_is_seen_in_one_look(monkeypatch):
     both = [Watched(os.getpid()), Watched(os.getpid())]
     for each in both:
         watch.add(each)
-    await asyncio.sleep(0.2)
+    while both[0].usage().get("tasks") != 2:
+        await asyncio.sleep(0.01)
     watch.close()
     for process in (*tasks, orphan):
         process.kill()
