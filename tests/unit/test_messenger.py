@@ -170,7 +170,7 @@ async def test_a_command_asks_over_a_plain_socket(server):
 async def test_what_breaks_the_protocol_is_refused_with_one_line(server, caplog, wrong, says):
     caplog.set_level(logging.WARNING)
     await talk(server, lambda raw: wrong(raw.shake()))
-    while not (lines := [record for record in caplog.records if record.levelno >= logging.WARNING]):
+    while not (lines := [record for record in caplog.records if record.levelno >= logging.WARNING]):  # noqa: ASYNC110  nobody tells of a line
         await asyncio.sleep(0.01)
     assert len(lines) == 1, [line.getMessage() for line in lines]
     assert says in lines[0].getMessage()

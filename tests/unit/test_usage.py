@@ -42,7 +42,7 @@ async def test_all_that_is_watched_is_seen_in_one_look(monkeypatch):
     both = [Watched(os.getpid()), Watched(os.getpid())]
     for each in both:
         watch.add(each)
-    while both[0].usage().get("tasks") != 2:
+    while both[0].usage().get("tasks") != 2:  # noqa: ASYNC110  nobody tells of a look
         await asyncio.sleep(0.01)
     watch.close()
     for process in (*tasks, orphan):
