@@ -91,7 +91,10 @@ def _srun(whole: list[str], context: Context) -> int:
             programs = read_programs(settings, context)
         if settings.job_id:
             return _inside(settings, others, name, programs, context)
-        return _outside(settings, [Settings(each, context) for each in others], name, programs, context)
+        parts = [settings]
+        for each in others:
+            parts.append(Settings(each, context, before=parts[-1]))
+        return _outside(settings, parts[1:], name, programs, context)
     except StepError:
         return 1
 
@@ -211,19 +214,31 @@ def _inside(settings: Settings, others: list[list[str]], name: str, programs: "l
 
 
 def _by_group(settings: Settings, others: list[list[str]], whole: Allocation, context: Context) -> "list[tuple[Settings, Allocation]]":
-    """The parts of a step in a heterogeneous job: the components that --het-group names, by default the first."""
-    parts = []
-    for arguments in (settings.arguments, *others):
-        wanted = Settings(arguments, context).own.get("het_group", "0")
-        numbers = ranks(wanted)
+    """The parts of a step in a heterogeneous job: the components that --het-group names, by default the one at the part's own place."""
+    parts: list[tuple[Settings, Allocation]] = []
+    taken: set[int] = set()
+    last = len(whole.components) - 1
+    before: Settings | None = None
+    for place, arguments in enumerate((settings.arguments, *others)):
+        settings = Settings(arguments, context, before=before)
+        wanted = settings.own.get("het_group")
+        numbers = [place] if wanted is None else ranks(wanted)
         if numbers is None:
             context.fatal(f"Invalid --het-group value: {wanted}")
             raise StepError
-        for group in numbers:
-            if group >= len(whole.components):
-                context.error(f"Requested het-group offset exceeds highest hetjob index ({group} > {len(whole.components) - 1})")
+        for group in dict.fromkeys(numbers):
+            if group > last:
+                if wanted is None:
+                    context.error(f"Attempt to run a job step with het group value of {group}, but the job allocation has maximum value of {last}")
+                else:
+                    context.error(f"Requested het-group offset exceeds highest hetjob index ({group} > {last})")
                 raise StepError
-            parts.append((Settings(arguments, context, _as_group(context.environ, group)), whole.components[group]))
+            if group in taken:
+                context.fatal("Duplicate het groups in single srun not supported")
+                raise StepError
+            taken.add(group)
+            parts.append((Settings(arguments, context, _as_group(context.environ, group), before), whole.components[group]))
+        before = settings
     return sorted(parts, key=lambda part: part[1].job_id)
 
 

@@ -112,6 +112,13 @@ Usage: srun [-N nnodes] [-n ntasks] [-i in] [-o out] [-e err]
             executable [args...]"""
 USAGE_LINE = "srun [OPTIONS...] executable [ARGUMENTS...]"
 
+# What the parts of a heterogeneous step take over from the one before them on the command line.
+HANDED_ON = frozenset(
+    (
+        *("chdir", "error", "export", "input", "kill_on_bad_exit", "label", "open_mode", "output", "overlap", "propagate", "quiet"),
+        *("task_epilog", "task_prolog", "unbuffered", "wait"),
+    )
+)
 # What is srun's own affair, and none of the job's.
 OWN = frozenset(
     [

@@ -9,11 +9,13 @@ import time
 from understudy.commands.allocation import immediate_s
 from understudy.commands.client import Context
 from understudy.commands.sbatch_options import BadOptionError, Job, number
-from understudy.commands.srun_options import OPTIONS, OWN
+from understudy.commands.srun_options import HANDED_ON, OPTIONS, OWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from understudy.commands.options import Option
 
 
 _VERBOSITY = frozenset(("quiet", "q", "verbose", "v"))
@@ -33,13 +35,19 @@ class Settings:
     """What the command line and the environment say of the step and of srun itself."""
 
     @property
+    def work_dir(self) -> str:
+        """Where the tasks begin."""
+        return self.job.spec.get("work_dir") or os.getcwd()
+
+    @property
     def gpu_bind(self) -> str:
         """How tasks are bound to GPUs: as --gpu-bind says, else --gpus-per-task."""
         wanted = self.job.extra.get("tres_bind", "").removeprefix("gpu:")
         each = str(self.job.spec.get("tres_per_task") or "").rpartition(":")[2]
         return wanted or (f"per_task:{each if each.isdecimal() else 1}" if each else "")
 
-    def __init__(self, arguments: list[str], context: Context, environ: "Mapping[str, str] | None" = None) -> None:
+    def __init__(self, arguments: list[str], context: Context, environ: "Mapping[str, str] | None" = None, before: "Settings | None" = None) -> None:
+        """`before`: the part before this one, if it is one of several."""
         given, self.command = OPTIONS.parse(arguments, permute=False)
         self.arguments = arguments
         environ = dict(context.environ if environ is None else environ)
@@ -51,7 +59,9 @@ class Settings:
         self.on_line = {option.dest for option, _ in given}
         if environ.get("SLURM_DISTRIBUTION") == "plane" and "SLURM_DIST_PLANESIZE" in environ:  # as sbatch hands it on
             environ["SLURM_DISTRIBUTION"] += f"={environ['SLURM_DIST_PLANESIZE']}"
-        for option, value in [*OPTIONS.from_environment(environ), *given]:
+        taken_over = [] if before is None else before.handed_on
+        self.handed_on: list[tuple[Option, str | None]] = [*taken_over, *((option, value) for option, value in given if option.dest in HANDED_ON)]
+        for option, value in [*OPTIONS.from_environment(environ), *taken_over, *given]:
             if option.dest in OWN:
                 self.own[option.dest] = "" if value is None else value
                 if option.dest == "exclusive" and not inside:

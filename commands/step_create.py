@@ -30,7 +30,7 @@ class Share:
         self.tasks: list[list[int]] = [[number + first_task for number in numbers] for numbers in tasks]
         self.size = sum(map(len, tasks))
         self.gpus = created[14]
-        self.first_node, self.first_task, self.command = first_node, first_task, settings.command
+        self.first_node, self.first_task, self.settings = first_node, first_task, settings
 
 
 def create_step(settings: "Settings", allocation: "Allocation", name: str, step_id: int | None, context: Context, *, owns_job: bool) -> "list[Any]":

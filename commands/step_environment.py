@@ -10,12 +10,13 @@ from understudy.commands.task_counts import compressed, counts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from understudy.commands.srun_settings import Settings
     from understudy.commands.step_launch import Step
 
 
-def environment_of(step: "Step", told: list[str], names: list[str], host: str) -> dict[str, str]:
-    """The tasks' environment, but for what belongs to a node or a task. `told`: what the controller says, `names`: the nodes, `host`: ours."""
-    settings, spec = step.settings, step.settings.job.spec
+def environment_of(step: "Step", settings: "Settings", told: list[str], names: list[str], host: str) -> dict[str, str]:
+    """The environment of a part's tasks, without what belongs to a node or a task. `told`: what the controller says, `names`: nodes, `host`: ours."""
+    spec = settings.job.spec
     environ = step.context.environ
     wanted = settings.own.get("export")
     chosen = exported(environ, wanted)

@@ -78,6 +78,19 @@ class OneTask(Sink):
             super().put(task, data)
 
 
+class ByPart(Sink):
+    """The output of a heterogeneous step: each part's goes its own way. `parts`: (the first of its tasks, where its output goes), in order."""
+
+    def __init__(self, parts: "list[tuple[int, Sink | None]]") -> None:
+        super().__init__(-1, 0)
+        self.parts = parts
+
+    def put(self, task: int, data: bytes) -> None:
+        sink = next(sink for first, sink in reversed(self.parts) if first <= task)
+        if sink is not None:
+            sink.put(task, data)
+
+
 class StepIO:
     """Listens, and carries frames."""
 

@@ -72,13 +72,14 @@ class Step:
         self.io.on_frame = self.progress.take
         self.progress.catch_signals()
         prolog = self.settings.own.get("prolog", "none")
-        task_environment = environment_of(self, shares[0].environment, names, host)
+        environments = [environment_of(self, share.settings, shares[0].environment, names, host) for share in shares]
+        task_environment = environments[0]
         if prolog.lower() not in {"none", ""} and (status := self.run_here(prolog, task_environment)):
             self.error(f"srun prolog failed rc = {status}. Aborting step.")
         self.streams = Streams(self, task_environment)
         if "bcast" in self.settings.own:
             self.copy_program(names)
-        self.launch(task_environment, host)
+        self.launch(environments, host)
         self.progress.follow()
         if self.terminal is not None:
             from understudy.commands.step_terminal import restore
@@ -115,29 +116,24 @@ class Step:
         folders = self.context.environ.get("PATH", "").split(":")
         paths = [command[0]] if "/" in command[0] else [f"{folder or '.'}/{command[0]}" for folder in folders]
         source = next((path for path in paths if os.access(path, os.X_OK)), command[0])
-        target = self.settings.own["bcast"] or f"{self.work_dir}/slurm_bcast_{self.job_id}.{self.step_id}_{names[0]}"
+        target = self.settings.own["bcast"] or f"{self.settings.work_dir}/slurm_bcast_{self.job_id}.{self.step_id}_{names[0]}"
         if target.endswith("/"):
             target += os.path.basename(source)
         if broadcast(source, target, self.job_id, self.context, force=True, preserve=True):
             raise StepError
         command[0] = target
 
-    @property
-    def work_dir(self) -> str:
-        found: str = self.settings.job.spec.get("work_dir") or os.getcwd()
-        return found
-
-    def launch(self, environment: dict[str, str], host: str) -> None:
+    def launch(self, environments: list[dict[str, str]], host: str) -> None:
         """Tell the node daemons: some of them, who tell the others."""
-        own, remote = self.settings.own, self.streams.remote
         umask = os.umask(0)
         os.umask(umask)
         pty = self.pty_size()
         layout = self.tasks if len(self.shares) > 1 else []
-        for share in self.shares:
+        for share, environment, remote in zip(self.shares, environments, self.streams.remote, strict=True):
+            own = share.settings.own
             message = pack(
                 "LaunchTasks", share.credential, share.job_id, share.restart, self.step_id, share.nodes, share.tasks, share.cpus, share.user,
-                share.command, [f"{name}={value}" for name, value in environment.items()], self.work_dir, umask,
+                share.settings.command, [f"{name}={value}" for name, value in environment.items()], share.settings.work_dir, umask,
                 f"tcp:{host}:{self.io.port}", self.io.key, remote["std_in"], remote["std_out"], remote["std_err"],
                 own.get("open_mode", "").startswith("a"), self.end_time, own.get("task_prolog", ""), own.get("task_epilog", ""), self.programs, pty,
                 "pmi2" if own.get("mpi") == "pmi2" else "", environment.get("SLURM_JOB_NAME", ""), "unbuffered" in own or pty is not None,

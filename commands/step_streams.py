@@ -6,10 +6,11 @@ Place: under srun. Follows srun(1), "IO Redirection".
 import os
 
 from understudy.commands.srun_settings import StepError
-from understudy.commands.step_io import ALL, STDERR, STDOUT, OneTask, Sink
+from understudy.commands.step_io import ALL, STDERR, STDOUT, ByPart, OneTask, Sink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from understudy.commands.step_create import Share
     from understudy.commands.step_launch import Step
 
 _PER_TASK = ("%t", "%n", "%N")  # patterns that make a file for each task or node, which the nodes open
@@ -17,49 +18,65 @@ _NO_DIGITS = {ord(digit): None for digit in "0123456789"}
 
 
 class Streams:
-    """`remote`: the patterns of the files that the nodes open. `stdin`: what is read here, for task `stdin_task`; -1: all of them, -2: none."""
+    """`remote`: for each part of the step the patterns of the files that the nodes open. `stdin`: what is read here, as the first part
+    says, for task `stdin_task`; -1: all of them, -2: none.
+    """
 
     def __init__(self, step: "Step", environment: dict[str, str]) -> None:
         """Decide for each stream whether it comes here, to a file that we write, or to files that the nodes write."""
         self._step, self._io = step, step.io
-        own = step.settings.own
-        width = len(str(max(step.size - 1, 0))) if "label" in own else 0
-        append = own.get("open_mode", "").startswith("a")
-        self.remote: dict[str, str] = {"std_in": "", "std_out": "", "std_err": ""}
-        names = {
-            "A": environment.get("SLURM_ARRAY_JOB_ID", str(step.job_id)), "a": environment.get("SLURM_ARRAY_TASK_ID", "4294967294"),
-            "J": f"{step.job_id}.{step.step_id}", "j": str(step.job_id), "s": str(step.step_id),
+        self._environment = environment
+        self.remote: list[dict[str, str]] = []
+        sinks = [self._of_part(share) for share in step.shares]
+        for kind in (STDOUT, STDERR):
+            parts = [(share.first_task, each[kind]) for share, each in zip(step.shares, sinks, strict=True)]
+            self._io.sinks[kind] = ByPart(parts) if len(parts) > 1 else parts[0][1]
+        self._open_input(self._names(step.shares[0]))
+
+    def _names(self, share: "Share") -> dict[str, str]:
+        """What patterns can hold."""
+        environment, step = self._environment, self._step
+        return {
+            "A": environment.get("SLURM_ARRAY_JOB_ID", str(share.job_id)), "a": environment.get("SLURM_ARRAY_TASK_ID", "4294967294"),
+            "J": f"{share.job_id}.{step.step_id}", "j": str(share.job_id), "s": str(step.step_id),
             "u": environment.get("SLURM_JOB_USER", ""), "x": environment.get("SLURM_JOB_NAME", ""),
         }  # fmt: skip
-        out = Sink(1, width)
+
+    def _of_part(self, share: "Share") -> "dict[int, Sink | None]":
+        """Where its output and errors go."""
+        own = share.settings.own
+        width = len(str(max(self._step.size - 1, 0))) if "label" in own else 0
+        remote = {"std_in": "", "std_out": "", "std_err": ""}
+        self.remote.append(remote)
+        names = self._names(share)
+        sinks: dict[int, Sink | None] = {STDOUT: None, STDERR: None}
         for kind, option, field in ((STDOUT, "output", "std_out"), (STDERR, "error", "std_err")):
             pattern = own.get(option, "")
             if not pattern or pattern.lower() == "all":
                 if kind == STDERR and not pattern and own.get("output", "").lower() not in {"", "all"}:
-                    self._io.sinks[kind] = self._io.sinks[STDOUT]
-                    self.remote[field] = self.remote["std_out"] if self.remote["std_out"] == "none" else ""
-                    if self.remote["std_out"]:
-                        self.remote[field] = self.remote["std_out"]
+                    sinks[kind] = sinks[STDOUT]
+                    remote[field] = remote["std_out"]
                 else:
-                    self._io.sinks[kind] = out if kind == STDOUT else Sink(2, width)
+                    sinks[kind] = Sink(kind - STDOUT + 1, width)
             elif pattern.lower() == "none":
-                self.remote[field] = "none"
-            elif pattern.isdigit() and int(pattern) < step.size:
-                self._io.sinks[kind] = OneTask(1 if kind == STDOUT else 2, width, int(pattern))
+                remote[field] = "none"
+            elif pattern.isdigit() and int(pattern) < self._step.size:
+                sinks[kind] = OneTask(kind - STDOUT + 1, width, int(pattern))
             elif any(each in pattern.translate(_NO_DIGITS) for each in _PER_TASK):
-                self.remote[field] = pattern if pattern.startswith("/") else f"{step.work_dir}/{pattern}"
+                remote[field] = pattern if pattern.startswith("/") else f"{share.settings.work_dir}/{pattern}"
+            elif kind == STDERR and pattern == own.get("output"):
+                sinks[kind] = sinks[STDOUT]
             else:
-                path = _expanded(pattern, names)
-                flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else os.O_TRUNC)
-                if kind == STDERR and pattern == own.get("output"):
-                    self._io.sinks[kind] = self._io.sinks[STDOUT]
-                    continue
-                try:
-                    self._io.sinks[kind] = Sink(os.open(path, flags, 0o666), width)
-                except OSError as error:
-                    step.error(f"Could not open {'stdout' if kind == STDOUT else 'stderr'} file: {error.strerror}")
-                    raise StepError from None
-        self._open_input(names)
+                appends = own.get("open_mode", "").startswith("a") or len(self._step.shares) > 1
+                sinks[kind] = Sink(self._open(_expanded(pattern, names), kind, os.O_APPEND if appends else os.O_TRUNC), width)
+        return sinks
+
+    def _open(self, path: str, kind: int, mode: int) -> int:
+        try:
+            return os.open(path, os.O_WRONLY | os.O_CREAT | mode, 0o666)
+        except OSError as error:
+            self._step.error(f"Could not open {'stdout' if kind == STDOUT else 'stderr'} file: {error.strerror}")
+            raise StepError from None
 
     def _open_input(self, names: dict[str, str]) -> None:
         pattern = self._step.settings.own.get("input", "")
@@ -72,7 +89,8 @@ class Streams:
         elif pattern.isdigit() and int(pattern) < self._step.size:
             self.stdin_task = int(pattern)
         elif any(each in pattern.translate(_NO_DIGITS) for each in _PER_TASK):
-            self.remote["std_in"] = pattern if pattern.startswith("/") else f"{self._step.work_dir}/{pattern}"
+            for share, remote in zip(self._step.shares, self.remote, strict=True):
+                remote["std_in"] = pattern if pattern.startswith("/") else f"{share.settings.work_dir}/{pattern}"
             self.stdin = -1
         else:
             try:

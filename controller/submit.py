@@ -648,7 +648,7 @@ def _test_only(core: Core, job: Job, now: float) -> Submitted:
             continue
         found = earliest_start(core, job, partition, now)
         if found is not None:
-            start, nodes = found[0] + _delay_s(core, job, partition), found[1]
+            start, nodes = max(found[0], job.begin_time or 0) + _delay_s(core, job, partition), found[1]
             when = datetime.fromtimestamp(start, tz=UTC).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
             where = core.names.to_expression(nodes)
             return Submitted(job_id, f"Job {job_id} to start at {when} using {job.min_cpus} processors on nodes {where} in partition {name}")

@@ -29,7 +29,7 @@ _CLOCK_NAMES: Final = {"midnight": 0, "noon": 12 * HOUR, "fika": 15 * HOUR, "tea
 
 _NOW = re.compile(r"now\s*(?:([+-])\s*(\d{1,10})\s*([a-z]*))?", re.IGNORECASE | re.ASCII)
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?\s*(AM|PM)?", re.IGNORECASE | re.ASCII)
-_ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:T(?:(\d{1,2}):(\d{2})(?::(\d{2}))?)?)?", re.ASCII)
+_ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 _MONTH_AND_DAY = re.compile(r"(\d{2})(\d{1,2})", re.ASCII)
 _SHORT_DATE = re.compile(r"(\d{2})(\d{2})(\d{2})|(\d{1,2})([/.])(\d{1,2})(?:\5(\d{2}))?", re.ASCII)
 
@@ -39,7 +39,7 @@ def parse_time(text: str, now: float) -> int:
 
     `now`, `now+COUNT[seconds|minutes|hours|days|weeks]`, a time of day (`16:00`, `4:30PM`, `midnight`, `noon`, `fika`, `teatime`: the next one to
     come), a date (`2030-01-20`, `2030-01-20T12:34:00`, `012030`, `01/20/30`, `01/20`, `today`, `tomorrow`), a date with a time of day in either
-    order, `utsSECONDS`.
+    order, `utsSECONDS`. Between words, and around them, blanks, `T` and `-` are the same; of two dates or two times of day the last counts.
 
     Raises:
         ValueError: anything else.
@@ -56,7 +56,10 @@ def parse_time(text: str, now: float) -> int:
         raise _bad_time(text) from error
 
 
-_WORDS: Final = ("today", "tomorrow", "midnight", "noon", "fika", "elevenses", "teatime")
+_WORDS: Final = ("today", "tomorrow", *_CLOCK_NAMES)
+_SEPARATORS: Final = " \t\n\r\v\fT-"
+# The start of what follows separators: a name, a date whose marks would be separators elsewhere, or anything up to the next separator.
+_WORD = re.compile(rf"(?i:{'|'.join(_WORDS)})|\d{{4}}-\d\d-\d\d|[^{_SEPARATORS}]+(?:\s+(?i:[ap]m))?", re.ASCII)
 _SIGNED = re.compile(r"\s*[+-]\s*", re.ASCII)
 _COUNTED = re.compile(r"(\d+)\s*(?:seconds?|minutes?|hours?|days?|weeks?|(?=\s|\Z))", re.IGNORECASE | re.ASCII)
 
@@ -73,7 +76,7 @@ def not_understood_from(text: str) -> int:
     at = 0
     try:
         while at < len(text):
-            if text[at].isspace():
+            if text[at] in _SEPARATORS:
                 at += 1
                 continue
             at = _word_end(text, at)
@@ -86,8 +89,10 @@ def _word_end(text: str, at: int) -> int:
     lowered = text.lower()
     if lowered.startswith("now", at):
         sign = _SIGNED.match(text, at + 3)
-        if sign is None or not text[sign.end() : sign.end() + 1].isdigit():
+        if sign is None:
             return _end(text, at + 3)
+        if not text[sign.end() : sign.end() + 1].isdigit():
+            raise _Stop(at + 3)
         counted = _COUNTED.match(text, sign.end())
         if counted is None:
             raise _Stop(sign.end())
@@ -100,7 +105,7 @@ def _word_end(text: str, at: int) -> int:
     if re.compile(r"\d{4}-\d{2}-\d{2}").match(text, at):
         _in_bounds(text, at + 5, 2, 1, 12)
         _in_bounds(text, at + 8, 2, 1, 31)
-        return _clock_end(text, at + 11) if text[at + 10 : at + 11] == "T" else _end(text, at + 10)
+        return _end(text, at + 10)
     digits = re.compile(r"\d{1,2}").match(text, at)
     assert digits is not None
     return _clock_end(text, at) if text[digits.end() : digits.end() + 1] == ":" else _date_end(text, at, digits.end())
@@ -147,7 +152,7 @@ def _date_end(text: str, at: int, behind: int) -> int:
 
 def _end(text: str, at: int) -> int:
     """A word ends here."""
-    if at < len(text) and not text[at].isspace():
+    if at < len(text) and text[at] not in _SEPARATORS:
         raise _Stop(at)
     return at
 
@@ -170,17 +175,20 @@ def _calendar_time(text: str, present: datetime) -> int:
     midnight = present.replace(hour=0, minute=0, second=0, microsecond=0)
     date: datetime | None = None
     clock: int | None = None
-    for word in re.findall(r"\S+(?:\s+[AaPp][Mm])?", text):
-        if (match := _ISO.fullmatch(word)) and date is None:
-            date = _date(int(match[1]), int(match[2]), int(match[3]), text)
-            if match[4] is not None:
-                clock = _clock(int(match[4]), int(match[5]), int(match[6] or 0), text)
-        elif (of_day := _time_of_day(word, text)) is not None:
-            clock = of_day
-        elif date is None:
-            date = _day(word, midnight, text)
-        else:
+    left = text
+    while left := left.lstrip(_SEPARATORS):
+        match = _WORD.match(left)
+        if match is None:
             raise _bad_time(text)
+        word, left = match[0].lower(), left[match.end() :]
+        if left and left[0] not in _SEPARATORS:
+            raise _bad_time(text)
+        if (of_day := _time_of_day(word, text)) is not None:
+            clock = of_day
+        elif iso := _ISO.fullmatch(word):
+            date = _date(int(iso[1]), int(iso[2]), int(iso[3]), text)
+        else:
+            date = _day(word, midnight, text)
     if date is None:
         if clock is None:
             raise _bad_time(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -297,6 +298,12 @@ def test_test_only_says_when_and_where_without_a_job(h: Harness) -> None:
     assert isinstance(answer, Submitted)
     assert "using 2 processors on nodes n[1-2] in partition main" in answer.note
     assert not h.core.tables.jobs
+
+
+def test_test_only_says_no_start_before_the_begin_time(h: Harness) -> None:
+    begin = int(h.core.time.now()) + 86400
+    answer = h.ask(SubmitJob(JobSpec(begin_time=begin), "x", test_only=True))
+    assert time.strftime("to start at %Y-%m-%dT%H:%M:%S using", time.localtime(begin)) in answer.note
 
 
 def test_what_jobs_have_alike_in_their_environments_is_kept_once() -> None:
