@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from understudy.protocol.messages import AccountingChange, AccountingQuery, Statistics
+from understudy.protocol.messages import AccountingChange, AccountingQuery, GetStatistics, Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ _QUERIES: Final = {
     "jobs": ("DBD_GET_JOBS_COND", 1444),
     "steps": ("DBD_GET_JOBS_COND", 1444),
     "config": ("DBD_GET_CONFIG", 1466),
-    "usage": ("DBD_GET_ASSOC_USAGE", 1411),
+    "usage": ("DBD_GET_ASSOCS", 1410),  # with what they used
 }
 _CHANGES: Final = {
     ("add", "cluster"): ("DBD_ADD_CLUSTERS", 1405),
@@ -41,11 +41,15 @@ _CHANGES: Final = {
     ("add", "qos"): ("DBD_ADD_QOS", 1447),
     ("add", "coordinator"): ("DBD_ADD_ACCOUNT_COORDS", 1403),
     ("add", "federation"): ("DBD_ADD_FEDERATIONS", 1493),
+    ("add", "resource"): ("DBD_ADD_RES", 1477),
     ("modify", "account"): ("DBD_MODIFY_ACCOUNTS", 1428),
     ("modify", "user"): ("DBD_MODIFY_USERS", 1431),
     ("modify", "qos"): ("DBD_MODIFY_QOS", 1451),
     ("modify", "resource"): ("DBD_MODIFY_RES", 1481),
+    ("modify", "association"): ("DBD_MODIFY_ASSOCS", 1429),
+    ("modify", "federation"): ("DBD_MODIFY_FEDERATIONS", 1496),
     ("delete", "account"): ("DBD_REMOVE_ACCOUNTS", 1435),
+    ("delete", "association"): ("DBD_REMOVE_ASSOCS", 1437),
     ("delete", "user"): ("DBD_REMOVE_USERS", 1439),
     ("delete", "qos"): ("DBD_REMOVE_QOS", 1450),
     ("delete", "coordinator"): ("DBD_REMOVE_ACCOUNT_COORDS", 1436),
@@ -65,8 +69,21 @@ def kind_of(message: Message) -> tuple[str, int]:
         return _QUERIES.get(message.table, (f"DBD_GET_{message.table.upper()}", 0))
     if isinstance(message, AccountingChange):
         return _CHANGES.get((message.action, message.entity), (f"DBD_{message.action.upper()}_{message.entity.upper()}", 0))
+    if isinstance(message, GetStatistics) and message.reset:
+        return "DBD_CLEAR_STATS", 1491
     name = type(message).__name__
     return _OTHERS.get(name, (f"DBD_{name.upper()}", 0))
+
+
+@dataclass(slots=True)
+class RollUps:
+    """When use was added up last, and how long that has taken, in microseconds."""
+
+    at: float = 0.0
+    last_us: int = 0
+    longest_us: int = 0
+    us: int = 0
+    count: int = 0
 
 
 @dataclass(slots=True)
@@ -76,8 +93,7 @@ class Counters:
     since: float
     requests: dict[tuple[str, int], list[int]] = field(default_factory=dict)  # by name and number: [count, microseconds]
     users: dict[int, list[int]] = field(default_factory=dict)
-    roll_ups: list[int] = field(default_factory=list)  # microseconds of each
-    rolled_at: float = 0.0
+    rolls: RollUps = field(default_factory=RollUps)
 
     def request(self, message: Message, user_id: int, microseconds: int) -> None:
         """A request has been handled."""
@@ -87,14 +103,16 @@ class Counters:
 
     def rolled(self, now: float, microseconds: int) -> None:
         """Use has been added up by the daemon's own clock."""
-        self.rolled_at = now
-        self.roll_ups.append(microseconds)
+        rolls = self.rolls
+        rolls.at, rolls.last_us, rolls.count = now, microseconds, rolls.count + 1
+        rolls.longest_us, rolls.us = max(rolls.longest_us, microseconds), rolls.us + microseconds
 
     def answer(self, now: float, user_name: Callable[[int], str]) -> Statistics:
         """The counts."""
-        numbers = {"rolled": int(self.rolled_at)}
-        if self.roll_ups:
-            numbers |= {"last_us": self.roll_ups[-1], "longest_us": max(self.roll_ups), "us": sum(self.roll_ups), "count": len(self.roll_ups)}
+        rolls = self.rolls
+        numbers = {"rolled": int(rolls.at)}
+        if rolls.count:
+            numbers |= {"last_us": rolls.last_us, "longest_us": rolls.longest_us, "us": rolls.us, "count": rolls.count}
         requests = [(name, number, count, us) for (name, number), (count, us) in self.requests.items()]
         users = [(user_name(user), user, count, us) for user, (count, us) in self.users.items()]
         return Statistics(now, self.since, numbers, requests, users)

@@ -72,6 +72,7 @@ def job_lines(job: "Record", *, details: bool = False) -> list[str]:
         f"RunTime={full_duration(job['run_time_s'])} TimeLimit={_time_limit(job)} TimeMin={full_limit(job['time_min_s'], 'N/A')}",
         f"SubmitTime={timestamp(job['submit_time'])} EligibleTime={timestamp(job['eligible_time'], 'Unknown')}",
         f"AccrueTime={timestamp(job['accrue_time'], 'Unknown')}",
+        *([f"ResizeTime={timestamp(job['resize_time'])}"] if job["resize_time"] else []),
         f"StartTime={timestamp(start, 'Unknown')} EndTime={timestamp(end, 'Unknown')} Deadline={timestamp(job['deadline'])}",
         *_preemption(job),
         (

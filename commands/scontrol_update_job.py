@@ -33,6 +33,7 @@ JOB_KEYS = (
 )  # fmt: skip
 # Keys that one may write but that mean another.
 _SAME_KEY = {"reqnodes": "numnodes", "reqprocs": "numtasks", "shared": "oversubscribe", "name": "jobname"}
+_NODES = ("numnodes", "nodelist", "reqnodelist")  # keys that change which nodes a running job has
 _NEED_NO_VALUE = {"nice", "resetaccruetime"}
 # Keys that want more letters than three.
 _LEAST_LETTERS = {
@@ -105,7 +106,13 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
         results = context.client.call("UpdateJobs", jobs, changes)[0]
     except RefusedError as error:
         return say_unreachable(session, jobs, error)
-    return say_results(session, results)
+    code = say_results(session, results)
+    if context.environ.get("SLURM_JOBID") and not code and not changes.keys().isdisjoint(_NODES):
+        from understudy.commands.resize_scripts import write_scripts
+
+        for job in filter(str.isdigit, jobs):
+            write_scripts(job, context)
+    return code
 
 
 def _takes_too_much(minutes: int, job: str, context: "Context") -> bool:

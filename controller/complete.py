@@ -21,7 +21,7 @@ from understudy.model.states import JobFlag, JobState
 from understudy.protocol.messages import BatchComplete, EpilogComplete, Message, Ok, SignalJob, TerminateJob
 
 if TYPE_CHECKING:
-    from understudy.controller.core import Core
+    from understudy.controller.core import Core, DaemonRecord
     from understudy.controller.job import Job
     from understudy.controller.ports import Sender
 
@@ -136,6 +136,12 @@ def terminate(core: Core, job: Job, nodes: int) -> None:
             lambda expression: TerminateJob(job_id, run, expression, told),
             wanted=is_wanted,
         )
+
+
+def terminate_parts(core: Core, job: Job, parts: list[tuple[DaemonRecord, int]]) -> None:
+    """Have daemons end what a job that goes on elsewhere has on nodes (bitmaps) that it has lost. Nobody waits for them."""
+    for daemon, part in parts:
+        core.agents.send(daemon.name, TerminateJob(job.job_id, job.restarts, core.names.to_expression(part)))
 
 
 def signal_job(core: Core, job: Job, signal: int, *, batch_only: bool) -> None:

@@ -275,6 +275,7 @@ class Job:
     pre_suspend_s: int = 0  # run time before its last suspension
     suspended_s: int = 0  # how long it has been suspended in all
     pushed_aside: bool = False  # suspended by a job that preempted it
+    resize_time: int | None = None  # when it gave back nodes
     preempt_time: int | None = None  # when it was chosen to make room for another
     preempting_since: int | None = None  # when it last had others make room for itself
     expected_start: int | None = None  # the scheduler's promise while pending

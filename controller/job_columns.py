@@ -432,6 +432,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "end_time": end_time,
     "expected_start": lambda _c, j, _n: j.expected_start,
     "expected_nodes": lambda c, j, _n: c.names.to_expression(j.expected_nodes),
+    "resize_time": lambda _c, j, _n: j.resize_time,
     "preempt_time": lambda _c, j, _n: j.preempt_time,
     "preemptable_time": preemptable_time,
     "suspend_time": lambda _c, j, _n: j.suspend_time,

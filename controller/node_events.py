@@ -19,9 +19,9 @@ from understudy.controller.job import JobEvent
 from understudy.controller.power import OFF
 from understudy.controller.prologs import ask as ask_for_prolog
 from understudy.controller.requeue import requeue_job
+from understudy.controller.resize import leave
 from understudy.controller.scheduling.looks import next_look
 from understudy.controller.start import launch
-from understudy.controller.steps import end_steps
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobFlag, NodeFlag, NodeState
 from understudy.protocol.messages import Failure, FindJobs, JobsFound, Message, Ping, Registered, RegisterNodes, TerminateJob
@@ -245,18 +245,7 @@ def _go_on_without(core: Core, job: Job, lost: int, now: float) -> None:
     allocation = job.allocation
     assert allocation is not None
     loses_script = bool(lost >> allocation.first_node & 1) and not job.interactive and not core.settings.front_end
-    if job.steps:
-        end_steps(core, job, lost)
-    table = core.tables.nodes
-    held = allocation if job.held is None else job.held
-    left = held.without(lost)
-    table.release(held, held.nodes)
-    table.allocate(left)
-    job.allocation, job.held = (left, None) if job.held is None else (allocation.without(lost), left)
-    job.node_list = core.names.to_expression(job.allocation.nodes)
-    table.note_departure(lost, int(now))
-    core.last_job_update = core.last_node_update = now
-    core.journal.job(job.job_id)
+    leave(core, job, lost, now)
     if loses_script:
         _clean_up(core, job, lost)
         job.exit_code, job.exit_signal = 0, SIGKILL

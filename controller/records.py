@@ -96,6 +96,7 @@ class JobRecord(msgspec.Struct, array_like=True):
     steps: list[list[Any]] = []
     next_step_id: int = 0
     prolog_nodes: bytes = b""
+    resize_time: int | None = None
 
 
 class NodeRecord(msgspec.Struct, array_like=True):
@@ -130,7 +131,7 @@ _SAME: Final = (  # noqa: SIM905 - easier to read
     "end_time time_limit_s time_limit_is_set min_nodes max_nodes num_tasks cpus_per_task min_cpus memory_per_node_mb memory_per_cpu_mb exclusive "
     "nice node_list launch_acknowledged exit_code exit_signal derived_exit_code restarts requeue held_by admin_comment emulation kill_sent killed_by "
     "lifted qos_flags used_reservation "
-    "suspend_time pre_suspend_s suspended_s preempt_time pushed_aside interactive next_step_id"
+    "suspend_time pre_suspend_s suspended_s preempt_time pushed_aside interactive next_step_id resize_time"
 ).split()
 
 
@@ -219,6 +220,7 @@ def encode_job(job: Job) -> bytes:
             [step.pack() for step in job.steps.values()] if job.steps else [],
             job.next_step_id,
             _bytes(job.prolog_nodes),
+            job.resize_time,
         )
     )
 

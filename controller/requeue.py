@@ -78,7 +78,7 @@ def requeue_job(
     job.accrues = True
     job.exit_code = job.exit_signal = 0
     job.killed_by = None
-    job.suspend_time = job.preempt_time = None
+    job.suspend_time = job.preempt_time = job.resize_time = None
     job.pre_suspend_s = job.suspended_s = 0
     job.pushed_aside = False
     job.launch_acknowledged = False

@@ -20,6 +20,7 @@ from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.job_change import ACCESS_DENIED, NOT_SUPPORTED, Change, leading_number
 from understudy.controller.job_submit import review_modification
 from understudy.controller.limits import watch_deadline, watch_limits
+from understudy.controller.resize import keep_nodes, keep_number
 from understudy.controller.rights import may_control
 from understudy.controller.submit import (
     INVALID_GRES,
@@ -234,10 +235,8 @@ def _nice(change: Change, text: str) -> None:
 
 def _num_nodes(change: Change, text: str) -> None:
     if not change.job.is_pending:
-        held = change.job.allocation
-        if held is not None and text == str(held.node_count):
-            return
-        raise SlurmError(NOT_SUPPORTED)  # resizing
+        keep_number(change.core, change.job, text, change.now)
+        return
     least, dash, most = text.partition("-")
     job = change.job
     change.lift("node")
@@ -307,21 +306,11 @@ def _features(change: Change, text: str) -> None:
 def _required_nodes(change: Change, text: str) -> None:
     job = change.job
     if not job.is_pending:
-        held = 0 if job.allocation is None else job.allocation.nodes
-        if not text or node_bitmap(change.core, text) & ~held:
-            raise SlurmError(2018)
+        keep_nodes(change.core, job, node_bitmap(change.core, text) if text else 0, change.now)
         return
     job.required_nodes = node_bitmap(change.core, text)
     job.min_nodes = max(job.min_nodes, job.required_nodes.bit_count())
     change.spec["required_nodes"] = text
-
-
-def _node_list(change: Change, text: str) -> None:
-    """The nodes that a waiting job is to have."""
-    if change.job.is_pending:
-        _required_nodes(change, text)
-    elif node_bitmap(change.core, text) != (0 if change.job.allocation is None else change.job.allocation.nodes):
-        raise SlurmError(2018)  # nodes cannot be given back before the job's end
 
 
 def _excluded_nodes(change: Change, text: str) -> None:
@@ -537,7 +526,7 @@ _SETTERS: Final[dict[str, Callable[[Change, str], None]]] = {
     "mintmpdisknode": _tmp_disk,
     "name": _name,
     "nice": _nice,
-    "nodelist": _node_list,
+    "nodelist": _required_nodes,
     "numcpus": _num_cpus,
     "numnodes": _num_nodes,
     "numtasks": _num_tasks,

@@ -8,7 +8,7 @@ from tests.controller_harness import START, USER, FakeSender, Harness
 from understudy.controller.node_events import start_pinging
 from understudy.controller.settings import Settings
 from understudy.model.states import JobState, NodeFlag, NodeState
-from understudy.protocol.messages import ControlJobs, Failure, FindJobs, LaunchBatch, Ok, Ping, Registered, RegisterNodes, TerminateJob
+from understudy.protocol.messages import ControlJobs, Failure, FindJobs, LaunchBatch, Ok, Ping, Registered, RegisterNodes, TerminateJob, UpdateJobs
 
 DAEMON = FakeSender("noded0", 0, 0, is_daemon=True)
 GONE = Failure(1005, "no connection")
@@ -264,3 +264,13 @@ def test_a_job_with_no_kill_goes_on_without_a_node_that_fails_and_the_node_is_fr
     h.update_nodes("n3", state="down", reason="broken")
     assert job.state is JobState.NODE_FAIL
     assert not h.core.tables.nodes.completing_nodes & ~0b0100
+
+
+def test_daemons_whose_nodes_a_job_gives_back_end_what_it_has_there() -> None:
+    h = Harness(daemons={"noded0": "n[1-2]", "noded1": "n[3-4]"})
+    job = h.submit(min_nodes=4, num_tasks=4)
+    h.acknowledge()
+    h.ask(UpdateJobs([str(job.job_id)], {"numnodes": "3"}), USER)
+    assert not h.sent(TerminateJob)  # noded1 has a node of it that it keeps
+    h.ask(UpdateJobs([str(job.job_id)], {"numnodes": "2"}), USER)
+    assert [(sent.peer, sent.message.nodes) for sent in h.sent(TerminateJob)] == [("noded1", "n3")]

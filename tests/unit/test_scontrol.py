@@ -594,3 +594,18 @@ def test_there_is_nothing_to_repeat_at_first(client: FakeClient) -> None:
 def test_a_component_that_a_job_has_not_is_not_found(client: FakeClient) -> None:
     assert ask(client, "show job 7301+7").out == "Job 7301+7 not found\n"
     assert ask(client, "show job 999+7").err == "slurm_load_jobs error: Invalid job id specified\n"
+
+
+def test_within_a_job_scripts_are_written_that_follow_its_nodes(client: FakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shares = [[name, 2, 100, [], ""] for name in ("n1", "n2")] + [["n3", 1, 100, [], ""]]
+    client.tables["jobs"].append(record("jobs", job_id=77, nodes="n[1-3]", node_count=3, node_shares=shares))
+    client.answers["UpdateJobs"] = [[["77", 0, ""]]]
+    assert run_command(scontrol, "update", "jobid=77", "numnodes=3", client=client).out == ""
+    said = run_command(scontrol, "update", "jobid=77", "numnodes=3", client=client, environ={"SLURM_JOBID": "77"})
+    assert said.lines[1] == "  For bash or sh shells:  . ./slurm_job_77_resize.sh"
+    shell = (tmp_path / "slurm_job_77_resize.sh").read_text().splitlines()
+    assert shell[0] == 'export SLURM_NODELIST="n[1-3]"'
+    assert shell[4:6] == ['export SLURM_JOB_CPUS_PER_NODE="2(x2),1"', "unset SLURM_NPROCS"]
+    assert (tmp_path / "slurm_job_77_resize.csh").read_text().splitlines()[3] == "setenv SLURM_JOB_NUM_NODES 3"
+    assert (tmp_path / "slurm_job_77_resize.csh").stat().st_mode & 0o777 == 0o700

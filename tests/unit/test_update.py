@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
 
+from understudy.controller.records import decode_job, encode_job
 from understudy.model.associations import AccountingUser, AssociationState
 from understudy.model.states import JobState, NodeFlag, NodeState
 from understudy.protocol.messages import Failure, Ok, UpdateJobs, UpdatePartition
@@ -112,7 +113,15 @@ def test_wrong_values_are_refused(h: Harness, changes: dict[str, str], code: int
 
 @pytest.mark.parametrize(
     ("changes", "code"),
-    [({"partition": "small"}, 2073), ({"numnodes": "2"}, 2036), ({"features": "fast"}, 2073), ({"starttime": "now"}, 2073), ({"comment": "c"}, 0)],
+    [
+        ({"partition": "small"}, 2073),
+        ({"numnodes": "2"}, 2036),
+        ({"numnodes": "0"}, 2006),
+        ({"numnodes": "1-2"}, 2073),
+        ({"features": "fast"}, 2073),
+        ({"starttime": "now"}, 2073),
+        ({"comment": "c"}, 0),
+    ],
 )
 def test_a_running_jobs_request_is_fixed(h: Harness, changes: dict[str, str], code: int) -> None:
     assert h.update(h.submit(), **changes) == code
@@ -395,6 +404,20 @@ def test_of_no_limit_slurm_counts_on_from_its_greatest_number(h: Harness) -> Non
 
 def test_a_running_job_is_not_asked_for_nodes_that_it_has_not(h: Harness) -> None:
     job = h.submit(min_nodes=2, max_nodes=2)
-    assert (h.update(job, reqnodelist="n3"), h.update(job, reqnodelist="n1")) == (2018, 0)
-    assert (h.update(job, numnodes="2"), h.update(job, numnodes="1")) == (0, 2036)
+    assert (h.update(job, reqnodelist="n3"), h.update(job, reqnodelist="n1,n2"), h.update(job, reqnodelist="")) == (2018, 0, 2018)
+    assert (h.update(job, numnodes="2"), h.update(job, numnodes="1"), job.node_list) == (0, 2073, "n[1-2]")
     assert h.update(job, partition="nosuch") == h.update(job, partition="")
+
+
+def test_a_running_job_gives_back_nodes(h: Harness) -> None:
+    job = h.submit(min_nodes=4, num_tasks=4)
+    other = h.submit(min_nodes=1, exclusive=True)
+    assert (other.is_pending, h.update(job, numnodes="3")) == (True, 0)
+    h.run(1)
+    assert (job.node_list, job.allocation.node_count, job.num_tasks, job.resize_time is not None) == ("n[1-3]", 3, 3, True)
+    assert (other.node_list, job.is_running) == ("n4", True)
+    assert h.query("jobs", "tres_allocated", job_id=[job.job_id])[0][0].startswith("cpu=3,")
+    assert [h.update(job, nodelist=nodes) for nodes in ("n2", "n4", "n1,n3")] == [2018, 2018, 0]
+    assert (job.node_list, decode_job(encode_job(job)).resize_time) == ("n[1,3]", job.resize_time)
+    h.run(1)
+    assert h.core.tables.nodes.idle_nodes == 0b0010
