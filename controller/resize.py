@@ -78,9 +78,15 @@ def keep_nodes(core: Core, job: Job, kept: int, now: float) -> None:
 
 
 def shrink(core: Core, job: Job, kept: int, now: float) -> None:
-    """The job gives back its nodes but the kept ones (a bitmap), and what it has there ends."""
+    """The job gives back its nodes but the kept ones (a bitmap), and what it has there ends. While its prolog runs its nodes stay as they are.
+
+    Raises:
+        SlurmError: its prolog runs.
+    """
     held = job.allocation
     assert held is not None
+    if job.prolog_nodes:
+        raise SlurmError(NOT_SUPPORTED)
     before, lost = held.node_count, held.nodes & ~kept
     own = [(daemon, part) for daemon, part in core.parts(lost) if not daemon.nodes & kept]
     ends = [step for step in job.steps.values() if step.is_running and step.open_nodes and not step.open_nodes & kept]
