@@ -70,9 +70,6 @@ def _srun(whole: list[str], context: Context) -> int:
     if not settings.command:
         context.fatal("No command given to execute.")
         return 1
-    if "no_allocate" in own:
-        context.error("must specify a node list with -Z, --no-allocate.")
-        return 1
     job = settings.job
     if job.asks_for_gres and (said := complaint(job.spec, job.extra)):
         context.error(said)
@@ -89,6 +86,10 @@ def _srun(whole: list[str], context: Context) -> int:
             from understudy.commands.multi_prog import read_programs
 
             programs = read_programs(settings, context)
+        if "no_allocate" in own:
+            from understudy.commands.no_allocate import run_without_job
+
+            return run_without_job(settings, name, programs, context)
         if settings.job_id:
             return _inside(settings, others, name, programs, context)
         parts = [settings]

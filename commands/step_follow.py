@@ -117,6 +117,9 @@ class Progress:
 
     def terminate(self, signal: int) -> None:
         """Have the controller end the step."""
+        if self._step.is_free:
+            self.end_rest(signal)
+            return
         try:
             self._step.context.client.another().call(
                 "CancelJobs", [f"{self._step.job_id}.{self._step.step_id}"], None if signal == _signal.SIGKILL else int(signal), {}
@@ -125,6 +128,9 @@ class Progress:
             self.send_signal(signal)
 
     def send_signal(self, signal: int) -> None:
+        if self._step.is_free:
+            self.end_rest(signal, ends=False)
+            return
         try:
             self._step.context.client.another().call("CancelJobs", [f"{self._step.job_id}.{self._step.step_id}"], int(signal), {})
         except RefusedError as error:
@@ -178,10 +184,10 @@ class Progress:
     def kills_on_bad_exit(self) -> bool:
         return bool(self._step.settings.kill_on_bad_exit)
 
-    def end_rest(self, signal: int) -> None:
-        """End the tasks that are left, by a word to the node daemons that also tells those who read."""
+    def end_rest(self, signal: int, *, ends: bool = True) -> None:
+        """A signal to the tasks that are left, by a word to the node daemons; one that ends them also tells those who read."""
         for share in self._step.shares:
-            message = pack("SignalTasks", share.job_id, share.restart, self._step.step_id, int(signal), True, share.credential)
+            message = pack("SignalTasks", share.job_id, share.restart, self._step.step_id, int(signal), ends, share.credential)
             send_down(self._step.context.client, message, share.daemons, 32)
 
     def follow(self) -> None:

@@ -29,6 +29,8 @@ PROLOG_FAILED = 4022
 class Step:
     """A step from its creation to its last task's end."""
 
+    is_free = False  # of no job, so that the controller does not know it
+
     def __init__(
         self, parts: "list[tuple[Settings, Allocation]]", whole: "Allocation", programs: "list[Any]", context: "Context", *, owns_job: bool
     ) -> None:
@@ -47,6 +49,10 @@ class Step:
     def error(self, text: str) -> None:
         self.say(f"error: {text}")
 
+    def create(self, settings: "Settings", allocation: "Allocation", name: str, step_id: int | None) -> "list[Any]":
+        """The step, or its part in a component, as `StepCreated` has it."""
+        return create_step(settings, allocation, name, step_id, self.context, owns_job=self.owns_job)
+
     def run(self, name: str) -> tuple[int, int]:
         """(exit code, signal that ended the task with the highest)."""
         from understudy.model.hostlist import compress, expand
@@ -54,7 +60,7 @@ class Step:
         shares: list[Share] = []
         for settings, allocation in self.parts:
             first = shares[0] if shares else None
-            created = create_step(settings, allocation, name, None if first is None else first.step_id, self.context, owns_job=self.owns_job)
+            created = self.create(settings, allocation, name, None if first is None else first.step_id)
             shares.append(Share(created, settings, sum(len(share.tasks) for share in shares), sum(share.size for share in shares)))
         self.shares = shares
         self.step_id, self.end_time, self.kill_wait_s = shares[0].step_id, shares[0].end_time, shares[0].kill_wait_s
