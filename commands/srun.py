@@ -38,17 +38,15 @@ def _srun(whole: list[str], context: Context) -> int:
     own = settings.own
     if context.tells(OPTIONS, own, USAGE_LINE, USAGE):
         return 0
-    if own.get("mpi") == "list":
-        for line in ("MPI plugin types are...", "\tnone", "\tpmi2"):
-            context.print(line)
-        return 0
-    if own.get("mpi", "none") not in {"none", "pmi2", "openmpi"}:
-        context.error(f"Couldn't find the specified plugin name for mpi/{own['mpi']} looking at all files")
-        context.error(f"cannot find mpi plugin for mpi/{own['mpi']}")
-        context.error(f"MPI: Cannot create context for mpi/{own['mpi']}")
-        context.error("MPI: Unable to load any plugin")
-        context.error(f"Invalid MPI type '{own['mpi']}', --mpi=list for acceptable types")
-        return 1
+    if "mpi" in own:
+        from understudy.commands.mpi_types import check, says_list
+
+        if says_list(own["mpi"], context):
+            return 0
+        try:
+            check(own["mpi"], context)
+        except StepError:
+            return 1
     if "cpu_bind" in settings.on_line and not _binds(context):
         if own["cpu_bind"] == "help":
             context.print("CPU bind options not supported with current configuration")

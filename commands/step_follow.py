@@ -10,7 +10,7 @@ import time
 
 from understudy.commands.client import RefusedError, pack
 from understudy.commands.send_down import UNREACHABLE, send_down
-from understudy.commands.step_io import ABORT, EXITED, MESSAGE, PMI, STARTED, WINDOW, Part, Sink, frame
+from understudy.commands.step_io import ABORT, EXITED, MESSAGE, MPI_ABORT, PMI, PMIX, STARTED, WINDOW, Part, Sink, frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,9 +28,10 @@ class Progress:
         self._step = step
         self.exits: dict[int, int] = {}
         self.highest = self.ended_by = 0  # the highest exit code, and the signal that ended that task
-        self.is_aborted = self.is_forced = self.is_terminated = self.is_silent = False
+        self.is_aborted = self.is_forced = self.is_terminated = self.is_silent = self.is_ended_by_task = False
         self.first_exit_at = self.interrupted_at = self.give_up_at = 0.0
         self.interrupts = 0
+        self.aborted_with: int | None = None  # what a task has told MPI_Abort
         self.gathered: list[bytes] = []
 
     @property
@@ -136,7 +137,7 @@ class Progress:
         except RefusedError as error:
             self._step.error(f"Unable to signal the step: {error.text}")
 
-    def take(self, kind: int, _task: int, body: bytes, part: Part) -> None:
+    def take(self, kind: int, task: int, body: bytes, part: Part) -> None:
         """A frame that is no output."""
         if kind == MESSAGE:
             Sink(2, 0).write(body)
@@ -152,6 +153,14 @@ class Progress:
                 merged = b"\n".join(each for each in self.gathered if each)
                 self.gathered = []
                 self._step.io.send_all(frame(PMI, 0, merged))
+        elif kind == PMIX:
+            self._step.io.pass_on(self._step.first_beside(task), frame(PMIX, task, body))
+        elif kind == MPI_ABORT:
+            if body:
+                self.aborted_with = int(body) & 0xFF
+            if not self.is_ended_by_task:
+                self.is_ended_by_task = True
+                self.terminate(_signal.SIGKILL)
         elif kind == STARTED and self._step.settings.verbose:
             del part
 

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-HELLO, STDOUT, STDERR, STDIN, STARTED, EXITED, MESSAGE, ABORT, DONE, WINDOW, PMI = range(1, 12)
+HELLO, STDOUT, STDERR, STDIN, STARTED, EXITED, MESSAGE, ABORT, DONE, WINDOW, PMI, PMIX, MPI_ABORT, LOST = range(1, 15)
 ALL = 0xFFFFFFFF
 _CHUNK = 1 << 18
 
@@ -28,6 +28,7 @@ class Part:
         self.inward = bytearray()
         self.outward = bytearray()
         self.is_known = self.is_done = False
+        self.first = -1  # the first of its nodes
 
 
 class Sink:
@@ -108,6 +109,7 @@ class StepIO:
         self.known = self.done = self.lost = 0
         self.stdin = -1
         self.stdin_task = ALL
+        self.held: dict[int, bytes] = {}  # for parts that are not known yet
         self.others: dict[int, Callable[[], None]] = {}
         self.on_frame: Callable[[int, int, bytes, Part], None] = lambda _kind, _task, _data, _part: None
 
@@ -174,9 +176,10 @@ class StepIO:
                 if kind != HELLO or body != self.key:
                     self._close(part)
                     return
-                part.is_known = True
+                part.is_known, part.first = True, task
                 self.known += 1
                 self._begin_stdin()
+                self._pass_on()
             else:
                 self._take(kind, task, body, part)
         del buffer[:at]
@@ -207,6 +210,16 @@ class StepIO:
     def send_all(self, data: bytes) -> None:
         for part in list(self.parts.values()):
             if part.is_known:
+                self.send(part, data)
+
+    def pass_on(self, first: int, data: bytes) -> None:
+        """Send to the part whose first node this is, as soon as it is there."""
+        self.held[first] = self.held.get(first, b"") + data
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        for part in list(self.parts.values()) if self.held else ():
+            if part.is_known and (data := self.held.pop(part.first, b"")):
                 self.send(part, data)
 
     def _flush(self, part: Part) -> None:

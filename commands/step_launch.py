@@ -39,6 +39,8 @@ class Step:
         self.job_id = whole.job_id
         self.node_of: dict[int, str] = {}
         self.size = 0
+        self.mpi = ""
+        self.first_of: dict[int, int] = {}
         self.terminal: Any = None
         self.failure, self.failure_code = "", 0  # why the launch has failed somewhere
 
@@ -63,6 +65,11 @@ class Step:
             created = self.create(settings, allocation, name, None if first is None else first.step_id)
             shares.append(Share(created, settings, sum(len(share.tasks) for share in shares), sum(share.size for share in shares)))
         self.shares = shares
+        mpi = self.settings.own.get("mpi", shares[0].mpi_default)
+        if mpi != "none":
+            from understudy.commands.mpi_types import check
+
+            self.mpi = check(mpi, self.context)
         self.step_id, self.end_time, self.kill_wait_s = shares[0].step_id, shares[0].end_time, shares[0].kill_wait_s
         self.tasks = [tasks for share in shares for tasks in share.tasks]
         names = [name for share in shares for name in expand(share.nodes)]
@@ -96,7 +103,21 @@ class Step:
             self.error(f"srun epilog failed status={status}")
         if not self.owns_job:  # whose end is the step's, too
             self.progress.await_end()
+        if self.progress.aborted_with is not None:
+            return self.progress.aborted_with, 0
         return self.progress.highest, self.progress.ended_by
+
+    def first_beside(self, number: int) -> int:
+        """The first of the nodes that are the same daemon's as this one, all by their numbers in the step."""
+        from understudy.model.hostlist import expand
+
+        if not self.first_of:
+            for share in self.shares:
+                at = {name: share.first_node + place for place, name in enumerate(expand(share.nodes))}
+                for _, _, nodes in share.daemons:
+                    numbers = [at[name] for name in expand(nodes) if name in at]
+                    self.first_of |= dict.fromkeys(numbers, min(numbers, default=0))
+        return self.first_of[number]
 
     def run_here(self, program: str, environment: dict[str, str]) -> int:
         """A prolog or epilog of srun's own; its exit code."""
@@ -142,7 +163,7 @@ class Step:
                 share.settings.command, [f"{name}={value}" for name, value in environment.items()], share.settings.work_dir, umask,
                 f"tcp:{host}:{self.io.port}", self.io.key, remote["std_in"], remote["std_out"], remote["std_err"],
                 own.get("open_mode", "").startswith("a"), self.end_time, own.get("task_prolog", ""), own.get("task_epilog", ""), self.programs, pty,
-                "pmi2" if own.get("mpi") == "pmi2" else "", environment.get("SLURM_JOB_NAME", ""), "unbuffered" in own or pty is not None,
+                self.mpi, environment.get("SLURM_JOB_NAME", ""), "unbuffered" in own or pty is not None,
                 self.streams.stdin_task, share.first_node, layout, self.settings.cpu_bind,
                 share.gpus, self.settings.gpu_bind,
             )  # fmt: skip

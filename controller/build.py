@@ -167,6 +167,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         tree_width=config.count("TreeWidth") if config.is_set("TreeWidth") else 32,  # 22.05 itself would take 50
         credential_lifetime_s=int(lifetime) if lifetime.isdecimal() else 120,
         max_step_count=config.count("MaxStepCount"),
+        mpi_default=config.text("MpiDefault") or "none",
         kill_invalid_dependency="kill_invalid_depend" in {word.lower() for word in config.words("DependencyParameters")},
         max_depend_depth=_max_depend_depth(config.words("DependencyParameters")),
         requeue_exit_codes=_codes(config.words("RequeueExit")),

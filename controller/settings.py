@@ -47,6 +47,7 @@ class Settings:
     tree_width: int = 32
     credential_lifetime_s: int = 120
     max_step_count: int = 40_000
+    mpi_default: str = "none"
     kill_invalid_dependency: bool = False
     max_depend_depth: int = MAX_DEPEND_DEPTH
     requeue_exit_codes: frozenset[int] = frozenset()

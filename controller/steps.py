@@ -147,6 +147,7 @@ def describe(core: Core, job: Job, step: Step) -> StepCreated:
         core.users.user_name(job.user_id),
         min(ends, default=None),
         [gpus_of(place.gres) for place in step.places] if job.allocation is not None and any(group.gres for group in job.allocation.groups) else [],
+        settings.mpi_default,
     )
 
 

@@ -182,7 +182,7 @@ _GLOBAL: Final = (
     Key("MetricsType", TEXT, era=NEW),
     Key("MinJobAge", LONG, "300", emulated=True),
     Key("MpichGmDirectSupport", TEXT, era=OLD),
-    Key("MpiDefault", TEXT, "none"),
+    Key("MpiDefault", TEXT, "none", emulated=True),
     Key("MpiParams", TEXT),
     Key("NamespaceType", TEXT, era=NEW),
     Key("NodeFeaturesPlugins", TEXT),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _FOLDER: Final = str(Path(__file__).parents[2])  # with it, a process without `site` finds the house
 _CODE: Final = f"import sys; sys.path.insert(0, {_FOLDER!r}); from understudy.noded import forking; forking.main()"
-_KINDS: Final = ("stepd", "taskd")
+_KINDS: Final = ("stepd", "taskd", "pmixd")
 
 
 class Forker:

@@ -17,7 +17,7 @@ import select
 import sys
 import termios  # noqa: F401
 
-from understudy.noded import pmi, stepd, taskd  # noqa: F401
+from understudy.noded import pmi, pmixd, stepd, taskd  # noqa: F401
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def main() -> None:
         pid = os.fork()
         if pid == 0:
             sock.close()
-            _become((stepd.main, taskd.main)[data[0]], descriptors)
+            _become((stepd.main, taskd.main, pmixd.main)[data[0]], descriptors)
         children += 1
         sock.send(pid.to_bytes(4, "big"))
         for each in descriptors:

@@ -44,6 +44,7 @@ class Server:
         self._node_keys: dict[tuple[int, str], str] = {}
         self._node_waiting: list[tuple[_Client, int, str, str]] = []
         self._node_of = {rank: at for at, ranks in enumerate(self._layout) for rank in ranks}
+        self._mapping = mapping(self._layout)
 
     def environment(self, rank: int) -> dict[str, str]:
         """What the task's environment says beside PMI_FD."""
@@ -188,30 +189,14 @@ class Server:
         if key == "universeSize":
             return str(self._size)
         if key == "PMI_process_mapping":
-            return self._mapping()
+            return self._mapping
         return None
 
     # --- keys ------------------------------------------------------------------------------------------------------------------
 
-    def _mapping(self) -> str:
-        """`(vector,(first node,nodes,tasks on each)...)`: which task is on which node."""
-        blocks: list[list[int]] = []
-        at = [self._node_of[rank] for rank in range(self._size)]
-        rank = 0
-        while rank < self._size:
-            node, count = at[rank], 1
-            while rank + count < self._size and at[rank + count] == node:
-                count += 1
-            if blocks and blocks[-1][0] + blocks[-1][1] == node and blocks[-1][2] == count:
-                blocks[-1][1] += 1
-            else:
-                blocks.append([node, 1, count])
-            rank += count
-        return "(vector," + ",".join(f"({first},{nodes},{count})" for first, nodes, count in blocks) + ")"
-
     def _find(self, key: str) -> str | None:
         if key == "PMI_process_mapping":
-            return self._mapping()
+            return self._mapping
         return self._keys.get(key, self._put.get(key))
 
     def _wait(self, client: _Client, then: Callable[[], None]) -> None:
@@ -231,6 +216,24 @@ class Server:
             then, client.waits = client.waits, None
             if then is not None:
                 then()
+
+
+def mapping(layout: list[list[int]]) -> str:
+    """`(vector,(first node,nodes,tasks on each)...)`: which task is on which node."""
+    blocks: list[list[int]] = []
+    node_of = {rank: at for at, ranks in enumerate(layout) for rank in ranks}
+    at = [node_of[rank] for rank in range(len(node_of))]
+    rank = 0
+    while rank < len(at):
+        node, count = at[rank], 1
+        while rank + count < len(at) and at[rank + count] == node:
+            count += 1
+        if blocks and blocks[-1][0] + blocks[-1][1] == node and blocks[-1][2] == count:
+            blocks[-1][1] += 1
+        else:
+            blocks.append([node, 1, count])
+        rank += count
+    return "(vector," + ",".join(f"({first},{nodes},{count})" for first, nodes, count in blocks) + ")"
 
 
 def _parsed(text: str, between: str) -> dict[str, str]:

@@ -99,12 +99,16 @@ class RealSteps:
         step = launch.job_id, launch.restart, launch.step_id
         ours, theirs = socket.socketpair()
         listener, result = socket.socket(socket.AF_UNIX), -1
+        pmix: list[socket.socket] = []
         try:
             if os.geteuid() not in (0, user_id):
                 raise PermissionError(f"this daemon runs as user {os.geteuid()} and cannot run jobs of user {user_id}")
             self._bind(listener, step)
             result = os.open(self._file(step, ".end"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            pid = self._forker.fork("taskd", [theirs.fileno(), self._null, listener.fileno(), result])
+            if launch.mpi.startswith("pmix"):
+                pmix = list(socket.socketpair())
+                self._forker.fork("pmixd", [pmix[1].fileno(), self._null])
+            pid = self._forker.fork("taskd", [theirs.fileno(), self._null, listener.fileno(), result, *(each.fileno() for each in pmix[:1])])
             self._pid_file(step).write_text(f"{pid} {start_time(pid)}\n")
             order = self._order(launch, nodes, user_id, group_id)
         except OSError as error:
@@ -113,8 +117,8 @@ class RealSteps:
             self._loop.call_soon(self._on_ended, step, 1, 0, {})
             return
         finally:
-            theirs.close()
-            listener.close()
+            for each in (theirs, listener, *pmix):
+                each.close()
             if result >= 0:
                 os.close(result)
         data = marshal.dumps(order)
@@ -246,6 +250,7 @@ class RealSteps:
             "host": self._host,
             "size": sum(map(len, launch.layout or launch.tasks)),
             "layout": launch.layout or launch.tasks,
+            "names": expand(given.get("SLURM_STEP_NODELIST", launch.nodes)),  # of the whole, as the layout is
         }
 
     def signal(self, step: StepKey, number: int, *, ends: bool) -> None:

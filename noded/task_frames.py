@@ -4,7 +4,7 @@ Place: under `taskd.py` and `emulated_steps.py`; `commands/step_io.py` reads and
 Follows: `../docs/adr/0011-the-streams-of-steps.md`.
 """
 
-HELLO, STDOUT, STDERR, STDIN, STARTED, EXITED, MESSAGE, ABORT, DONE, WINDOW, PMI = range(1, 12)
+HELLO, STDOUT, STDERR, STDIN, STARTED, EXITED, MESSAGE, ABORT, DONE, WINDOW, PMI, PMIX, MPI_ABORT, LOST = range(1, 15)
 ALL = 0xFFFFFFFF
 HEAD = 10  # bytes before the data
 

@@ -26,7 +26,7 @@ from understudy.noded.stepd import Quietly
 from understudy.noded.task import Task, unregister
 from understudy.noded.task_exec import become, environment_of
 from understudy.noded.task_files import Files
-from understudy.noded.task_frames import ABORT, ALL, DONE, EXITED, MESSAGE, PMI, STARTED, STDERR, STDIN, STDOUT, WINDOW
+from understudy.noded.task_frames import ABORT, ALL, DONE, EXITED, LOST, MESSAGE, MPI_ABORT, PMI, PMIX, STARTED, STDERR, STDIN, STDOUT, WINDOW
 from understudy.noded.task_output import Output
 from understudy.noded.task_programs import execute_program
 from understudy.noded.task_readers import Readers
@@ -59,14 +59,23 @@ class Step:
         self.is_ending = False
         self.master = -1
         self.pmi: Any = None
+        self.pmix: Any = None
+        self.shared_host: Any = None
 
     # --- beginning -----------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         order = self.order
         directory = ""
-        if order["mpi"] == "pmi2":  # while this process may read its own folder
-            from understudy.noded.pmi import Server  # noqa: PLC0415  few steps need it
+        # While this process may read its own folder; few steps need it.
+        if order["mpi"] == "pmi2":
+            from understudy.noded.pmi import Server  # noqa: PLC0415
+        elif order["mpi"]:
+            from understudy.noded.task_pmix import Pmix  # noqa: PLC0415
+
+            self.pmix = Pmix(order, self.poll)
+        if self.may_be_open_mpi():
+            from understudy.noded.task_pmix import SharedHost  # noqa: PLC0415
         if order["pty"] is not None:
             import fcntl  # noqa: F401, PLC0415
             import termios  # noqa: F401, PLC0415
@@ -83,6 +92,8 @@ class Step:
         if order["io_address"]:
             self.connect(order["io_address"], order["io_key"])
         first = order["nodes"][0]
+        if self.may_be_open_mpi():
+            self.shared_host = SharedHost(order)
         if directory:
             self.complain(first, directory)
             self.complain(first, directory)  # Slurm's says it twice
@@ -99,13 +110,13 @@ class Step:
         self.listener = _socket.socket(fileno=LISTENER)
         self.poll.register(LISTENER, select.POLLIN)
         if order["mpi"] == "pmi2":
-            self.pmi = Server(order, self.exchange, self.pmi_abort)
+            self.pmi = Server(order, self.exchange, lambda _code: self.mpi_abort(None))
         for node in order["nodes"]:
             for local, number in enumerate(node["tasks"]):
                 task = Task(number, node, local)
                 self.tasks.append(task)
                 self.by_number[number] = task
-        if self.can_open():
+        if self.can_open() and self.has_pmix():
             for task in self.tasks:
                 self.start(task)
         self.readers.tell(STARTED, first["tasks"][0] if first["tasks"] else 0, " ".join(f"{task.number}:{task.pid}" for task in self.tasks).encode())
@@ -115,13 +126,30 @@ class Step:
         try:
             self.files.open_all(self.tasks)
         except OSError:
-            for task in self.tasks:
-                self.readers.tell(MESSAGE, task.node["id"], f"srun: error: task {task.number} launch failed: Slurmd could not connect IO\n".encode())
-                task.status = 0
-                self.ended.append(task)
-            self.tell_at = time.monotonic()
+            self.fail("Slurmd could not connect IO")
             return False
         return True
+
+    def may_be_open_mpi(self) -> bool:
+        """Or one of its daemons, which mpirun starts."""
+        return self.order["mpi"].startswith("pmix") or os.path.basename("".join(self.order["arguments"][:1])) in ("orted", "prted")
+
+    def has_pmix(self) -> bool:
+        """Wait for the servers that the tasks will talk to."""
+        failures: dict[int, str] = self.pmix.begin() if self.pmix is not None else {}
+        for node in self.order["nodes"]:
+            if why := failures.get(node["id"]):
+                self.complain(node, f" mpi/pmix: {why}")
+        if failures:
+            self.fail("Unspecified error")
+        return not failures
+
+    def fail(self, why: str) -> None:
+        for task in self.tasks:
+            self.readers.tell(MESSAGE, task.node["id"], f"srun: error: task {task.number} launch failed: {why}\n".encode())
+            task.status = 0
+            self.ended.append(task)
+        self.tell_at = time.monotonic()
 
     def start(self, task: Task) -> None:
         order = self.order
@@ -185,7 +213,13 @@ class Step:
 
     def environment_of(self, task: Task) -> dict[str, str]:
         gpus = gpu_variables(self.order["gpu_bind"], task.node["gpus"], self.gpus_of(task), len(task.node["tasks"]))
-        return environment_of(self.order, task, gpus | ({} if self.pmi is None else self.pmi.environment(task.number)))
+        mpi = {"SLURM_MPI_TYPE": self.order["mpi"]} if self.order["mpi"] else {}
+        for each in (self.pmi, self.pmix):
+            if each is not None:
+                mpi |= each.environment(task.number)
+        if self.shared_host is not None:
+            mpi |= self.shared_host.environment(task.node["id"], self.order["environment"])
+        return environment_of(self.order, task, gpus | mpi)
 
     def gpus_of(self, task: Task) -> list[int] | None:
         return gpus_of(self.order["gpu_bind"], task.node["gpus"], task.local, len(task.node["tasks"]))
@@ -238,6 +272,9 @@ class Step:
                     self.output.read(number)
                 elif self.pmi is not None and self.pmi.owns(number):
                     self.pmi.read(number, self.poll)
+                elif self.pmix is not None and self.pmix.owns(number):
+                    for frame in self.pmix.read(event):
+                        self.hear_pmix(*frame)
                 elif task := next((each for each in self.tasks if each.stdin == number), None):
                     task.write_stdin(self.poll)
             self.timers()
@@ -304,9 +341,12 @@ class Step:
     def tell_exits(self) -> None:
         """Of each node the tasks that ended in the same way are one message, as with Slurm's daemons."""
         groups: dict[tuple[int, int], list[int]] = {}
+        is_asked = self.pmix is not None and not self.is_ending
         for task in sorted(self.ended, key=lambda each: each.number):
             assert task.status is not None
             groups.setdefault((task.node["id"], task.status), []).append(task.number)
+            if is_asked:
+                self.pmix.ended(task)
         self.ended, self.tell_at = [], 0.0
         self.output.drain_ended()
         for (node, status), numbers in groups.items():
@@ -323,6 +363,8 @@ class Step:
                 self.resize(int(rows), int(columns))
             elif kind == PMI and self.pmi is not None:
                 self.pmi.exchanged(body)
+            elif kind == PMIX and self.pmix is not None:
+                self.pmix.put(PMIX, number, body)
 
     def hear(self) -> None:
         """Something from the daemon."""
@@ -397,9 +439,23 @@ class Step:
     def exchange(self, body: bytes) -> None:
         self.readers.tell(PMI, self.order["nodes"][0]["id"], body)
 
-    def pmi_abort(self, code: int) -> None:
-        self.complain(self.order["nodes"][0], f"*** STEP {self.order['job']}.{self.order['step']} aborted by an MPI task with code {code} ***")
-        self.send_signal(signal.SIGKILL)
+    def mpi_abort(self, code: int | None) -> None:
+        """Have srun end the step, on all nodes."""
+        self.readers.tell(MPI_ABORT, self.order["nodes"][0]["id"], b"" if code is None else str(code).encode())
+
+    def hear_pmix(self, kind: int, node: int, body: bytes) -> None:
+        """Something from the servers of PMIx."""
+        if kind == PMIX:
+            self.readers.tell(PMIX, node, body)
+        elif kind == MPI_ABORT:
+            self.mpi_abort(int(body))
+        elif kind == LOST and not self.is_ending:
+            task = self.by_number[int(body)]
+            if any(each.status is None for each in self.tasks if each.node is task.node):
+                where = f"mpi/pmix_v4: _errhandler: {task.node['name']} [{node}]: pmixp_client_v2.c:211"
+                source = f"slurm.pmix.{self.order['job']}.{self.order['step']}:{task.number}"
+                self.complain(task.node, f" {where}: Error handler invoked: status = -61, source = [{source}]")
+                self.mpi_abort(None)
 
     def finish(self) -> None:
         family.end(lambda: self.say("left"), self.count)
@@ -410,6 +466,9 @@ class Step:
             code = max(code, result)
             number = number or max(-result, 0)
         self.output.close()
+        for each in (self.pmix, self.shared_host):
+            if each is not None:
+                each.close()
         self.readers.tell(DONE, self.order["nodes"][0]["id"], b"")
         self.readers.close()
         self.over(f"ended {code} {number} " + " ".join(f"{name}={value}" for name, value in self.usage.items()))

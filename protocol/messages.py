@@ -469,6 +469,7 @@ class StepCreated(Message, frozen=True, tag=37):
     user: str = ""
     end_time_of_step: int | None = None
     gpus: list[tuple[int, list[int]]] = []  # how many on each node, and their numbers; empty where the job has no generic resources
+    mpi_default: str = "none"
 
 
 class GetStep(Message, frozen=True, tag=38):

@@ -31,7 +31,7 @@ def test_errors_come_first_with_file_and_line_and_give_exit_code_1(tmp_path: Pat
 
 
 def test_keys_set_to_their_default_do_not_count_as_without_effect() -> None:
-    assert conf_check.not_emulated(conf.read_text(HEAD + "SwitchType=switch/none\nMpiDefault=pmix\n")) == ["MpiDefault"]
+    assert conf_check.not_emulated(conf.read_text(HEAD + "SwitchType=switch/none\nMpiParams=ports=1-2\n")) == ["MpiParams"]
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
