@@ -327,6 +327,7 @@ KEYWORDS = (
     Keyword("help", 2, _help),
     Keyword("hide", 2, _set_flag("all", value=False)),
     Keyword("hold", 4, _jobs("hold"), 1),
+    Keyword("holdjob", 5, _jobs("hold"), 1),
     Keyword("holdu", 5, _jobs("uhold"), 1),
     Keyword("listpids", 1, _processes("list_processes"), 0, 2),
     Keyword("notify", 1, _daemons("notify"), 2),

@@ -234,7 +234,7 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
         f"NodeName={node['name']}{arch}{binding} CoresPerSocket={node['cores_per_socket']} ",
         f"CPUAlloc={node['alloc_cpus']} CPUEfctv={node['effective_cpus']} CPUTot={node['cpus']} CPULoad={load}",
         f"AvailableFeatures={or_null(','.join(node['features']))}",
-        f"ActiveFeatures={or_null(','.join(node['active_features']))}",
+        f"ActiveFeatures={','.join(node['active_features']) if node['features'] else '(null)'}",
         f"Gres={or_null(node['gres'])}",
     ]
     if details and node["gres_drain"]:
@@ -287,8 +287,7 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
 
 def partition_lines(partition: "Record") -> list[str]:
     """`show partition`."""
-    accounts = f"DenyAccounts={','.join(partition['deny_accounts'])}" if partition["deny_accounts"] else _allowed("Accounts", partition)
-    qos = f"DenyQos={','.join(partition['deny_qos'])}" if partition["deny_qos"] else _allowed("Qos", partition)
+    accounts, qos = _allowed_or_denied("Accounts", partition), _allowed_or_denied("Qos", partition)
     binding = f" CpuBind={partition['cpu_bind']} " if partition["cpu_bind"] else ""
     alternate = f" Alternate={partition['alternate']}" if partition["alternate"] else ""
     default_time = "UNLIMITED" if partition["default_time_is_unlimited"] else full_limit(partition["default_time_s"], "NONE")
@@ -374,6 +373,12 @@ def _end(when: int) -> str:
 
 def _allowed(what: str, partition: "Record") -> str:
     return f"Allow{what}={joined(partition[f'allow_{what.lower()}'])}"
+
+
+def _allowed_or_denied(what: str, partition: "Record") -> str:
+    """Who is denied is shown where nobody in particular is allowed."""
+    denied = partition[f"deny_{what.lower()}"]
+    return f"Deny{what}={','.join(denied)}" if denied and partition[f"allow_{what.lower()}"] is None else _allowed(what, partition)
 
 
 def _unlimited(value: int | None) -> str:

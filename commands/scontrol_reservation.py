@@ -65,7 +65,7 @@ def create(words: "Sequence[str]", context: Context) -> int:
 def update(words: "Sequence[str]", context: Context) -> int:
     """`scontrol update reservationname=...`."""
     try:
-        name, changes = _read(_given(words), context, "No reservation update.")
+        name, changes = _read(list(words) if "=" in words[0] else list(words[1:]), context, "No reservation update.")
         context.client.call("UpdateReservation", "update", name, changes)
     except _RefusedInputError:
         context.complain("slurm_update error: No error")

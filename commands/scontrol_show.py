@@ -28,7 +28,7 @@ def _show_jobs(session: "Session", words: list[str]) -> int:
             jobs = context.client.query("jobs", columns, all_partitions=session.shows_all).dicts()
             if not jobs:
                 context.print("No jobs in the system")
-            return _print_jobs(session, jobs)
+            return _print_jobs(session, _in_places(jobs))
         if "+" in words[0]:
             return _show_component(session, words[0])
         number, underscore, task = words[0].partition("_")
@@ -40,7 +40,8 @@ def _show_jobs(session: "Session", words: list[str]) -> int:
             jobs = context.client.query("jobs", columns, {"het_job_id": [int(number)]}).dicts()
         elif not jobs or jobs[0]["array_job_id"]:
             known = {job["job_id"] for job in jobs}
-            jobs += [job for job in context.client.query("jobs", columns, {"array_job_id": [int(number)]}).dicts() if job["job_id"] not in known]
+            tasks = context.client.query("jobs", columns, {"array_job_id": [int(number)]}).dicts()
+            jobs += [job for job in reversed(tasks) if job["job_id"] not in known]  # the task that was split off last comes first
         if not jobs:
             session.complain("slurm_load_jobs error: Invalid job id specified")
             return 1
@@ -53,6 +54,23 @@ def _show_jobs(session: "Session", words: list[str]) -> int:
         session.complain(f"slurm_load_jobs error: {error.text}")
         return 1
     return _print_jobs(session, jobs)
+
+
+def _in_places(jobs: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
+    """In the order of Slurm's list of jobs: a task that is split off takes the place of its array's record, which goes to the end."""
+    split: dict[int, list[int]] = {}
+    for job in jobs:
+        if job["array_job_id"] and job["job_id"] != job["array_job_id"]:
+            split.setdefault(job["array_job_id"], []).append(job["job_id"])
+
+    def place(job: "dict[str, Any]") -> tuple[int, int]:
+        number, array = job["job_id"], job["array_job_id"]
+        before = [each for each in split.get(array, ()) if each < number or number == array]
+        if not before:
+            return (array or number, 0)
+        return (max(before), 1)
+
+    return sorted(jobs, key=place)
 
 
 def _show_component(session: "Session", name: str) -> int:
@@ -73,6 +91,7 @@ def _show_component(session: "Session", name: str) -> int:
     return _print_jobs(session, jobs)
 
 
+_QUOTE = "'"
 _NO_TASK = "4294967294"  # stands for the task's number in the paths of an array whose tasks have no records of their own
 
 
@@ -151,13 +170,13 @@ def _show_steps(session: "Session", words: list[str]) -> int:
     context = session.context
     job, dot, number = words[0].partition(".") if words else ("", "", "")
     array, _, task = job.partition("_")
-    if not array.isdigit():
-        job = dot = ""
+    if words and not array.isdigit():
+        context.print("Job step 0.Invalid not found")
+        return 1
     if dot and not number.isdigit():  # read as a number, as all that begins with none
         number = "0"
-        words = [f"{job}.0"]
     try:
-        if job.isdigit() and not context.client.query("jobs", ["job_id"], {"job_id": [int(job)]}).rows:
+        if job.isdigit() and (known := context.client.query("jobs", ["job_id"]).rows) and [int(job)] not in known:
             raise RefusedError(2017, "Invalid job id specified")
         steps = context.client.query("steps", list(STEPS)).dicts()
     except RefusedError as error:
@@ -171,7 +190,7 @@ def _show_steps(session: "Session", words: list[str]) -> int:
             and number in ("", step["step"])
         ]
     if not steps:
-        context.print(f"Job step {words[0]} not found" if words else "No job steps in the system")
+        context.print(f"Job step {job}.{number} not found" if words else "No job steps in the system")
         return 1 if words else 0
     for step in steps:
         context.stdout.write(render(step_lines(step), one_line=session.one_line))
@@ -229,6 +248,13 @@ def _show_config(session: "Session", _words: list[str]) -> int:
     return 0
 
 
+def _complain_of_hosts(session: "Session", expression: str, error: ValueError) -> None:
+    what, _, rest = str(error).partition("'")
+    if what in {"Invalid range: ", "Too many hosts in range "}:
+        session.context.error(f"_parse_single_range: {what}`{rest.split(_QUOTE)[0]}'")
+    session.complain(f"Invalid hostlist: {expression}")
+
+
 def _show_host_names(session: "Session", words: list[str]) -> int:
     """Hosts line by line: those named, or those of the job in which the command runs."""
     from understudy.model.hostlist import expand
@@ -240,8 +266,8 @@ def _show_host_names(session: "Session", words: list[str]) -> int:
         return 0
     try:
         names = expand(expression)
-    except ValueError:
-        session.complain(f"Invalid hostlist: {expression}")
+    except ValueError as error:
+        _complain_of_hosts(session, expression, error)
         return 0
     if names:
         context.print("\n".join(names))
@@ -266,8 +292,8 @@ def _show_host_list(session: "Session", words: list[str], *, is_sorted: bool = F
             return 1
     try:
         names = expand(expression)
-    except ValueError:
-        session.complain(f"Invalid hostlist: {expression}")
+    except ValueError as error:
+        _complain_of_hosts(session, expression, error)
         return 1
     context.print(compress(names, sort=is_sorted))
     return 0
@@ -417,7 +443,6 @@ ENTITIES = (
     Entity("jobid", 1, _show_jobs),
     Entity("licenses", 2, _show_licenses),
     Entity("nodes", 1, _show_nodes),
-    Entity("nodename", 8, _show_nodes),
     Entity("partitions", 2, _show_partitions),
     Entity("partitionname", 2, _show_partitions),
     Entity("reservations", 1, _show_reservations),

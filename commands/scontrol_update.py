@@ -216,7 +216,7 @@ def _update_nodes(words: list[str], session: "Session") -> int:
             nodes = value
             continue
         known = full_key(key, NODE_KEYS, least=1)
-        if known == "weight" and not value.isdigit():
+        if known == "weight" and value and not value.isdigit():
             context.error(f"Weight value ({value}) is not a valid number")
             continue
         if known is None or sign:
@@ -227,6 +227,8 @@ def _update_nodes(words: list[str], session: "Session") -> int:
             context.error(wrong)
             raise RefusedError(0, "No error")
         changes[known] = _node_state(value, words[position], context) if known == "state" else value
+    if changes.get("weight") == "":
+        changes["weight"] = "0"
     if changes.get("state") in _NEED_REASON and not changes.get("reason"):
         context.complain("You must specify a reason when DOWNING or DRAINING a node. Request denied")
         return 1

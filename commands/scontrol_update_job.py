@@ -87,6 +87,8 @@ def update_jobs(words: "list[str]", session: "Session") -> int:
             return 1
         checked = value if check is None else check(value, context)
         if checked is not None:
+            if known == "nice" and not value and "=" in words[position]:
+                checked = "0"
             changes[_SAME_KEY.get(known, known) + sign] = checked
     if not changes or not (is_named or name):
         context.complain("No changes specified")

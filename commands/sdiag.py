@@ -33,7 +33,7 @@ def sdiag(arguments: list[str], context: Context) -> int:
         return 0
     if context.refuses_clusters(next((value for option, value in given if option.dest == "clusters"), None)):
         return 1
-    if "reset" in names:
+    if next((option.dest for option, _ in reversed(given) if option.dest in {"all", "reset"}), "all") == "reset":  # the last one counts
         try:
             context.client.call("GetStatistics", True)
         except RefusedError as error:

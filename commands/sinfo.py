@@ -257,7 +257,7 @@ def _show_reservations(options: "dict[str, str | None]", context: Context) -> No
     for name, is_active, start, end, nodes in rows:
         state = "ACTIVE" if is_active else "INACTIVE"
         times = f"{texts.timestamp(start):>19}  {texts.timestamp(end):>19}  {texts.full_duration(end - start):>11}"
-        context.print(f"{name:<{width}}  {state:>8}  {times}  {nodes}")
+        context.print(f"{name:<{width}}  {state:>8}  {times}  {nodes or '(null)'}")
 
 
 def _interval(text: str | None, context: Context) -> int | None:
@@ -270,11 +270,11 @@ def _interval(text: str | None, context: Context) -> int | None:
 
 
 def _states(text: str | None, context: Context) -> list[list[str]] | None:
-    """The states to show: a node must be in all of one of the inner lists."""
+    """The states to show: a node must be in all of one of the inner lists. With one `&` it must be in all that are named."""
     if text is None:
         return None
     wanted = []
-    for part in text.split(","):
+    for part in [text.replace(",", "&")] if "&" in text else text.split(","):
         names = []
         for name in filter(None, part.split("&")):
             try:
@@ -429,13 +429,15 @@ def _node_filter(options: "dict[str, str | None]", states: list[list[str]] | Non
     def keeps(node: "Record") -> bool:
         if names is not None and node["name"] not in names:
             return False
+        if node["state"] == FUTURE and "future" not in options:
+            return False
         if "dead" in options and not node["flags"] & NO_RESPOND:
             return False
         if "responding" in options and node["flags"] & NO_RESPOND:
             return False
         if states is not None:
             state, flags = node["state"], node["flags"]
-            return any(all(name == "all" or node_matches(state, flags, name, bare=len(part) > 1) for name in part) for part in states)
+            return any(all(name == "all" or node_matches(state, flags, name) for name in part) for part in states)
         if "list_reasons" in options:
             return bool(node["reason"]) and (node["state"] == DOWN or bool(node["flags"] & (NODE_DRAIN | NODE_FAILING)))
         return True

@@ -81,6 +81,10 @@ def _plain(value: "Any") -> str:
     return str(value)
 
 
+def _std_out(given: str, work_dir: str, job_id: int) -> str:
+    return given or f"{work_dir.rstrip('/')}/slurm-{job_id}.out"  # of arrays, too
+
+
 def _batch_host(host: str) -> str:
     return host or "n/a"
 
@@ -224,9 +228,9 @@ FIELDS = FieldTable(
         Field("", "siblingsviable", "VIABLE_SIBLINGS", "", lambda: "NA"),
         Field("", "siblingsviableraw", "VIALBLE_SIBLINGS_RAW", "", lambda: "NA"),
         Field("", "sperboard", "SOCKETS_PER_BOARD", "sockets_per_board", _zero),
-        Field("", "stderr", "STDERR", "std_err", _plain),
-        Field("", "stdin", "STDIN", "std_in", _plain),
-        Field("", "stdout", "STDOUT", "std_out", _plain),
+        Field("", "stderr", "STDERR", "raw_std_err raw_std_out work_dir job_id", lambda err, *out: err or _std_out(*out)),
+        Field("", "stdin", "STDIN", "raw_std_in", _plain),
+        Field("", "stdout", "STDOUT", "raw_std_out work_dir job_id", _std_out),
         Field("", "system_comment", "SYSTEM_COMMENT", "system_comment", or_null),
         Field("", "tres tres-alloc", "TRES_ALLOC", "tres_allocated tres_requested", lambda held, asked: held or asked),
         Field("", "tres-bind", "TRES_BIND", "tres_bind", or_na),

@@ -149,7 +149,7 @@ def _node_state(state: int, flags: int, form: int) -> str:
     elif flags & NODE_DRAIN and state == DOWN:
         word = "drained"
     elif flags & NODE_FAILING:
-        word = "failing" if in_use else "fail"
+        word = "failing" if state == ALLOCATED or flags & NODE_COMPLETING else "fail"  # not where it is in use in part
     elif flags & NODE_COMPLETING and state == IDLE:
         word = "completing"
     elif flags & RESERVED and state == IDLE:
@@ -250,8 +250,8 @@ def node_state_named(text: str) -> str:
     raise KeyError(text)
 
 
-def node_matches(state: int, flags: int, wanted: str, *, bare: bool = False) -> bool:
-    """Whether a node is in a state of NODE_STATE_NAMES. `bare`: a base state counts whatever flags there are."""
+def node_matches(state: int, flags: int, wanted: str) -> bool:
+    """Whether a node is in a state of NODE_STATE_NAMES."""
     in_use = state in {ALLOCATED, MIXED} or bool(flags & NODE_COMPLETING)
     base, bit = NODE_STATE_NAMES[wanted]
     if bit == _DRAINING:
@@ -262,8 +262,8 @@ def node_matches(state: int, flags: int, wanted: str, *, bare: bool = False) -> 
         return False  # states that no node of this controller has
     if base is None:
         return bool(flags & bit)
-    if base == IDLE and not bare and flags & (NODE_FAILING | NODE_COMPLETING):
+    if base == IDLE and flags & NODE_COMPLETING:
         return False
-    if base == ALLOCATED and not bare:
+    if base == ALLOCATED:
         return state in {ALLOCATED, MIXED}
-    return state == base and not (base == MIXED and not bare and flags & NODE_DRAIN)
+    return state == base and not (base == MIXED and flags & NODE_DRAIN)

@@ -7,6 +7,7 @@ import os
 
 from understudy.commands.srun_settings import StepError
 from understudy.commands.step_io import ALL, STDERR, STDOUT, ByPart, OneTask, Sink
+from understudy.model.file_patterns import without_backslashes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Streams:
 
 def _expanded(pattern: str, names: dict[str, str]) -> str:
     if "\\" in pattern:
-        return pattern.replace("\\", "")
+        return without_backslashes(pattern)
     found, at = "", 0
     while at < len(pattern):
         if pattern[at] != "%":

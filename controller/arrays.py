@@ -51,10 +51,17 @@ def read_tasks(core: Core, text: str) -> tuple[int, int]:
         raise SlurmError(INVALID_ARRAY) from None
 
 
+def _step(text: str) -> int:
+    """What SLURM_ARRAY_TASK_STEP says: that of the first range with one, however even the numbers are."""
+    _, colon, rest = text.partition(":")
+    digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+    return int(digits) if colon and digits else 1
+
+
 def make_array(core: Core, job: Job, tasks: int, limit: int) -> None:
     """The submitted job is an array."""
     numbers = nodeset.indices(tasks)
-    array = JobArray(job.job_id, limit, len(numbers), numbers[0], numbers[-1], numbers[1] - numbers[0] if len(numbers) > 1 else 1)
+    array = JobArray(job.job_id, limit, len(numbers), numbers[0], numbers[-1], _step(job.spec.array))
     join(core, job, array, tasks)
 
 
@@ -75,7 +82,7 @@ def restore(core: Core, job: Job, saved: JobArray) -> None:
             numbers = nodeset.indices(parse(job.spec.array, 1 << 26)[0])
         except ValueError:
             numbers = [0]
-        array = JobArray(saved.job_id, saved.limit, len(numbers), numbers[0], numbers[-1], numbers[1] - numbers[0] if len(numbers) > 1 else 1)
+        array = JobArray(saved.job_id, saved.limit, len(numbers), numbers[0], numbers[-1], _step(job.spec.array))
     join(core, job, array, job.array_tasks)
 
 

@@ -37,21 +37,27 @@ SIGSTOP: Final = 19
 def cancel_jobs(core: Core, message: CancelJobs, sender: Sender) -> JobResults:
     """Cancel or signal each job named, or all that match and are not finished."""
     now = core.time.now()
+    scripts = 0
 
     def act(job: Job) -> None:
+        nonlocal scripts
         _cancel_or_signal(core, job, message, sender, now)
+        scripts += message.batch_only
 
     def act_on_tasks(job: Job, tasks: int) -> bool:
         return _withdraw_tasks(core, job, tasks, message, sender)
 
     if not any("." in text for text in message.job_ids):
-        return JobResults(for_each(core, message.job_ids, message.where, act, act_on_tasks))
+        results = for_each(core, message.job_ids, message.where, act, act_on_tasks)
+        core.counters.cancelled += scripts or sum(not code for _, code, _ in results)
+        return JobResults(results)
     results = []
     for text in message.job_ids:
         if "." in text:
             results.append(_cancel_step(core, text, message.signal, sender))
         else:
-            results += for_each(core, [text], {}, act, act_on_tasks)
+            results += (done := for_each(core, [text], {}, act, act_on_tasks))
+            core.counters.cancelled += sum(not code for _, code, _ in done)
     return JobResults(results)
 
 

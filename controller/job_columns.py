@@ -5,7 +5,6 @@ Place: the controller's core; read by understudy.controller.views, which compute
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.feasibility import largest_node, nodes_if_empty
@@ -98,6 +97,17 @@ def accrue_time(_core: Core, job: Job, now: float) -> int | None:
         is_held = job.priority == 0 and job.eligible_time <= now
         return None if is_held or now < job.submit_time + NOT_YET_SEEN_S else job.eligible_time
     return job.eligible_time
+
+
+def time_limit(core: Core, job: Job, _now: float) -> int | None:
+    """Until a scheduler looks at a job of several partitions, of which the first has no DefaultTime, it is bound by the most of the highest tier."""
+    if job.time_limit_is_set or len(job.partitions) == 1 or not job.is_pending or job.last_scheduler:
+        return job.time_limit_s
+    if job.is_held or job.dependency is not None or job.reason == "BeginTime":
+        known = [where for name in job.spec.partition.split(",") if (where := core.tables.partitions.get(name)) is not None]
+        if known and known[0].default_time_s is None:
+            return max(known, key=lambda where: where.priority_tier).max_time_s
+    return job.time_limit_s
 
 
 def _stands_for_one(job: Job) -> bool:
@@ -275,42 +285,23 @@ def command(_core: Core, job: Job, _now: float) -> str:
     return " ".join([name, *job.spec.arguments])
 
 
-_PATTERN: Final = re.compile(r"%(\d*)([%\\AaJjNnstuxb])")
-
-
 def fill_pattern(core: Core, job: Job, text: str) -> str:
-    """A file name of sbatch with its patterns filled in. Follows: sbatch(1) "filename pattern"."""
-    if "\\" in text:
-        return text.replace("\\", "")
-
-    def value(match: re.Match[str]) -> str:
-        width, letter = match.groups()
-        if letter == "%":
-            return "%"
-        values = {
-            "A": job.job_id if job.array is None else job.array.job_id,
-            "a": 4294967294 if job.array_task_id is None else job.array_task_id,
-            "b": (4294967294 if job.array_task_id is None else job.array_task_id) % 10,
-            "J": job.job_id,
-            "j": job.job_id,
-            "n": 0,
-            "s": "4294967294",
-            "t": 0,
-            "N": batch_host(core, job, 0.0).partition(".")[0],
-            "u": core.users.user_name(job.user_id),
-            "x": job.spec.name,
-        }
-        text = str(values[letter])
-        return text.zfill(min(int(width), 10)) if width and text.isdecimal() else text
-
-    return _PATTERN.sub(value, text) if "%" in text else text
+    """A file name of sbatch as records show it: of its patterns these alone are replaced, wherever they stand, and without regard to widths."""
+    if "%" not in text:
+        return text
+    for letter, value in (
+        ("A", job.job_id if job.array is None else job.array.job_id),
+        ("a", 4294967294 if job.array_task_id is None or _stands_for_one(job) else job.array_task_id),
+        ("j", job.job_id),
+        ("u", core.users.user_name(job.user_id)),
+        ("x", job.spec.name),
+    ):
+        text = text.replace(f"%{letter}", str(value))
+    return text
 
 
-def _file(core: Core, job: Job, name: str, default: str) -> str:
-    name = name or default
-    if not name.startswith("/"):
-        name = f"{job.spec.work_dir.rstrip('/')}/{name}"
-    return fill_pattern(core, job, name)
+def _in_work_dir(job: Job, name: str) -> str:
+    return name if name.startswith("/") or not name else f"{job.spec.work_dir.rstrip('/')}/{name}"
 
 
 def _default_output(job: Job) -> str:
@@ -318,15 +309,15 @@ def _default_output(job: Job) -> str:
 
 
 def std_out(core: Core, job: Job, _now: float) -> str:
-    return _file(core, job, job.spec.std_out, _default_output(job))
+    return fill_pattern(core, job, _in_work_dir(job, job.spec.std_out or _default_output(job)))
 
 
 def std_err(core: Core, job: Job, _now: float) -> str:
-    return _file(core, job, job.spec.std_err, job.spec.std_out or _default_output(job))
+    return fill_pattern(core, job, _in_work_dir(job, job.spec.std_err or job.spec.std_out or _default_output(job)))
 
 
 def std_in(core: Core, job: Job, _now: float) -> str:
-    return _file(core, job, job.spec.std_in, "/dev/null")
+    return fill_pattern(core, job, _in_work_dir(job, job.spec.std_in or "/dev/null"))
 
 
 def record_flags(_core: Core, job: Job, _now: float) -> list[str]:
@@ -440,7 +431,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "deadline": lambda _c, j, _n: None if j.spec.deadline is None else int(j.spec.deadline),
     "last_sched_eval": lambda _c, j, _n: j.last_sched_eval,
     "last_scheduler": lambda _c, j, _n: j.last_scheduler,
-    "time_limit_s": lambda _c, j, _n: j.time_limit_s,
+    "time_limit_s": time_limit,
     "time_limit_is_set": lambda _c, j, _n: j.time_limit_is_set,
     "time_min_s": lambda _c, j, _n: j.spec.time_min_s,
     "run_time_s": run_time_s,
@@ -506,9 +497,9 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "power_flags": lambda _c, j, _n: "LEVEL" if "level" in j.spec.extra.get("power", "").lower().split(",") else "",
     "cluster_features": _extra("cluster_constraint"),
     "batch_features": _extra("batch"),
-    "raw_std_in": lambda _c, j, _n: j.spec.std_in or "/dev/null",
-    "raw_std_out": lambda _c, j, _n: j.spec.std_out,
-    "raw_std_err": lambda _c, j, _n: j.spec.std_err,
+    "raw_std_in": lambda _c, j, _n: _in_work_dir(j, j.spec.std_in or "/dev/null"),
+    "raw_std_out": lambda _c, j, _n: _in_work_dir(j, j.spec.std_out),
+    "raw_std_err": lambda _c, j, _n: _in_work_dir(j, j.spec.std_err),
     "record_flags": record_flags,
     "comment": lambda _c, j, _n: j.spec.comment,
     "admin_comment": lambda _c, j, _n: j.admin_comment,

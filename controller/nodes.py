@@ -71,6 +71,9 @@ class Node:
     cpu_bind: str = ""  # as shown: cores, sockets ...
     active_features: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        self.active_features = self.active_features or self.features  # none is active only after an update
+
 
 @dataclass(frozen=True, slots=True)
 class NodeKind:
@@ -403,7 +406,7 @@ class NodeTable:
         if self._features is None:
             found: dict[str, list[int]] = {}
             for n in self.nodes:
-                for name in n.active_features or n.features:
+                for name in n.active_features:
                     found.setdefault(name, []).append(n.index)
             self._features = {name: nodeset.from_positions(indices) for name, indices in found.items()}
         return self._features.get(feature, 0)

@@ -71,6 +71,8 @@ def requeue_job(
             job.flags |= JobFlag.REQUEUE  # so accounting calls the run that ends here
         end_job(core, job, event, now, reason="None", lost_nodes=lost_nodes)
         job.flags &= ~JobFlag.REQUEUE
+        if event is JobEvent.CANCELLED:
+            core.counters.completed += 1
     advance(job, JobEvent.REQUEUED, now)
     if job.dependency is not None:  # cancelled while it waited for others: it waits for them again
         watch_dependency(core, job)

@@ -53,8 +53,8 @@ _QUERIES: Final = {
     "priorities": ("REQUEST_PRIORITY_FACTORS", 2026),
     "shares": ("REQUEST_SHARE_INFO", 2022),
 }
-_CANCELLED: Final = frozenset({JobState.CANCELLED})
-_FAILED: Final = frozenset({JobState.NODE_FAIL, JobState.BOOT_FAIL})
+_NOT_COMPLETED: Final = frozenset({JobState.CANCELLED, JobState.NODE_FAIL})
+_FAILED: Final = frozenset({JobState.BOOT_FAIL})
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Counters:
     submitted: int = 0
     started: int = 0
     completed: int = 0
-    cancelled: int = 0
+    cancelled: int = 0  # requests that ended or signalled something, an array or a heterogeneous job being one; not jobs that the controller gave up
     failed: int = 0
     requests: dict[tuple[str, int], list[int]] = field(default_factory=dict)  # (name, number): [count, microseconds]
     users: dict[int, list[int]] = field(default_factory=dict)
@@ -80,12 +80,10 @@ class Counters:
             entry[1] += microseconds
 
     def ended(self, job: Job) -> None:
-        """A job has come to its end."""
-        if job.state in _CANCELLED:
-            self.cancelled += 1
-        elif job.state in _FAILED:
+        """A run of a job has come to its end."""
+        if job.state in _FAILED:
             self.failed += 1
-        else:
+        elif job.state not in _NOT_COMPLETED:
             self.completed += 1
 
     def reset(self, now: float) -> None:

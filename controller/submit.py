@@ -129,7 +129,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     now, spec, tables = core.time.now(), message.spec, core.tables
     job_id = job.job_id = core.take_job_id()
     tables.jobs[job_id] = job
-    core.counters.submitted += 1
+    core.counters.submitted += tasks.bit_count() or 1
     if spec.dependency:
         try:
             job.dependency = parse_dependency(spec.dependency, job_id)
@@ -208,6 +208,7 @@ def take_in_components(core: Core, message: SubmitJob | AllocateJob, sender: Sen
         job.job_id = core.take_job_id()
         tables.jobs[job.job_id] = job
     form_het_job(jobs)
+    core.counters.submitted += len(jobs)
     for job in jobs:
         job.interactive = isinstance(message, AllocateJob)
         job.dependency = dependency
@@ -273,14 +274,17 @@ def build_job(core: Core, message: SubmitJob | AllocateJob, user_id: int, group_
         raise SlurmError(INVALID_TIME_MIN)
     if spec.time_min_s and all(each.max_time_s is not None and spec.time_min_s > each.max_time_s for each in partitions):
         raise SlurmError(INVALID_TIME_MIN)
+    ordered = partitions
+    if spec.begin_time is not None and spec.begin_time > now and not spec.hold and not spec.dependency:
+        ordered = sorted(partitions, key=lambda each: -each.priority_tier)
     job = Job(
         job_id=0,
         spec=spec,
         user_id=user_id,
         group_id=group_id,
         submit_time=int(now),
-        partitions=tuple([partition.name for partition in partitions]),
-        partition=first.name,
+        partitions=tuple([partition.name for partition in ordered]),
+        partition=ordered[0].name,
         min_nodes=min_nodes,
         max_nodes=max_nodes,
         num_tasks=tasks,

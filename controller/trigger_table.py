@@ -32,7 +32,7 @@ class Trigger:
     @property
     def identity(self) -> tuple[object, ...]:
         """What two triggers may not share."""
-        return (self.resource, self.resource_id, self.events, self.offset_s, self.user_id, self.program)
+        return (self.resource, self.resource_id, self.events, self.offset_s, self.user_id, self.is_permanent, self.program)
 
 
 @dataclass(slots=True, eq=False)

@@ -55,7 +55,7 @@ NOT_PERSISTENT: Final = 2095
 NOT_RUNNING: Final = 2085
 FINISHED: Final = 2084
 PARTITION_UNAVAILABLE: Final = 2015
-LEAST_PRIORITY: Final = 2  # of a job that was held until its nice value was changed
+LEAST_PRIORITY: Final = 2  # however nice a job becomes, and if it was held until then
 SEEN_AGAIN_S: Final = 30.0  # until the scheduler finds that such a job is held no more
 INVALID_TIME: Final = 2054
 MINUTE: Final = 60
@@ -229,7 +229,7 @@ def _nice(change: Change, text: str) -> None:
     if job.held_by and change.core.priorities.weights():
         job.nice = nice
         return
-    job.priority = min(max(job.priority + job.nice - nice, LEAST_PRIORITY if job.held_by else 1), 0xFFFFFFFE)
+    job.priority = min(max(job.priority + job.nice - nice, LEAST_PRIORITY), 0xFFFFFFFE)
     job.nice, job.held_by = nice, ""  # which ends a hold
 
 

@@ -46,6 +46,7 @@ _KEYS: Final = frozenset(
         "nodehostname",
     }
 )
+_FEATURES: Final = frozenset({"features", "availablefeatures", "activefeatures"})
 _NEED_REASON: Final = frozenset({"DOWN", "DRAIN", "FAIL"})
 
 
@@ -64,6 +65,8 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
         raise SlurmError(-1, NEEDS_REASON)
     if "weight" in changes and not changes["weight"].isdecimal():
         raise SlurmError(-1, f"Invalid weight value: {changes['weight']}")
+    if changes.keys() & _FEATURES:
+        _check_features(core, nodes, changes)
     _set_addresses(core, message.nodes, changes)
     now = core.time.now()
     table = core.tables.nodes
@@ -87,7 +90,7 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
         table.set_availability(node)
     if "gres" in changes:
         _set_gres(core, nodes, changes["gres"])
-    if changes.keys() & {"weight", "features", "availablefeatures", "activefeatures"}:
+    if changes.keys() & {"weight", *_FEATURES}:
         table.reconfigured()
         core.forget_feasibility()
     core.journal.nodes(nodes)
@@ -118,17 +121,23 @@ def _set_addresses(core: Core, names: str, changes: dict[str, str]) -> None:
             setattr(core.tables.nodes.nodes[core.tables.nodes.index_of[name]], field, value)
 
 
+def _check_features(core: Core, nodes: int, changes: dict[str, str]) -> None:
+    """Active features are among the available ones; what is not given stays as it is."""
+    given = changes.get("availablefeatures", changes.get("features"))
+    for index in nodeset_indices(nodes):
+        node = core.tables.nodes.nodes[index]
+        active = _words(changes["activefeatures"]) if "activefeatures" in changes else node.active_features
+        if not set(active) <= set(node.features if given is None else _words(given)):
+            raise SlurmError(2031)
+
+
 def _describe(node: Node, changes: dict[str, str]) -> None:
     if "weight" in changes:
         node.weight = int(changes["weight"])
     if "features" in changes or "availablefeatures" in changes:
         node.features = _words(changes.get("availablefeatures", changes.get("features", "")))
-        node.active_features = node.features
-    if "activefeatures" in changes:
-        active = _words(changes["activefeatures"])
-        if not set(active) <= set(node.features):
-            raise SlurmError(2031)
-        node.active_features = active
+        node.active_features = node.active_features or node.features
+    node.active_features = _words(changes["activefeatures"]) if "activefeatures" in changes else node.active_features
     node.comment = changes.get("comment", node.comment)
     node.extra = changes.get("extra", node.extra)
     if "cpubind" in changes:
@@ -176,9 +185,9 @@ def _set_state(core: Core, node: Node, state: str) -> None:
         _doubt(core, node)
     elif state in ("RESUME", "IDLE"):
         is_out = node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWERING_DOWN)
-        if not is_out if state == "RESUME" else _is_busy(core, node):
+        if not is_out if state == "RESUME" else _is_busy(core, node) or node.state is NodeState.FUTURE:
             raise SlurmError(INVALID_STATE)
-        if state == "RESUME" and (node.state is NodeState.DOWN or node.flags & NodeFlag.DRAIN):
+        if state == "RESUME" and (node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & NodeFlag.DRAIN):
             _doubt(core, node)
         node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWER_DRAIN)
         if core.power is not None and node.flags & NodeFlag.POWERING_DOWN:

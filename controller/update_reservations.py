@@ -317,7 +317,7 @@ def _others(core: Core, new: Reservation, now: float, *, rather: bool = False) -
     return [
         each
         for each in core.tables.reservations
-        if each.nodes and each.name != new.name and not each.flags & (MAINT | OVERLAP) and _meet(each, new, now)
+        if each.nodes and each.reservation_id != new.reservation_id and not each.flags & (MAINT | OVERLAP) and _meet(each, new, now)
     ]
 
 
@@ -491,7 +491,7 @@ def _update_flags(new: Reservation, changes: dict[str, str]) -> None:
             wanted, unwanted, purge = read_flags(changes[key])
             if key == "flags-":
                 wanted, unwanted = 0, wanted | unwanted
-            if wanted & REPEATS and new.flags & REPEATS and not wanted & new.flags & REPEATS:
+            if key == "flags" and wanted & REPEATS and new.flags & REPEATS and not wanted & new.flags & REPEATS:
                 raise SlurmError(NOT_SUPPORTED)
             new.flags = (new.flags | wanted) & ~unwanted
             _set_purge(new, purge)

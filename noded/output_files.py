@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from understudy.model.file_patterns import without_backslashes
+
 NO_TASK: Final = 4294967294  # %a of a job that is not of an array
 DEFAULT_PATTERN: Final = "slurm-%j.out"
 DEFAULT_ARRAY_PATTERN: Final = "slurm-%A_%a.out"
@@ -31,9 +33,9 @@ class Names:
 
 
 def expand(pattern: str, names: Names) -> str:
-    """The file name. A backslash anywhere in the pattern switches the replacing off, and is left out."""
+    """The file name. A backslash anywhere in the pattern switches the replacing off, and is left out but for one after it."""
     if "\\" in pattern:
-        return pattern.replace("\\", "")
+        return without_backslashes(pattern)
     numbers = {
         "A": names.job_id if names.array_job_id is None else names.array_job_id,
         "a": NO_TASK if names.array_task_id is None else names.array_task_id,

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from understudy.model.file_patterns import without_backslashes
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -68,7 +70,7 @@ def expand(pattern: str, order: dict[str, Any], task: Task) -> str:
         "x": order["job_name"],
     }
     if "\\" in pattern:
-        return pattern.replace("\\", "")
+        return without_backslashes(pattern)
     while at < len(pattern):
         letter = pattern[at]
         at += 1

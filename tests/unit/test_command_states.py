@@ -112,7 +112,7 @@ def test_idle_nodes_may_be_drained_or_reserved_and_allocated_ones_mixed() -> Non
     assert states.node_matches(states.IDLE, reserved | maint, "idle")
     assert states.node_matches(states.IDLE, reserved, "idle")
     assert states.node_matches(states.IDLE, drain, "idle")
-    assert not states.node_matches(states.IDLE, int(NodeFlag.FAIL), "idle")
+    assert states.node_matches(states.IDLE, int(NodeFlag.FAIL), "idle")
     assert states.node_matches(states.MIXED, drain, "alloc")
     assert states.node_matches(states.MIXED, 0, "mix")
     assert not states.node_matches(states.MIXED, drain, "mix")

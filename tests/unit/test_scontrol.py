@@ -9,6 +9,7 @@ from fake_controller import NOW, FakeClient, Outcome, record, run_command
 
 from understudy.commands.client import RefusedError
 from understudy.commands.scontrol import scontrol
+from understudy.commands.scontrol_show import _in_places
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -317,6 +318,18 @@ def test_host_lists_go_both_ways(client: FakeClient) -> None:
     assert ask(client, "show hostlist a2,a1,b3").out == "a[2,1],b3\n"
     assert ask(client, "show hostlistsorted a2,b3,a1,a1").out == "a[1,1-2],b3\n"
     assert ask(client, "show hostnames").err == "scontrol: error: host list is empty\n"
+    assert ask(client, "show hostnames n[3-1]").err == "scontrol: error: _parse_single_range: Invalid range: `3-1'\nInvalid hostlist: n[3-1]\n"
+
+
+def test_of_arrays_it_is_told_which_tasks_met_with_what(client: FakeClient) -> None:
+    client.answers["ControlJobs"] = [[["7_1", 2087, "Job is not suspended"], ["7_2-3", 0, "No error"]]]
+    result = ask(client, "resume 7")
+    assert (result.code, result.err) == (1, "7_1: Job is not suspended\n7_2-3: No error\n")
+
+
+def test_split_tasks_take_the_place_of_their_array() -> None:
+    jobs = [{"job_id": number, "array_job_id": array} for number, array in ((3, 3), (4, 0), (7, 3), (8, 3), (9, 0))]
+    assert [job["job_id"] for job in _in_places(jobs)] == [7, 4, 8, 3, 9]
 
 
 def test_ping_says_whether_the_controller_is_there(client: FakeClient) -> None:

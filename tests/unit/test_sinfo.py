@@ -126,12 +126,13 @@ def test_complete_states_name_all_flags() -> None:
 @pytest.mark.parametrize(
     ("arguments", "nodes"),
     [
-        (["-t", "idle"], "n[4,7-10]"),
+        (["-t", "idle"], "n[4,6-10]"),
         (["-t", "drained"], "n4"),
         (["-t", "draining"], "n3"),
         (["-t", "drain"], "n[3-4]"),
         (["-t", "alloc,mix"], "n[1-3]"),
-        (["-t", "mix&drain"], "n3"),
+        (["-t", "mix&drain"], None),
+        (["-t", "drain&idle,alloc"], None),
         (["-n", "n[1-2]"], "n[1-2]"),
         (["-p", "nosuch"], None),
         (["-d"], None),

@@ -11,7 +11,7 @@ from understudy.commands.sdiag import sdiag
 from understudy.controller.scheduling.cycles import Cycles
 from understudy.controller.statistics import Counters, get_statistics
 from understudy.model.errors import SlurmError
-from understudy.protocol.messages import GetStatistics, Ok, Ping, Query, Statistics
+from understudy.protocol.messages import CancelJobs, GetStatistics, Ok, Ping, Query, Statistics
 
 _NAMES = ("count", "depth", "last_depth", "last_queue", "queue", "started", "started_before", "when", "last_us", "longest_us", "us")
 
@@ -91,3 +91,34 @@ def test_a_reset_is_for_administrators() -> None:
     outcome = run_command(sdiag, "-r", client=client)
     assert (outcome.code, outcome.err) == (255, "slurm_reset_statistics: Access/permission denied\n")
     assert run_command(sdiag, "--json", client=client).err.startswith("sdiag: unrecognized option '--json'")
+
+
+def test_cancellations_are_counted_by_what_was_named_and_tasks_as_submitted() -> None:
+    h = Harness()
+    counters = h.core.counters
+    array = h.submit(array="1-4", hold=True)
+    assert counters.submitted == 4
+    for names in (["%d_[1-2]"], ["%d_3", "%d_9"], ["%d"], ["%d"]):
+        h.ask(CancelJobs([name % array.job_id for name in names]), USER)
+    assert counters.cancelled == 3  # tasks that there are not, and what has ended, do not count
+    h.cancel(h.submit(), ROOT)
+    assert (counters.submitted, counters.cancelled, counters.completed) == (5, 4, 0)
+
+
+def test_a_requeued_run_has_completed_and_one_whose_node_is_lost_has_not() -> None:
+    h = Harness()
+    job = h.submit()
+    assert job.is_running
+    assert h.control("requeue", job, ROOT) == 0
+    assert h.core.counters.completed == 1
+    lost = h.submit(requeue=False, required_nodes="n4")
+    h.update_nodes("n4", state="down", reason="x")
+    assert lost.is_finished
+    assert (h.core.counters.completed, h.core.counters.failed) == (1, 0)
+
+
+def test_of_all_and_reset_the_last_counts() -> None:
+    client = FakeClient()
+    client.answers["GetStatistics"] = [1000.0, 900.0, _numbers(submitted=7), [], []]
+    assert "Jobs submitted: 7" in run_command(sdiag, "-r", "-a", client=client).lines
+    assert run_command(sdiag, "-a", "-r", client=client).out == "Reset scheduling statistics\n"

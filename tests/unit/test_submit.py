@@ -169,6 +169,15 @@ def test_a_partitions_limits_keep_a_job_waiting_or_refuse_it(spec: dict[str, Any
     assert strict.refused(**spec) in (2051, 2006)
 
 
+def test_a_job_for_later_names_its_partitions_by_tier_and_is_bound_by_the_first(h: Harness) -> None:
+    tables = h.core.tables
+    tables.partitions["high"] = replace(tables.partitions["main"], name="high", is_default=False, priority_tier=9, max_time_s=7200)
+    tables.partitions["main"].max_time_s, tables.partitions["main"].default_time_s = 36000, None
+    h.submit(partition="main,high", begin_time=h.time.now() + 500)
+    h.submit(partition="main,high", hold=True)
+    assert h.query("jobs", "partition", "time_limit_s") == [["high,main", 7200], ["main,high", 7200]]
+
+
 def test_a_job_in_two_partitions_runs_where_it_may(h: Harness) -> None:
     job = h.submit(partition="small,main", min_nodes=2)
     assert (job.is_running, job.partition) == (True, "main")

@@ -288,8 +288,20 @@ def test_a_completing_node_set_down_is_given_back(h: Harness) -> None:
 def test_weight_and_features_of_nodes_change_the_choice(h: Harness) -> None:
     h.update_nodes("n1", weight="10")
     assert h.submit(num_tasks=1, exclusive=True).node_list == "n2"
-    h.update_nodes("n4", features="gold")
+    h.update_nodes("n4", features="gold", activefeatures="gold")
     assert h.submit(features="gold").node_list == "n4"
+
+
+def test_active_features_stay_among_those_that_there_are(h: Harness) -> None:
+    def features() -> list[list[str]]:
+        return h.query("nodes", "features", "active_features", name=["n4"])[0]
+
+    h.update_nodes("n4", features="gold,old", activefeatures="gold,old")
+    for wrong in ({"features": "gold"}, {"activefeatures": "new"}, {"availablefeatures": ""}):
+        assert h.update_nodes("n4", **wrong).code == 2031
+    assert features() == [["gold", "old"], ["gold", "old"]]
+    h.update_nodes("n4", availablefeatures="new,old", activefeatures="old")
+    assert features() == [["new", "old"], ["old"]]
 
 
 # --- partitions -----------------------------------------------------------------------------------------------------------------

