@@ -41,13 +41,16 @@ class Pipe:
     def watch(self, poll: select.poll) -> None:
         """Be watched by another."""
         self._poll = poll
-        poll.register(self.sock.fileno(), select.POLLIN | select.POLLOUT)
+        if self.is_open:
+            poll.register(self.sock.fileno(), select.POLLIN | select.POLLOUT)
 
     def put(self, data: bytes) -> None:
         self._outward += data
         self.flush()
 
     def flush(self) -> None:
+        if not self.is_open:
+            return
         try:
             while self._outward:
                 del self._outward[: self.sock.send(self._outward, _socket.MSG_NOSIGNAL)]
@@ -102,9 +105,19 @@ def main() -> int:
         os.setgroups(order["groups"])
         os.setgid(order["gid"])
         os.setuid(order["uid"])
+    folders: list[str] = []
+    try:
+        _serve_all(order, above, folders)
+    finally:
+        for folder in folders:
+            remove(folder)
+    return 0
+
+
+def _serve_all(order: dict[str, Any], above: _socket.socket, folders: list[str]) -> None:
+    """Have each node served, and carry, for as long as the step's process is there."""
     poll = select.poll()
     nodes: dict[int, Pipe] = {}
-    folders = []
     for node in order["nodes"]:
         ours, theirs = _socket.socketpair()
         folders.append(folder := new_folder(order))
@@ -121,13 +134,9 @@ def main() -> int:
             os.wait()
     except ChildProcessError:
         pass
-    for folder in folders:
-        remove(folder)
-    return 0
 
 
 def _carry(above: Pipe, nodes: dict[int, Pipe], poll: select.poll) -> None:
-    """For as long as the step's process is there."""
     by_descriptor = {each.sock.fileno(): each for each in (above, *nodes.values())}
     while above.is_open:
         for number, event in poll.poll():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import _socket
 import io
+import select
 from collections import deque
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +15,7 @@ from understudy.commands import mpi_types
 from understudy.commands.srun_settings import StepError
 from understudy.noded import pmix_library
 from understudy.noded.pmix_node import NOT_FOUND, SUCCESS, Node
+from understudy.noded.pmixd import Pipe, new_folder, remove
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +101,29 @@ def test_a_task_that_there_is_not_is_not_found() -> None:
     heard: Told = []
     Step([[0]]).nodes[0].ask(7, told(heard))
     assert heard == [(NOT_FOUND, b"")]
+
+
+def test_what_is_for_a_process_that_is_gone_is_dropped() -> None:
+    ours, theirs = _socket.socketpair()
+    poll, another = select.poll(), select.poll()
+    pipe = Pipe(ours, poll)
+    theirs.close()
+    assert list(pipe.take()) == []
+    assert not pipe.is_open
+    pipe.put(b"for nobody")
+    pipe.watch(another)
+    assert poll.poll(0) == another.poll(0) == []
+    ours.close()
+
+
+def test_a_folder_is_removed_with_what_others_have_put_into_it(tmp_path: Path) -> None:
+    folder = new_folder({"folder": str(tmp_path), "uid": 7, "job": 3, "step": 0})
+    inner = Path(folder, "0")
+    inner.mkdir()
+    (inner / "file").write_text("x")
+    (inner / "link").symlink_to(tmp_path)
+    remove(folder)
+    assert list(tmp_path.iterdir()) == []
 
 
 class Terminal:
