@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 ACCESS_DENIED: Final = 2002
 
+# What operators may not do: of all else they are as administrators.
+_FOR_ADMINISTRATORS: Final = frozenset(
+    [("add", "cluster"), ("delete", "cluster"), ("delete", "resource")]
+    + [(action, entity) for action in ("add", "modify", "delete") for entity in ("qos", "federation")]
+)
+
 
 class Actor(NamedTuple):
     """Who asks. `is_superuser`: root, or the user who runs the cluster."""
@@ -79,13 +85,21 @@ def change(ledger: Ledger, message: AccountingChange, actor: Actor, now: int) ->
     if function is None:
         raise SlurmError(-1, f"accounting cannot {message.action} {message.entity}")
     is_trial = message.action == "add" and not message.commit  # what would be added is nobody's secret
-    if not is_trial and not is_admin(ledger, actor) and not (_may_coordinate(ledger, message, actor) or _is_own_default(message, actor)):
-        raise SlurmError(ACCESS_DENIED)
-    if not is_trial and "admin_level" in message.set and not _may_raise(ledger, actor):
+    if not is_trial and not _may(ledger, message, actor):
         raise SlurmError(ACCESS_DENIED)
     draft = Draft(ledger, actor.name, now)
     answer = function(draft, message)
     return Changed(draft.ledger, answer, draft.transactions)
+
+
+def _may(ledger: Ledger, message: AccountingChange, actor: Actor) -> bool:
+    if is_administrator(ledger, actor):
+        return True
+    if message.action == "modify" and "admin_level" in message.set:  # an operator may add users of any level
+        return False
+    if is_admin(ledger, actor):
+        return (message.action, message.entity) not in _FOR_ADMINISTRATORS
+    return _may_coordinate(ledger, message, actor) or _is_own_default(ledger, message, actor)
 
 
 def is_admin(ledger: Ledger, actor: Actor) -> bool:
@@ -94,21 +108,24 @@ def is_admin(ledger: Ledger, actor: Actor) -> bool:
     return actor.is_superuser or (user is not None and user.admin_level != NO_ADMIN)
 
 
-def _may_raise(ledger: Ledger, actor: Actor) -> bool:
-    """Who makes others operators and administrators: not operators."""
+def is_administrator(ledger: Ledger, actor: Actor) -> bool:
+    """Administrators of accounting and the superuser, but not operators."""
     user = ledger.users.get(actor.name)
     return actor.is_superuser or (user is not None and user.admin_level == ADMINISTRATOR)
 
 
 def _may_coordinate(ledger: Ledger, message: AccountingChange, actor: Actor) -> bool:
-    """Whether all accounts of the request are the actor's to coordinate: users' associations with them, and accounts below them.
+    """Whether all accounts of the request are the actor's to coordinate: users' associations with them, their coordinators, and accounts below them.
 
     Nobody deletes accounts so, or changes the accounts themselves that were given to him to coordinate.
     """
     user = ledger.users.get(actor.name)
-    if user is None or not user.coordinates or message.entity not in {"user", "account"}:
+    if user is None or not user.coordinates or message.entity not in {"user", "account", "coordinator"}:
         return False
     where = message.where
+    if message.entity == "coordinator" and not where.get("accounts"):
+        theirs = [account for name in where.get("names", []) if name in ledger.users for account in ledger.users[name].coordinates]
+        return all(_is_below(ledger, account, user.coordinates) for account in theirs)
     concerned = [*where.get("accounts", []), *message.set.get("accounts", [])]
     if message.entity == "account":
         concerned += [message.set["parent"]] if "parent" in message.set else []
@@ -123,8 +140,11 @@ def _may_coordinate(ledger: Ledger, message: AccountingChange, actor: Actor) -> 
     return all(_is_below(ledger, account, user.coordinates) for account in concerned)
 
 
-def _is_own_default(message: AccountingChange, actor: Actor) -> bool:
-    """Whether somebody changes his own default account or key, as everybody may."""
+def _is_own_default(ledger: Ledger, message: AccountingChange, actor: Actor) -> bool:
+    """Whether somebody changes his own default account or key, as everybody may who coordinates nothing."""
+    user = ledger.users.get(actor.name)
+    if user is not None and user.coordinates:
+        return False
     is_own = (message.action, message.entity, message.where.get("names")) == ("modify", "user", [actor.name])
     return is_own and {"default_account", "default_wckey"}.issuperset(message.set)
 

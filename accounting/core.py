@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from understudy.accounting import change_jobs, conditions, schema
-from understudy.accounting.change import ACCESS_DENIED, Actor, change, is_admin
+from understudy.accounting.change import ACCESS_DENIED, Actor, change, is_admin, is_administrator
 from understudy.accounting.change_clusters import register
 from understudy.accounting.ledger import Draft, Ledger, first_ledger
 from understudy.accounting.queries import run_query
@@ -149,7 +149,7 @@ class Accounting:
             raise SlurmError(ACCESS_DENIED)
 
     def _statistics(self, message: GetStatistics, sender: Sender) -> Message:
-        if not is_admin(self.ledger, Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)):
+        if not is_administrator(self.ledger, Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)):
             raise SlurmError(ACCESS_DENIED)
         now = self._now()
         if not message.reset:
@@ -180,7 +180,7 @@ class Accounting:
 
     def _forget_use(self, message: AccountingChange, actor: Actor) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
         """RawUsage=0: the controllers forget what associations or qualities of service have used. The answer names these by number or name."""
-        if not is_admin(self.ledger, actor):
+        if not (is_administrator if message.entity == "qos" else is_admin)(self.ledger, actor):
             raise SlurmError(ACCESS_DENIED)
         where = message.where
         if message.entity == "qos":

@@ -13,11 +13,13 @@ from understudy.commands.sbatch_options import Job, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 _ALREADY_DONE = 2021
 _BUSY = 2016
+_TIMED_OUT = 110
+_AT_ONCE_CODES = frozenset((11, _TIMED_OUT, 2013, _BUSY, 2068, 2070))  # what --immediate is to blame for
 _CANCELLED_STATE, _TIMEOUT_STATE = 4, 6
 _NOT_OF_BATCH = frozenset(
     (
@@ -39,7 +41,8 @@ _NOT_OF_BATCH = frozenset(
         *("open-mode", "export", "propagate", "usage", "help", "version", "quiet", "verbose"),
     )
 )
-_IMMEDIATE_TEXT = "Connection timed out"
+# What there is to say when --immediate's seconds are over.
+_TOO_LATE = {"salloc": (_TIMED_OUT, "Connection timed out"), "srun": (_BUSY, "Requested nodes are busy")}
 
 
 class Allocation:
@@ -58,10 +61,10 @@ class Allocation:
 
 
 class AllocationError(Exception):
-    """No resources. `during_wait`: the job was taken in, and then lost."""
+    """No resources."""
 
-    def __init__(self, code: int, text: str, *, during_wait: bool = False) -> None:
-        self.code, self.text, self.during_wait = code, text, during_wait
+    def __init__(self, code: int, text: str) -> None:
+        self.code, self.text = code, text
         super().__init__(text)
 
 
@@ -80,7 +83,18 @@ def table(prefix: str, own: "Sequence[Option]", names: "dict[str, str]", lacks: 
 
 def immediate_s(value: str | None) -> int:
     """--immediate[=SECONDS]."""
-    return 1 if not value else number("immediate", value, 0)
+    return 1 if not value else number("immediate", value, 0, said="immediate")
+
+
+def exit_code(error: AllocationError, immediate: int, environ: "Mapping[str, str]") -> int:
+    """What a command that got no resources ends with: SLURM_EXIT_IMMEDIATE where --immediate is to blame, else SLURM_EXIT_ERROR."""
+    text = environ.get("SLURM_EXIT_IMMEDIATE" if blames_immediate(error, immediate) else "SLURM_EXIT_ERROR", "")
+    return int(text) if text.isdigit() and int(text) else 1
+
+
+def blames_immediate(error: AllocationError, immediate: int) -> bool:
+    """Whether there might have been resources, had the user waited."""
+    return bool(immediate) and error.code in _AT_ONCE_CODES
 
 
 def complete(job: Job, command: str, arguments: list[str], context: Context, name: str) -> None:
@@ -152,12 +166,12 @@ def allocate(job: Job, immediate: int, context: Context, others: "Sequence[Job]"
         raise
     if later is None:
         _cancel(client, job_id)
-        raise AllocationError(_BUSY, _IMMEDIATE_TEXT, during_wait=True)
+        raise AllocationError(*_TOO_LATE[context.program])
     answer = later
     if not answer[1]:
         if answer[4] == _CANCELLED_STATE or context.program == "srun":
             say("Job has been cancelled")
-        raise AllocationError(_ALREADY_DONE, "Job/step already completing or completed", during_wait=True)
+        raise AllocationError(_ALREADY_DONE, "Job/step already completing or completed")
     say(f"job {job_id} has been allocated resources")
     return of_answer(answer)
 
@@ -206,7 +220,7 @@ def _await(client: Client, job_id: int, until: float | None, *, until_ready: boo
         finally:
             waiting.close()
         if name == "Failure":
-            raise AllocationError(answer[0], answer[1], during_wait=True)
+            raise AllocationError(answer[0], answer[1])
         return answer
 
 

@@ -1,9 +1,35 @@
 """What sbatch says to options about generic resources that do not go together, before it asks the controller.
 
-Place: commands; imports nothing. Follows sbatch(1) --gres, --gpus and their kin, and the texts of the real command.
+Place: commands. Follows sbatch(1) --gres, --gpus and their kin, and the texts of the real command.
 """
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from understudy.commands.client import Context
+    from understudy.commands.sbatch_options import Job
+
+GRES_ERRORS = (2072, 2119)  # what Slurm's commands find out by themselves about generic resources, and say as they are
 INVALID = "Invalid generic resource (gres) specification"
+
+
+def refuses_gres(job: "Job", context: "Context") -> bool:
+    """Whether options about generic resources do not go together, which is said."""
+    said = complaint(job.spec, job.extra) if job.asks_for_gres else ""
+    if said:
+        if said.startswith("gres_job_state_validate") or "gpu" in _gres_types(context):
+            context.error(said)
+        context.error(INVALID)
+    return bool(said)
+
+
+def gres_help(context: "Context") -> str:
+    """What `--gres=help` prints."""
+    return "\n".join(["Valid gres options are:", *(f"{name}[[:type]:count]" for name in _gres_types(context))])
+
+
+def _gres_types(context: "Context") -> list[str]:
+    types = dict(context.client.query("config", ["name", "value"], {"name": ["GresTypes"]}).rows).get("GresTypes", "")
+    return [name for name in types.split(",") if name and name != "(null)"]
 
 
 def complaint(spec: "dict[str, object]", extra: "dict[str, str]") -> str:

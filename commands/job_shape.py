@@ -46,6 +46,12 @@ def _count(names: str) -> int:
         return 0
 
 
+def say_ignored(job: "Job", context: "Context") -> None:
+    """Say what was asked for and is nothing."""
+    for what in job.ignored:
+        context.error(f"Ignoring {what}")
+
+
 def ignore_specialised(job: "Job", context: "Context") -> bool:
     """Drop --core-spec or --thread-spec where AllowSpecResourcesUsage does not let jobs ask for it. False: both were given, which is said."""
     extra = job.extra

@@ -106,13 +106,27 @@ class Session:
 
     def is_operator(self) -> bool:
         """Whether the user runs accounting, or helps to."""
+        return self.own_level() != "None"
+
+    def is_administrator(self) -> bool:
+        """Whether the user runs accounting, more than an operator."""
+        return self.own_level() == "Administrator"
+
+    def own_level(self) -> str:
+        """The user's AdminLevel."""
+        import os
+
+        if os.getuid() == 0:
+            return "Administrator"
+        rows = self.table.rows("users", ["admin_level"], {"names": [self.own_name()]})
+        return str(rows[0]["admin_level"]) if rows else "None"
+
+    def own_name(self) -> str:
+        """The user's name."""
         import os
         import pwd
 
-        if os.getuid() == 0:
-            return True
-        name = pwd.getpwuid(os.getuid()).pw_name
-        return any(row["admin_level"] != "None" for row in self.table.rows("users", ["admin_level"], {"names": [name]}))
+        return pwd.getpwuid(os.getuid()).pw_name
 
     def _read_time(self, text: str) -> int:
         from understudy.model.moments import parse_time
@@ -293,7 +307,7 @@ def _clear(session: Session, words: list[str]) -> None:
     if not words or not _is(words[0], "stats", 1):
         session.context.complain('No valid entity in list command\nInput line must include "Stats"')
         session.code = 1
-    elif not session.is_operator():
+    elif not session.is_administrator():
         session.code = 1
     else:
         session.context.client.call("GetStatistics", True)

@@ -33,6 +33,10 @@ def dump(session: "Session", words: list[str]) -> int:
             reason = os.strerror(20 if os.path.exists(value) else 2)
             context.complain(f" dump: Failed to stat {value}: {reason}\n Note: For archive dump, the directory must be on the calling host.")
             return 1
+    if not session.is_administrator():
+        context.error("Your user doesn't have privilege to perform this action")
+        context.complain(" Problem dumping archive: Access/permission denied")
+        return 1
     session.confirmed(_QUESTION)
     return 0
 

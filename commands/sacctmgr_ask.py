@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 ACCESS_DENIED = 2002
+_NO_EFFECT = "Request didn't affect anything or your user doesn't have privilege to perform this action"
+_OF_USERS = ("admin_level", "default_account", "default_wckey", "new_name")
 
 
 class Answer:
@@ -50,9 +52,11 @@ def alter(session: "Session", action: str, entity: str, request: "Request", tell
         answer = ask(session, action, entity, request, commit=not session.asks)
     except RefusedError as error:
         if error.code == ACCESS_DENIED:
-            raises = "admin_level" in request.set
-            text = "You must be a super user to modify a users admin level" if raises else "Your user doesn't have privilege to perform this action"
-            session.context.error(text)
+            if (action, entity) == ("modify", "user") and _changes_own_limits(session, request):
+                nothing_modified(session)
+                session.context.complain(f"sacctmgr: accounting_storage/slurmdbd: acct_storage_p_modify_assocs: {_NO_EFFECT}")
+                return 1
+            session.context.error(_why_denied(session, request))
         elif entity == "qos":
             session.context.error(error.text)
         session.context.complain(f" Error with request: {error.text}")
@@ -63,6 +67,26 @@ def alter(session: "Session", action: str, entity: str, request: "Request", tell
     if session.asks and has_done(answer) and session.confirmed():
         ask(session, action, entity, request, commit=True)
     return code
+
+
+def _why_denied(session: "Session", request: "Request") -> str:
+    if "admin_level" in request.set:
+        if session.is_operator():
+            return "You must be a super user to modify a users admin level"
+        if _is_own(session, request):
+            return "You can only change your own default account, default wckey nothing else"
+    return "Your user doesn't have privilege to perform this action"
+
+
+def _is_own(session: "Session", request: "Request") -> bool:
+    return request.where.get("names") == [session.own_name()]
+
+
+def _changes_own_limits(session: "Session", request: "Request") -> bool:
+    """Whether a user, who coordinates nothing, wants other limits for himself."""
+    if not _is_own(session, request) or not request.set.keys().isdisjoint(_OF_USERS):
+        return False
+    return not any(row["coordinates"] for row in session.table.rows("users", ["coordinates"], {"names": [session.own_name()]}))
 
 
 def ask(session: "Session", action: str, entity: str, request: "Request", *, commit: bool) -> Answer:

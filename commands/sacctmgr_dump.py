@@ -70,6 +70,9 @@ def dump(session: "Session", words: list[str]) -> int:
     if not path:
         path = f"./{cluster}.cfg"
         context.print(f" No filename given, using {path}.")
+    if not session.is_administrator():
+        context.complain(" Your user does not have sufficient privileges to dump clusters.")
+        return 1
     lines = _lines(session, cluster)
     try:
         with open(path, "w", encoding="utf-8") as file:

@@ -34,7 +34,7 @@ def add_federation(session: "Session", request: "Request") -> int:
             say(session, [" Settings", *(f"  Cluster       = {change[1:]}" for change in changes)])
         return 0
 
-    return add(session, "federation", request, "federations", tell)
+    return add(session, "federation", request, "federation(s)", tell)
 
 
 def _clusters_changed(session: "Session", request: "Request", federation: str) -> "list[str] | None":

@@ -1,5 +1,6 @@
 """sacctmgr modify account or user set RawUsage=0."""
 
+from understudy.commands.client import RefusedError
 from understudy.commands.sacctmgr_ask import ask
 
 TYPE_CHECKING = False
@@ -20,7 +21,10 @@ def reset_use(session: "Session", entity: str, request: "Request") -> int:
     cluster = (where.get("clusters") or [context.client.cluster_name])[0]
     where["clusters"] = where.get("clusters") or [cluster]
     request.set = {"raw_usage": 0}
-    answer = ask(session, "modify", entity, request, commit=not session.asks)
+    try:
+        answer = ask(session, "modify", entity, request, commit=not session.asks)
+    except RefusedError:
+        return 1
     if not answer.names:
         account = (where.get("names") if entity == "account" else where.get("accounts") or [""]) or [""]
         user = f" user {(where.get('names') or [''])[0]}" if entity == "user" else ""

@@ -463,7 +463,7 @@ def _show_statistics(session: "Session") -> int:
     """Requests to the accounting daemon and the times that it added up use."""
     from understudy.commands.sdiag import by_count, requests_and_users, when
 
-    if not session.is_operator():
+    if not session.is_administrator():
         session.context.complain(
             "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_get_stats: RC:2002 Your user doesn't have privilege to perform this action"
         )

@@ -10,16 +10,18 @@ from understudy.commands.allocation import (
     NotReadyError,
     allocate,
     await_ready,
+    blames_immediate,
     complete,
+    exit_code,
     immediate_s,
     release,
     table,
 )
 from understudy.commands.client import Client, Context, RefusedError, run
-from understudy.commands.gres_options import INVALID, complaint
-from understudy.commands.job_shape import fit_nodes, ignore_specialised
+from understudy.commands.gres_options import GRES_ERRORS, gres_help, refuses_gres
+from understudy.commands.job_shape import fit_nodes, ignore_specialised, say_ignored
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option
-from understudy.commands.sbatch_options import BadOptionError, Job, check_whole
+from understudy.commands.sbatch_options import BadOptionError, Job, check_whole, check_x11
 
 TYPE_CHECKING = False
 
@@ -75,8 +77,7 @@ _NOT_FOR_COMMANDS = frozenset(
         *("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS"),
     )
 )
-_AT_ONCE_CODES = frozenset((11, 110, 2013, 2016, 2068, 2070))
-
+_USERS_SIGNALS = frozenset((_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGKILL))  # a command that one of them ends went well
 
 _OF_THE_WHOLE = frozenset(("SLURM_CLUSTER_NAME", "SLURM_HET_SIZE", "SLURM_PACK_SIZE", "SLURM_JOB_ID"))
 _OF_COMPONENTS = (
@@ -113,8 +114,6 @@ def _salloc(arguments: list[str], context: Context) -> int:
     if context.refuses_clusters(next((value for option, value in reversed(settings) if option.dest == "clusters"), None)):
         return 1
     if "gres_help" in job.flags:
-        from understudy.commands.sbatch import gres_help
-
         context.print(gres_help(context))
         return 0
     check_whole(job)
@@ -126,14 +125,15 @@ def _salloc(arguments: list[str], context: Context) -> int:
     if "work_dir" in job.spec and not os.path.isdir(job.spec["work_dir"]):
         context.error(f"chdir({job.spec['work_dir']}): No such file or directory")
         return 1
-    if job.asks_for_gres and (said := complaint(job.spec, job.extra)):
-        context.error(said)
-        context.error(INVALID)
+    say_ignored(job, context)
+    if refuses_gres(job, context):
         return 1
     if "verbose" in names:
         from understudy.commands.verbose import say_options
 
         say_options(settings, job, context)
+    kill_signal = _kill_signal(own.get("kill_command")) if "kill_command" in own else 0 if operands else int(_signal.SIGHUP)
+    check_x11(own, context.environ)
     immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
     quiet = "quiet" in own
     if not ignore_specialised(job, context):
@@ -160,11 +160,13 @@ def _salloc(arguments: list[str], context: Context) -> int:
         *notes, last = error.text.split("\n")
         for note in notes:
             context.error(note)
-        if (immediate and error.code in _AT_ONCE_CODES) or error.during_wait:
+        if error.code in GRES_ERRORS:
+            context.error(last)
+        elif blames_immediate(error, immediate):
             context.error(f"Unable to allocate resources: {last}")
         else:
             context.error(f"Job submit/allocate failed: {last}")
-        return 1
+        return exit_code(error, immediate, context.environ)
     except KeyboardInterrupt:
         context.complain("salloc: Job aborted due to signal")
         return 1
@@ -181,7 +183,6 @@ def _salloc(arguments: list[str], context: Context) -> int:
         return 1
     if "no_shell" in own:
         return 0
-    kill_signal = _kill_signal(own.get("kill_command")) if "kill_command" in own else 0 if operands else int(_signal.SIGHUP)
     return _run(operands or [context.environ.get("SHELL", "/bin/sh")], allocation, context, job, kill_signal=kill_signal, quiet=quiet)
 
 
@@ -214,7 +215,11 @@ def _kill_signal(text: str | None) -> int:
         return int(_signal.SIGTERM)
     from understudy.model.times import parse_signal
 
-    return parse_signal(text)
+    number = text.removeprefix("-")
+    try:
+        return int(text) if number.isdigit() and int(number) else parse_signal(text)
+    except ValueError:
+        raise BadOptionError("Invalid --kill-command specification") from None
 
 
 def command_environment(allocation: Allocation, job: Job, context: Context) -> dict[str, str]:
@@ -257,7 +262,7 @@ def _run(command: list[str], allocation: Allocation, context: Context, job: Job,
     program = _find(command[0], context.environ.get("PATH", ""))
     if not program:
         context.error(f'_fork_command: Unable to find command "{command[0]}"')
-        return _give_back(job_id, 1, 0, context, quiet=quiet)
+        return _give_back(job_id, 1, context, quiet=quiet)
     reads, writes = os.pipe()
     os.set_blocking(writes, False)
     _signal.set_wakeup_fd(writes)
@@ -279,15 +284,20 @@ def _run(command: list[str], allocation: Allocation, context: Context, job: Job,
         quietly(os.tcsetpgrp, terminal, os.getpgrp())
     code = os.waitstatus_to_exitcode(status)
     if is_revoked:
-        return code if code >= 0 else 1
-    return _give_back(job_id, max(code, 0), max(-code, 0), context, quiet=quiet)
+        return _own_code(code)
+    return _give_back(job_id, code, context, quiet=quiet)
 
 
-def _give_back(job_id: int, code: int, signal: int, context: Context, *, quiet: bool) -> int:
+def _own_code(code: int) -> int:
+    """What salloc ends with after a command that ended with the code, or (below 0) by a signal."""
+    return code if code >= 0 else int(-code not in _USERS_SIGNALS)
+
+
+def _give_back(job_id: int, code: int, context: Context, *, quiet: bool) -> int:
     if not quiet:
         context.complain(f"salloc: Relinquishing job allocation {job_id}")
-    release(context.client, job_id, code, signal)
-    return code
+    release(context.client, job_id, max(code, 0), max(-code, 0))
+    return _own_code(code)
 
 
 def _wait(pid: int, wake: int, job_id: int, context: Context, *, kill_signal: int) -> tuple[int, bool]:

@@ -9,8 +9,8 @@ import time
 from understudy.commands.batch_script import OtherScriptError, ScriptError, directives, other_options, read_script
 from understudy.commands.client import Context, RefusedError, pack_named, run
 from understudy.commands.export import exported, limits
-from understudy.commands.gres_options import INVALID, complaint
-from understudy.commands.job_shape import fit_nodes, ignore_specialised
+from understudy.commands.gres_options import GRES_ERRORS, gres_help, refuses_gres
+from understudy.commands.job_shape import fit_nodes, ignore_specialised, say_ignored
 from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE, USAGE_LINE, BadOptionError, Job, check_whole
 from understudy.commands.states import COMPLETED, COMPLETING
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 USAGE_EXIT = 255
 _PROFILES = ("Energy", "Lustre", "Network", "Task")
-_GRES_ERRORS = (2072, 2119)
 _POLL_S = (0.2, 2.0)  # --wait: how often the job's state is asked for, at first and at last
 
 
@@ -43,8 +42,7 @@ def sbatch(arguments: list[str], context: Context) -> int:
         *notes, last = error.text.split("\n")
         for note in notes:
             context.error(note)
-        # What it says of generic resources sbatch finds out by itself.
-        context.error(last if error.code in _GRES_ERRORS else f"Batch job submission failed: {last}")
+        context.error(last if error.code in GRES_ERRORS else f"Batch job submission failed: {last}")
         return 1
 
 
@@ -62,6 +60,7 @@ def _submit(arguments: list[str], context: Context) -> int:
         trial = Job(time.time())
         for option, value in group:
             trial.apply(option, value)
+        say_ignored(trial, context)
     if any(option.dest == "gres" and value == "help" for option, value in given):
         context.print(gres_help(context))
         return 0
@@ -83,6 +82,8 @@ def _submit(arguments: list[str], context: Context) -> int:
     if context.refuses_clusters(named[-1] if named else None):
         return 1
     jobs = _components(groups, in_script, environment)
+    for job in jobs:
+        say_ignored(job, context)
     flags = {flag for job in jobs for flag in job.flags}
     if "verbose" in flags:
         from understudy.commands.verbose import say_options
@@ -97,10 +98,7 @@ def _submit(arguments: list[str], context: Context) -> int:
             return 1
     client = context.client
     for job in jobs:
-        if job.asks_for_gres and (said := complaint(job.spec, job.extra)):
-            if said.startswith("gres_job_state_validate") or "gpu" in _gres_types(context):
-                context.error(said)
-            context.error(INVALID)
+        if refuses_gres(job, context):
             return 1
         if not ignore_specialised(job, context):
             return 1
@@ -170,16 +168,6 @@ def _agree(names: set[str], context: Context) -> bool:
         context.fatal("--ntasks-per-node is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
         return False
     return True
-
-
-def gres_help(context: Context) -> str:
-    """What `--gres=help` prints."""
-    return "\n".join(["Valid gres options are:", *(f"{name}[[:type]:count]" for name in _gres_types(context))])
-
-
-def _gres_types(context: Context) -> list[str]:
-    types = dict(context.client.query("config", ["name", "value"], {"name": ["GresTypes"]}).rows).get("GresTypes", "")
-    return [name for name in types.split(",") if name and name != "(null)"]
 
 
 def _in_script(script: str, where: str, context: Context, *, ignore_pbs: bool) -> "list[Given]":

@@ -11,7 +11,7 @@ from understudy.model.times import parse_limit, parse_memory, parse_signal_optio
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from understudy.commands.client import Context
@@ -228,6 +228,7 @@ class Job:
         self.user_id = -1
         self.group_id = -1
         self.flags: set[str] = set()  # dest of options without further meaning for the job
+        self.ignored: list[str] = []  # what was asked for and is nothing
 
     @property
     def asks_for_gres(self) -> bool:
@@ -286,14 +287,14 @@ def _own_text(field: str) -> "Callable[[Job, Option, str], None]":
     return set_text
 
 
-def number(name: str, value: str, least: int = 1) -> int:
-    """A whole number.
+def number(name: str, value: str, least: int = 1, *, said: str = "") -> int:
+    """A whole number. `said`: what an error calls it, if not by the option's name.
 
     Raises:
         BadOptionError: another text, or too small.
     """
     if not value.isdigit() or int(value) < least or int(value) > 0x7FFFFFFF:
-        raise BadOptionError(f'Invalid numeric value "{value}" for --{name}.', 1)
+        raise BadOptionError(f'Invalid numeric value "{value}" for {said or "--" + name}.', 1)
     return int(value)
 
 
@@ -373,11 +374,16 @@ def _nice(job: Job, _option: Option, value: str) -> None:
     job.spec["nice"] = DEFAULT_NICE if not value else -amount if value.startswith("-") else amount
 
 
+_NO_PRIORITY = 0xFFFFFFFE
+
+
 def _priority(job: Job, _option: Option, value: str) -> None:
     if value.startswith("-"):
         raise BadOptionError("Priority must be >= 0")
     if not value:
         return
+    if value.isdigit() and int(value) >= _NO_PRIORITY:
+        raise BadOptionError(f"Priority must be < {_NO_PRIORITY}")
     job.spec["priority"] = int(value) if value.isdigit() else 0xFFFFFFFF if value.upper() == "TOP" else 0
 
 
@@ -694,9 +700,28 @@ _LIMITS = {"ALL", "NONE", "AS", "CORE", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFI
 
 def _propagate(job: Job, option: Option, value: str) -> None:
     for word in value.split(","):
-        if word and word.upper().removeprefix("RLIMIT_") not in _LIMITS:
+        if word and word.removeprefix("RLIMIT_") not in _LIMITS:
             raise BadOptionError(f"--propagate={value} is not valid.", 1, f"{{program}}: error: Bad rlimit name: {word}")
     job.extra[option.dest] = value or "ALL"
+
+
+def _power(job: Job, option: Option, value: str) -> None:
+    words = value.split(",")
+    job.ignored += [f"unrecognized power option ({word})" for word in words if word != "level"]
+    job.extra[option.dest] = value
+
+
+_X11_NODES = {"", "all", "batch", "first", "last"}
+
+
+def check_x11(own: "Mapping[str, str | None]", environ: "Mapping[str, str]") -> None:
+    """--x11: there must be a display to forward to.
+
+    Raises:
+        BadOptionError: there is none.
+    """
+    if "x11" in own and (own["x11"] or "") in _X11_NODES and not environ.get("DISPLAY"):
+        raise BadOptionError("No DISPLAY variable set, cannot setup x11 forwarding.", 255)
 
 
 _MEMORY_BINDINGS = {"none", "no", "rank", "local", "map_mem", "mask_mem", "sort", "nosort", "prefer", "p", "quiet", "q", "verbose", "v"}
@@ -760,6 +785,7 @@ _ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "get_user_env": _get_user_env,
     "mem_bind": _mem_bind,
     "profile": _profile,
+    "power": _power,
     "propagate": _propagate,
     "thread_spec": _core_spec,
     "array": _text("array"),

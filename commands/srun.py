@@ -7,11 +7,21 @@ The controller gives the step and signs its credential; from there on srun talks
 import _signal  # type: ignore[import-not-found]  # as in client.py
 import os
 
-from understudy.commands.allocation import Allocation, AllocationError, NotReadyError, allocate, await_ready, complete, of_answer, release
+from understudy.commands.allocation import (
+    Allocation,
+    AllocationError,
+    NotReadyError,
+    allocate,
+    await_ready,
+    complete,
+    exit_code,
+    of_answer,
+    release,
+)
 from understudy.commands.client import Context, RefusedError, pack_named, run
-from understudy.commands.gres_options import INVALID, complaint
-from understudy.commands.job_shape import ignore_specialised
-from understudy.commands.sbatch_options import BadOptionError, check_whole
+from understudy.commands.gres_options import GRES_ERRORS, gres_help, refuses_gres
+from understudy.commands.job_shape import ignore_specialised, say_ignored
+from understudy.commands.sbatch_options import BadOptionError, check_whole, check_x11
 from understudy.commands.srun_options import OPTIONS, USAGE, USAGE_LINE
 from understudy.commands.srun_settings import Settings, StepError, fit_nodes, ranks
 
@@ -61,17 +71,17 @@ def _srun(whole: list[str], context: Context) -> int:
 
         say_options(settings.given, settings.job, context)
     if "gres_help" in settings.job.flags:
-        from understudy.commands.sbatch import gres_help
-
         context.print(gres_help(context))
         return 0
+    if context.refuses_clusters(next((value for option, value in reversed(settings.given) if option.dest == "clusters"), None)):
+        return 1
     if not settings.command:
         context.fatal("No command given to execute.")
         return 1
     job = settings.job
-    if job.asks_for_gres and (said := complaint(job.spec, job.extra)):
-        context.error(said)
-        context.error(INVALID)
+    say_ignored(job, context)
+    check_x11(own, context.environ)
+    if refuses_gres(job, context):
         return 1
     if not ignore_specialised(job, context):
         return 1
@@ -154,8 +164,8 @@ def _outside(settings: Settings, others: list[Settings], name: str, programs: "l
         *notes, last = error.text.split("\n")
         for note in notes:
             context.error(note)
-        context.error(f"Unable to allocate resources: {last}")
-        return 1
+        context.error(last if error.code in GRES_ERRORS else f"Unable to allocate resources: {last}")
+        return exit_code(error, settings.immediate, context.environ)
     except KeyboardInterrupt:
         return 1
     code, signal = 1, 0

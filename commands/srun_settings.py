@@ -8,7 +8,7 @@ import time
 
 from understudy.commands.allocation import immediate_s
 from understudy.commands.client import Context
-from understudy.commands.sbatch_options import BadOptionError, Job, number
+from understudy.commands.sbatch_options import Job, number
 from understudy.commands.srun_options import HANDED_ON, OPTIONS, OWN
 
 TYPE_CHECKING = False
@@ -25,6 +25,10 @@ _BINDINGS = frozenset(
         *("thread", "core", "socket", "ldom", "board", "one_thread", "autobind", "help"),
     )
 )
+
+
+_AS_SBATCH = frozenset(("open_mode", "propagate"))  # what is no option of the job here, and has the values that sbatch knows
+_COUNTS = (("threads", 1, "threads"), ("msg_timeout", 1, "msg-timeout"), ("resv_ports", 0, "resv-port"))  # least values, and names in errors
 
 
 class StepError(Exception):
@@ -62,6 +66,8 @@ class Settings:
         taken_over = [] if before is None else before.handed_on
         self.handed_on: list[tuple[Option, str | None]] = [*taken_over, *((option, value) for option, value in given if option.dest in HANDED_ON)]
         for option, value in [*OPTIONS.from_environment(environ), *taken_over, *given]:
+            if option.dest in _AS_SBATCH:
+                Job(0).apply(option, value)
             if option.dest in OWN:
                 self.own[option.dest] = "" if value is None else value
                 if option.dest == "exclusive" and not inside:
@@ -73,14 +79,14 @@ class Settings:
         self.given = given
         self.verbose = sum(option.dest == "verbose" for option, _ in given)
         self.immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
+        for name, least, said in _COUNTS:
+            if name in own and (own[name] or name == "threads"):
+                number(said, own[name], least)
         self.wait_s = number("wait", own["wait"], 0) if own.get("wait") else None
         bad_exit = own.get("kill_on_bad_exit")
         self.kill_on_bad_exit = None if bad_exit is None else bad_exit != "0"
-        for name in ("threads", "jobid") if "jobid" in self.on_line else ("threads",):
-            if name in own:
-                number(name, own[name].partition(".")[0], 0)
-        if own.get("open_mode", "a") not in {"a", "append", "t", "truncate"}:
-            raise BadOptionError("Invalid --open-mode specification")
+        if "jobid" in self.on_line:
+            number("jobid", own["jobid"].partition(".")[0], 0)
         self.job_id = number("jobid", own["jobid"].partition(".")[0]) if own.get("jobid") else 0
         self.relative = number("relative", own["relative"] or "0", 0) if "relative" in own else None
         self.cpu_bind = "!" if own.get("cpu_bind") == "" else cpu_bind(own.get("cpu_bind", ""))

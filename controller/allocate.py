@@ -43,6 +43,7 @@ NODE_NOT_AVAILABLE: Final = 2068
 _NOTES: Final = {
     "PartitionNodeLimit": 2015,
     "PartitionTimeLimit": 2015,
+    "PartitionConfig": 2015,
     "PartitionDown": 2101,
     "ReqNodeNotAvail": NODE_NOT_AVAILABLE,
     "JobHeld": 2042,

@@ -14,7 +14,7 @@ from understudy.controller.enforcement.line import Line, LineMaker, Test, What
 from understudy.controller.enforcement.reasons import INVALID_ACCOUNT, INVALID_QOS
 from understudy.controller.enforcement.use import QosUse, Use
 from understudy.controller.priority.resets import next_reset
-from understudy.controller.priority.tres import PartitionTotals, billing, tres_of
+from understudy.controller.priority.tres import PartitionTotals, asked_for, billing, tres_of
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
@@ -203,22 +203,21 @@ class JobLimits:
         line = self.line(job, partition)
         if isinstance(line, str) or not line.denies:
             return ""
-        wanted = self.amounts(job, partition)
+        wanted = {**self.amounts(job, partition), "mem": int(asked_for(job, partition, self.tables.nodes)["mem"])}
         minutes = -(-(job.time_limit_s or YEAR_S) // 60)
-        for test in (*line.after, *line.nodes):
+        for test in line.denials:
             amount = wanted.get(test.tres, 0)
             if test.what in (What.MINS, What.RUN_MINS, What.JOB_MINS):
                 breaks = amount * minutes > test.limit
+            elif test.what in (What.WALL, What.JOB_WALL):
+                breaks = minutes > test.limit
             elif test.what is What.PER_NODE:
                 breaks = -(-amount // max(wanted["node"], 1)) > test.limit
             elif test.what is What.LEAST:
                 breaks = amount < test.limit
             else:
                 breaks = amount > test.limit
-            if breaks and test.tres not in job.lifted:
-                return test.reason
-        for test in line.before:
-            if test.what in (What.WALL, What.JOB_WALL) and minutes > test.limit and "time" not in job.lifted:
+            if breaks and (test.tres or "time") not in job.lifted:
                 return test.reason
         return ""
 
@@ -263,11 +262,15 @@ class JobLimits:
         return next((test.use.nodes for test in line.nodes if test.use.counts_nodes and test.use.nodes), 0)
 
     def by_request(self, job: Job, partition: Partition, now: float, *, whole: bool = True) -> str:
-        """The limit by resource that the job breaks by what it asks for. Not `whole`: only what no choice of nodes could help."""
+        """The limit by resource that the job breaks by what it asks for, the first of several. Not `whole`: if it breaks one that no choice of nodes
+        could help.
+        """
         line = self.line(job, partition)
         if isinstance(line, str) or not line.after:
             return ""
-        return self._broken(job, line, self.amounts(job, partition), now, None, whole=whole)
+        wanted = self.amounts(job, partition)
+        found = self._broken(job, line, wanted, now, None, whole=whole)
+        return found if whole or not found else self._broken(job, line, wanted, now, None, whole=True)
 
     def by_allocation(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> str:
         """The limit by resource that the job would break with the allocation."""

@@ -8,7 +8,7 @@ inherited them. Follows: sacctmgr(1); Slurm's documentation of resource limits.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from understudy.controller.enforcement import reasons
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from understudy.controller.enforcement.use import Use
     from understudy.model.associations import Association
     from understudy.model.qos import Qos
+
+
+_TRES: Final = ("cpu", "mem", "energy", "node", "billing")  # as they are numbered; others follow
 
 
 class What(IntEnum):
@@ -46,11 +49,23 @@ class Test(NamedTuple):
     reason: str
 
 
+# In this order a job is held against limits that it could never keep within (DenyOnLimit), those of one group resource by resource.
+_DENIALS: Final = {
+    reasons.QOS: (
+        *(("per_account",), ("per_user", "grp"), ("mins_per_job",), ("grp_mins",), ("grp_run_mins",), ("wall",), ("grp_wall",)),
+        *(("per_job",), ("per_node",), ("min",)),
+    ),
+    reasons.ASSOCIATION: (("grp",), ("grp_mins",), ("grp_run_mins",), ("grp_wall",), ("per_job",), ("per_node",), ("mins_per_job",), ("wall",)),
+}
+# In this order the limits are looked at that say how many nodes a job gets at most.
+_MOST_NODES: Final = ("per_account", "per_job", "per_user", "grp")
+
+
 class Line:
     """`uses`: where its jobs count. `submit`: limits of submitted jobs; `accrue`: of pending jobs whose age counts; `before`: those that need not
     know what the job would get; `nodes`: most nodes of a job; `after`: limits by resource; `budgets`: minutes that, once used up, end running jobs.
-    `denies`: jobs that could never keep within them are not taken in. `max_wall`: minutes, given to jobs without a time limit. `counts_time`: time
-    that passes may bring a job within its limits. `least_priority`: no nodes are kept for jobs below (MinPrioThreshold).
+    `denies`: jobs that could never keep within `denials` are not taken in. `max_wall`: minutes, given to jobs without a time limit.
+    `counts_time`: time that passes may bring a job within its limits. `least_priority`: no nodes are kept for jobs below (MinPrioThreshold).
     """
 
     __slots__ = (
@@ -59,6 +74,7 @@ class Line:
         "before",
         "budgets",
         "counts_time",
+        "denials",
         "denies",
         "factor",
         "least_priority",
@@ -78,6 +94,7 @@ class Line:
         self.before: list[Test] = []
         self.nodes: list[Test] = []
         self.after: list[Test] = []
+        self.denials: list[Test] = []
         self.denies = self.no_reserve = self.counts_time = False
         self.max_wall: int | None = None
         self.least_priority: int | None = None
@@ -90,6 +107,8 @@ class LineMaker:
     def __init__(self, uses: tuple[Use, ...]) -> None:
         self.line = Line(uses)
         self._said: set[tuple[str, str]] = set()
+        self._forms: list[tuple[str, Test]] = []  # of the scope that is being added, those that a job may be denied for
+        self._nodes: list[tuple[str, Test]] = []  # the same, those on nodes
 
     def add_qos(self, qos: Qos, whole: Use, user: Use, account: Use) -> None:
         """The limits of a QOS."""
@@ -98,7 +117,9 @@ class LineMaker:
         def one(tests: list[Test], what: What, use: Use, name: str, limit: int | None, reason: str) -> None:
             if limit is not None and (name, "") not in self._said:
                 said.add((name, ""))
-                tests.append(Test(what, use, "", limit, reason))
+                test = Test(what, use, "", limit, reason)
+                tests.append(test)
+                self._forms.append((name, test))
 
         def each(what: What, use: Use, form: str, limits: Mapping[str, int]) -> None:
             for tres, limit in limits.items():
@@ -133,6 +154,8 @@ class LineMaker:
         line.denies |= qos.has("DenyOnLimit")
         line.no_reserve |= qos.has("NoReserve")
         self._said |= said
+        self._nodes.sort(key=lambda each: _MOST_NODES.index(each[0]))
+        self._end_scope(reasons.QOS)
 
     def add_association(self, own: Association, chain: list[tuple[Association, Use]], limit_factor: float | None) -> None:
         """The limits of an association. `own`: with what it inherits; `chain`: itself, its parent ... as they are, with their use."""
@@ -161,10 +184,13 @@ class LineMaker:
                 self._each(What.JOB_MINS, use, "mins_per_job", own.max_tres_mins_per_job, 1.0)
                 self._each(What.PER_JOB, use, "per_job", own.max_tres_per_job, factor)
                 self._each(What.PER_NODE, use, "per_node", own.max_tres_per_node, 1.0)
+            self._end_scope(reasons.ASSOCIATION)
 
     def _number(self, tests: list[Test], what: What, use: Use, name: str, limit: int | None, reason: str) -> None:
         if limit is not None and (name, "") not in self._said:
-            tests.append(Test(what, use, "", limit, reason))
+            test = Test(what, use, "", limit, reason)
+            tests.append(test)
+            self._forms.append((name, test))
 
     def _each(self, what: What, use: Use, form: str, limits: Mapping[str, int], factor: float) -> None:
         for tres, limit in limits.items():
@@ -173,8 +199,9 @@ class LineMaker:
 
     def _by_tres(self, what: What, use: Use, form: str, tres: str, limit: int, owner: str) -> None:
         reason = reasons.of_tres(owner, form, tres)
+        self._forms.append((form, Test(what, use, tres, limit, reason)))
         if tres == "node" and what in (What.HELD, What.PER_JOB):
-            self.line.nodes.append(Test(What.NODES, use, tres, limit, reason))
+            self._nodes.append((form, Test(What.NODES, use, tres, limit, reason)))
             if what is What.PER_JOB:
                 return
             use.counts_nodes = True
@@ -182,8 +209,20 @@ class LineMaker:
         self.line.after.append(Test(what, use, tres, limit, reason))
         self.line.counts_time |= what in (What.MINS, What.RUN_MINS)
 
+    def _end_scope(self, owner: str) -> None:
+        """Put the scope's limits into the order in which submissions are held against them."""
+        self.line.nodes += [test for _, test in self._nodes]
+        self._nodes.clear()
+        tres_order: dict[str, int] = {}
+        for _, test in self._forms:
+            tres_order.setdefault(test.tres, _TRES.index(test.tres) if test.tres in _TRES else len(_TRES) + len(tres_order))
+        for group in _DENIALS[owner]:
+            own = [(tres_order[test.tres], group.index(form), test) for form, test in self._forms if form in group]
+            self.line.denials += [test for _, _, test in sorted(own, key=lambda each: each[:2])]
+        self._forms.clear()
+
     def made(self) -> Line:
-        """The line, complete. Most nodes for a user are looked at before those for a group."""
+        """The line, complete."""
         line = self.line
         line.counts_time |= any(test.what is What.WALL for test in line.before)
         line.budgets = [test for test in (*line.before, *line.after) if test.what in (What.WALL, What.MINS)]

@@ -128,6 +128,47 @@ def test_nobody_but_administrators_and_coordinators_changes_anything(house):
         ask(house, "add", "user", ["x"], {"accounts": ["c"]}, user_id=2)
 
 
+@pytest.mark.parametrize(
+    ("action", "entity", "names", "values"),
+    [
+        ("add", "cluster", ["x"], {}),
+        ("delete", "cluster", ["conform"], {}),
+        ("add", "qos", ["x"], {}),
+        ("modify", "qos", ["normal"], {"priority": 3}),
+        ("modify", "qos", ["normal"], {"raw_usage": 0}),
+        ("delete", "qos", ["normal"], {}),
+        ("add", "federation", ["x"], {}),
+        ("delete", "resource", ["x"], {}),
+    ],
+)
+def test_what_all_share_is_not_for_operators_to_change(house, action, entity, names, values):
+    house.do("add account a", "add user daemon account=a adminlevel=operator")
+    with pytest.raises(SlurmError, match="permission denied"):
+        ask(house, action, entity, names, values, where={"names": names}, user_id=1)
+
+
+def test_coordinators_choose_the_coordinators_of_their_accounts(house):
+    house.do("add account a", "add account b parent=a", "add account c", "add user daemon account=a", "add user bin account=b")
+    house.do("add coordinator names=daemon account=a")
+    ask(house, "add", "coordinator", ["bin"], where={"accounts": ["b"]}, user_id=1)
+    with pytest.raises(SlurmError):
+        ask(house, "add", "coordinator", ["bin"], where={"accounts": ["a", "c"]}, user_id=1)
+    assert house.accounting.ledger.users["bin"].coordinates == ("b",)
+    with pytest.raises(SlurmError):
+        ask(house, "delete", "coordinator", where={"names": ["daemon"]}, user_id=2)
+    ask(house, "delete", "coordinator", where={"names": ["bin"]}, user_id=1)
+    assert not house.accounting.ledger.users["bin"].coordinates
+
+
+def test_who_coordinates_accounts_does_not_choose_his_own_default(house):
+    house.do("add account a,b", "add user daemon account=a,b")
+    own = (["daemon"], {"default_account": "b"})
+    ask(house, "modify", "user", *own, where={"names": ["daemon"]}, user_id=1)
+    house.do("add coordinator names=daemon account=a")
+    with pytest.raises(SlurmError):
+        ask(house, "modify", "user", *own, where={"names": ["daemon"]}, user_id=1)
+
+
 def test_operators_make_nobody_an_administrator(house):
     house.do("add account a", "add user daemon account=a adminlevel=operator", "add user bin account=a adminlevel=admin", "add user x account=a")
     rise = (["x"], {"admin_level": "Operator"})

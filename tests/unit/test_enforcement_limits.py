@@ -105,6 +105,63 @@ def test_who_could_never_start_is_refused_where_the_qos_says_so(association: Any
         house.set_qos("q", **qos)
 
 
+TWO = {"cpu": 1, "mem": 50}
+# Limits that a job of SIZE breaks all, in the order in which it is refused for them.
+DENIED_BY_QOS: list[tuple[str, Any, list[str]]] = [
+    ("max_tres_per_account", TWO, ["MaxCpuPerAccount", "MaxMemoryPerAccount"]),
+    ("max_tres_per_user", {"cpu": 1}, ["QOSMaxCpuPerUserLimit"]),
+    ("grp_tres", {"cpu": 1, "mem": 50}, ["QOSGrpCpuLimit"]),
+    ("max_tres_per_user", {"mem": 50}, ["QOSMaxMemoryPerUser"]),
+    ("grp_tres", {"mem": 50}, ["QOSGrpMemLimit"]),
+    ("max_tres_mins_per_job", TWO, ["QOSMaxCpuMinutesPerJobLimit", "QOSMaxMemoryMinutesPerJob"]),
+    ("grp_tres_mins", TWO, ["QOSGrpCPUMinutesLimit", "QOSGrpMemoryMinutes"]),
+    ("grp_tres_run_mins", TWO, ["QOSGrpCPURunMinutesLimit", "QOSGrpMemoryRunMinutes"]),
+    ("max_wall", 1, ["QOSMaxWallDurationPerJobLimit"]),
+    ("grp_wall", 0, ["QOSGrpWallLimit"]),
+    ("max_tres_per_job", {"cpu": 1, "node": 1}, ["QOSMaxCpuPerJobLimit", "QOSMaxNodePerJobLimit"]),
+    ("max_tres_per_node", {"cpu": 1}, ["QOSMaxCpuPerNode"]),
+    ("min_tres_per_job", {"cpu": 50, "mem": 90000}, ["QOSMinCpuNotSatisfied", "QOSMinMemory"]),
+]
+DENIED_BY_ASSOCIATION: list[tuple[str, Any, list[str]]] = [
+    ("grp_tres", {"cpu": 1, "node": 1}, ["AssocGrpCpuLimit", "AssocGrpNodeLimit"]),
+    ("grp_tres_mins", TWO, ["AssocGrpCPUMinutesLimit", "AssocGrpMemMinutes"]),
+    ("grp_tres_run_mins", TWO, ["AssocGrpCPURunMinutesLimit", "AssocGrpMemRunMinutes"]),
+    ("grp_wall", 0, ["AssocGrpWallLimit"]),
+    ("max_tres_per_job", TWO, ["AssocMaxCpuPerJobLimit", "AssocMaxMemPerJob"]),
+    ("max_tres_per_node", {"cpu": 1}, ["AssocMaxCpuPerNode"]),
+    ("max_tres_mins_per_job", TWO, ["AssocMaxCpuMinutesPerJobLimit", "AssocMaxMemMinutesPerJob"]),
+    ("max_wall", 1, ["AssocMaxWallDurationPerJobLimit"]),
+]
+
+
+@pytest.mark.parametrize("of_qos", [True, False])
+def test_of_several_limits_a_submission_is_held_against_the_first(of_qos: bool) -> None:
+    house = House()
+    house.set_qos("q", flags=("DenyOnLimit",))
+    order = DENIED_BY_QOS if of_qos else DENIED_BY_ASSOCIATION
+    limits: dict[str, Any] = {}
+    for name, value, _ in order:
+        limits[name] = {**limits.get(name, {}), **value} if isinstance(value, dict) else value
+    for name, _, said in order:
+        for reason in said:
+            if of_qos:
+                house.set_qos("q", **limits)
+            else:
+                house.set_association(4, **limits)
+            assert answer(house, **SIZE, qos="q", mem_per_cpu_mb=60) == Failure(2050, f"{reason}\n{ERROR_TEXT[2050]}")
+            if isinstance(limits[name], dict):
+                limits[name] = dict(list(limits[name].items())[1:])
+            else:
+                limits[name] = None
+
+
+def test_a_submission_that_asks_for_all_memory_counts_for_a_nodes() -> None:
+    house = House()
+    house.set_qos("q", flags=("DenyOnLimit",), max_tres_per_job={"mem": 100})
+    assert isinstance(answer(house, qos="q", mem_per_node_mb=90), Submitted)
+    assert answer(house, qos="q", mem_per_node_mb=0) == Failure(2050, f"QOSMaxMemoryPerJob\n{ERROR_TEXT[2050]}")
+
+
 @pytest.mark.parametrize(
     ("where", "limits", "reason"),
     [

@@ -447,12 +447,16 @@ def test_associations_of_one_user_are_listed_as_they_lie_in_the_tree(house):
     assert house.show("assoc user=u account=a1 format=partition") == ["b", "x", "y", ""]
 
 
-def test_runaway_jobs_and_statistics_are_for_operators(house, monkeypatch):
+def test_runaway_jobs_are_for_operators_and_statistics_and_archives_for_administrators(house, monkeypatch):
     monkeypatch.setattr("os.getuid", lambda: 1)
     assert house.sacctmgr("show runaway").err == "sacctmgr: error: You must have an AdminLevel>=Operator to fix runaway jobs\n"
     assert [house.sacctmgr(line).code for line in ("show stats", "clear stats")] == [1, 1]
+    assert house.sacctmgr("dump conform file=/dev/null").err == " Your user does not have sufficient privileges to dump clusters.\n"
     house.do("add account a", "add user daemon account=a adminlevel=operator")
-    assert [house.sacctmgr(line).code for line in ("show stats", "clear stats")] == [0, 0]
+    lines = ("show stats", "clear stats", "-i archive dump", "dump conform file=/dev/null")
+    assert [house.sacctmgr(line).code for line in lines] == [1, 1, 1, 1]
+    house.do("modify user daemon set adminlevel=admin")
+    assert [house.sacctmgr(line).code for line in lines] == [0, 0, 0, 0]
 
 
 def test_statistics_count_requests_by_type_and_user_until_they_are_cleared(house):

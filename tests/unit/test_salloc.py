@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from fake_controller import FakeClient, record, run_command
 
-from understudy.commands.salloc import OPTIONS, USAGE, USAGE_EXIT, salloc
+from understudy.commands.allocation import AllocationError, exit_code
+from understudy.commands.salloc import OPTIONS, USAGE, USAGE_EXIT, _own_code, salloc
+from understudy.commands.srun import srun
 from understudy.commands.srun_options import OPTIONS as SRUN_OPTIONS
 
 
@@ -14,6 +16,10 @@ from understudy.commands.srun_options import OPTIONS as SRUN_OPTIONS
     [
         ("--chdir=/nosuch", 1, "salloc: error: chdir(/nosuch): No such file or directory\n"),
         ("--signal=B:USR1@10", 255, "salloc: error: Invalid --signal specification\n"),
+        ("--kill-command=FOO", 255, "salloc: error: Invalid --kill-command specification\n"),
+        ("-K0", 255, "salloc: error: Invalid --kill-command specification\n"),
+        ("--x11", 255, "salloc: error: No DISPLAY variable set, cannot setup x11 forwarding.\n"),
+        ("--immediate=x", 1, 'salloc: error: Invalid numeric value "x" for immediate.\n'),
         ("--container=/x", 1, "salloc: error: --container requires LaunchParameters=use_interactive_step\n"),
         (
             "--distribution=arbitrary",
@@ -32,6 +38,35 @@ def test_it_says_what_it_takes() -> None:
     client = FakeClient(config=[record("config", name="GresTypes", value="gpu,fpga")])
     assert run_command(salloc, "--usage", client=client).out == USAGE + "\n"
     assert run_command(salloc, "--gres=help", client=client).lines == ["Valid gres options are:", "gpu[[:type]:count]", "fpga[[:type]:count]"]
+
+
+@pytest.mark.parametrize(("code", "own"), [(0, 0), (7, 7), (-9, 0), (-2, 0), (-1, 0), (-15, 1), (-10, 1), (-6, 1)])
+def test_a_command_that_its_user_ends_went_well(code: int, own: int) -> None:
+    assert _own_code(code) == own
+
+
+@pytest.mark.parametrize(("code", "immediate", "ends"), [(2016, 1, 8), (110, 5, 8), (2016, 0, 9), (2015, 1, 9)])
+def test_the_environment_says_what_a_command_without_resources_ends_with(code: int, immediate: int, ends: int) -> None:
+    error = AllocationError(code, "")
+    assert exit_code(error, immediate, {"SLURM_EXIT_ERROR": "9", "SLURM_EXIT_IMMEDIATE": "8"}) == ends
+    assert exit_code(error, immediate, {"SLURM_EXIT_ERROR": "0"}) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--propagate=cpu", "srun: error: Bad rlimit name: cpu\nsrun: error: --propagate=cpu is not valid.\n"),
+        ("--open-mode=x", "srun: error: Invalid --open-mode specification\n"),
+        ("--threads=0", 'srun: error: Invalid numeric value "0" for --threads.\n'),
+        ("--resv-ports=x", 'srun: error: Invalid numeric value "x" for --resv-port.\n'),
+        ("--msg-timeout=x", 'srun: error: Invalid numeric value "x" for --msg-timeout.\n'),
+        ("--x11=first", "srun: error: No DISPLAY variable set, cannot setup x11 forwarding.\n"),
+    ],
+)
+def test_srun_refuses_values_that_its_options_cannot_have(option: str, said: str) -> None:
+    client = FakeClient()
+    outcome = run_command(srun, option, "true", client=client, usage_exit=USAGE_EXIT)
+    assert (bool(outcome.code), outcome.err, client.asked) == (True, said, [])
 
 
 def test_some_options_of_sbatch_are_not_theirs() -> None:

@@ -407,6 +407,7 @@ def test_a_time_that_is_none_is_not_understood_from_some_place_on(text: str, pla
         (["--nodes", "--wrap", "true"], 255, '"-wrap" is not a valid node count'),
         (["--mem=abc", "nosuch.sh"], 255, "Invalid --mem specification"),
         (["--priority=-1", "--wrap=true"], 255, "Priority must be >= 0"),
+        (["--priority=5000000000", "--wrap=true"], 255, "Priority must be < 4294967294"),
         (["--wait-all-nodes=2", "--wrap=true"], 255, "Invalid --wait-all-nodes specification"),
         (["-m", "arbitrary", "--wrap=true"], 1, "With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option"),
         (["--gres=", "--wrap=true"], 1, "Batch job submission failed: Invalid Trackable RESource (TRES) specification"),
@@ -417,6 +418,12 @@ def test_a_time_that_is_none_is_not_understood_from_some_place_on(text: str, pla
 def test_what_does_not_fit_is_refused_before_the_controller_is_asked(arguments: list[str], code: int, error: str) -> None:
     outcome, spec, _ = submit(*arguments)
     assert (outcome.code, outcome.err, spec) == (code, f"sbatch: error: {error}\n", None)
+
+
+def test_power_options_that_are_none_are_ignored_each_time_that_they_are_read() -> None:
+    outcome, spec, _ = submit("--power=level,x", "--wrap", "true")
+    assert outcome.err == "sbatch: error: Ignoring unrecognized power option (x)\n" * 2
+    assert spec is not None
 
 
 @pytest.mark.parametrize(
