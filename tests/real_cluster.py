@@ -58,7 +58,7 @@ class RealCluster:
         assert result.returncode == 0, result.stderr
         self.environment["SLURM_CONF"] = str(self.run_dir / "slurm.conf")
 
-    def run(self, *words: object, timeout_s: float = 60, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: object, timeout_s: float = 180, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(word) for word in words], cwd=self.home, env=self.environment | environment, input=stdin, capture_output=True, text=True,
             timeout=timeout_s, check=False,
@@ -77,7 +77,7 @@ class RealCluster:
         """Submit a batch script; the job's number."""
         result = subprocess.run(
             ["sbatch", "--parsable", *map(str, options)], cwd=self.home, env=self.environment, input="#!/bin/bash\n" + text, capture_output=True,
-            text=True, timeout=60, check=False,
+            text=True, timeout=180, check=False,
         )  # fmt: skip
         assert result.returncode == 0, result.stderr
         return int(result.stdout.partition(";")[0].partition("+")[0])

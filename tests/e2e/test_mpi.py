@@ -87,7 +87,7 @@ def test_who_leaves_without_a_good_bye_ends_the_step(cluster):
 
 @needs_open_mpi
 def test_mpirun_starts_its_daemons_by_srun(cluster):
-    done = cluster.run("salloc", "-w", "n[2-3]", "--ntasks-per-node=2", MPIRUN, sys.executable, RING, timeout_s=120)
+    done = cluster.run("salloc", "-w", "n[2-3]", "--ntasks-per-node=2", MPIRUN, sys.executable, RING)
     assert done.returncode == 0, done.stderr
     # mpirun does not keep the lines of several tasks apart.
     assert sorted(re.findall(r"\d of 4 on n\d: \d 6", done.stdout)) == lines("n2 n2 n3 n3")

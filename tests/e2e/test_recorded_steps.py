@@ -45,7 +45,7 @@ def test_a_command_answers_as_slurm_does(cluster, tmp_path, recorded):
     recorded = yaml.safe_load(yaml.dump(recorded).replace("<host>", socket.gethostname().partition(".")[0]).replace("<user>", getpass.getuser()))
     result = subprocess.run(
         ["/bin/bash", "-c", recorded["run"]], cwd=tmp_path, env=cluster.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=60, check=False,
+        timeout=180, check=False,
     )  # fmt: skip
 
     def common(text: str) -> str:
