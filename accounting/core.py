@@ -28,6 +28,7 @@ from understudy.protocol.messages import (
     Associations,
     AssociationsChanged,
     EventRecord,
+    FederationPlace,
     GetAssociations,
     GetStatistics,
     Message,
@@ -245,6 +246,8 @@ class Accounting:
             list(ledger.users.values()),
             [each for each in ledger.wckeys.values() if each.cluster == message.cluster],
             list(ledger.tres.values()),
+            federation_place(ledger, message.cluster),
+            remote_licenses(ledger, message.cluster),
         )
 
     def _note_size(self, message: GetAssociations) -> None:
@@ -302,7 +305,27 @@ def news(before: Ledger, after: Ledger, cluster: str, number: int) -> Associatio
         [name for name in before.users if name not in after.users],
         None if before.wckeys == after.wckeys else [each for each in after.wckeys.values() if each.cluster == cluster],
         _changed(before.tres, after.tres),
+        federation=federation_place(after, cluster),
+        has_moved=federation_place(before, cluster) != federation_place(after, cluster),
+        licenses=None if before.resources == after.resources else remote_licenses(after, cluster),
     )
+
+
+def federation_place(ledger: Ledger, cluster: str) -> FederationPlace | None:
+    """What a cluster is in its federation; None where it is in none."""
+    known = ledger.clusters.get(cluster)
+    if known is None or not known.federation:
+        return None
+    return FederationPlace(known.federation, cluster, known.control_host, known.control_port, known.fed_id, known.fed_state, known.features)
+
+
+def remote_licenses(ledger: Ledger, cluster: str) -> dict[str, int]:
+    """What a cluster has of the licences that clusters share, by `name@server`."""
+    return {
+        f"{each.name}@{each.server}": each.count * each.allowed[cluster] // 100
+        for each in ledger.resources.values()
+        if cluster in each.allowed and each.type == "License"
+    }
 
 
 def _changed(old: dict[Any, Any], new: dict[Any, Any]) -> list[Any]:

@@ -320,16 +320,17 @@ def _show_aliases(session: "Session", words: list[str]) -> int:
 def _show_licenses(session: "Session", words: list[str]) -> int:
     context = session.context
     try:
-        rows = context.client.query("licenses", ["name", "total", "used", "reserved"]).rows
+        rows = context.client.query("licenses", ["name", "total", "used", "reserved", "is_remote"]).rows
     except RefusedError as error:
         session.complain(f"slurm_load_license error: {error.text}")
         return 1
     if not rows:
         context.print("No licenses configured in Slurm.")
     between = " " if session.one_line else "\n    "
-    for name, total, used, reserved in sorted(rows):
+    for name, total, used, reserved, is_remote in sorted(rows):
         if not words or name == words[0]:
-            context.print(f"LicenseName={name}{between}Total={total} Used={used} Free={max(total - used, 0)} Reserved={reserved} Remote=no")
+            counts = f"Total={total} Used={used} Free={max(total - used, 0)} Reserved={reserved}"
+            context.print(f"LicenseName={name}{between}{counts} Remote={'yes' if is_remote else 'no'}")
     return 0
 
 
@@ -411,8 +412,16 @@ def _show_assoc_mgr(session: "Session", words: list[str]) -> int:
 
 
 def _show_federation(session: "Session", words: list[str]) -> int:
-    """There is no federation."""
-    del session, words
+    del words
+    context = session.context
+    try:
+        places = context.client.query("federation", ["name", "cluster", "host", "port", "number", "state", "features"]).rows
+    except RefusedError as error:
+        session.complain(f"Failed to load federation information: {error.text}")
+        return 1
+    for name, cluster, host, port, number, state, features in places:
+        context.print(f"Federation: {name}")
+        context.print(f"Self:       {cluster}:{host}:{port} ID:{number} FedState:{state} Features:{','.join(features)}")
     return 0
 
 

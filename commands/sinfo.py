@@ -42,7 +42,7 @@ OPTIONS = OptionTable(
         Option("all", "a", NONE, "show hidden partitions, too", env="SINFO_ALL"),
         Option("dead", "d", NONE, "only nodes that do not respond"),
         Option("exact", "e", NONE, "nodes share a line only if their configuration is the same"),
-        Option("federation", "", NONE, "accepted; this cluster is in no federation", env="SINFO_FEDERATION"),
+        Option("federation", "", NONE, "name the cluster, if it is in a federation", env="SINFO_FEDERATION"),
         Option("Format", "O", REQUIRED, "FIELDS: what to print, by names", dest="long_format"),
         Option("format", "o", REQUIRED, "FORMAT: what to print, by letters", env="SINFO_FORMAT"),
         Option("help", "", NONE, "print this text"),
@@ -82,12 +82,13 @@ class _RefusedLineError(Exception):
 class Group:
     """What one line is about: partitions (the first one's properties are shown) and nodes."""
 
-    __slots__ = ("nodes", "partition", "partition_index")
+    __slots__ = ("cluster", "nodes", "partition", "partition_index")
 
     def __init__(self, partition: "Record", partition_index: int) -> None:
         self.partition = partition
         self.partition_index = partition_index
         self.nodes: dict[str, Record] = {}
+        self.cluster = "N/A"
 
     @property
     def count(self) -> int:
@@ -189,6 +190,8 @@ def sinfo(arguments: list[str], context: Context) -> int:
             _write_document(kind, context)
             return 0
         states = _states(options.get("states"), context)
+        if "federation" in options and "local" not in options:
+            options["federated_cluster"] = next(iter(context.client.query("federation", ["cluster"]).rows), [None])[0]
         cells = _cells(options, context)
         if "verbose" in options:
             from understudy.commands.verbose import sinfo_options
@@ -296,7 +299,8 @@ def default_format(options: "dict[str, str | None]") -> str:
         return "%#N %.6D %.#P %.11T %4c %.8z %.6m %.8d %.6w %.8f %20E" if "long" in options else "%#N %.6D %.#P %6t"
     if "list_reasons" in options:
         return "%20E %12U %19H %6t %N" if "long" in options else "%20E %9u %19H %N"
-    return "%#P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N" if "long" in options else "%#P %.5a %.10l %.6D %.6t %N"
+    name = f"%#P{' %8V' if options.get('federated_cluster') else ''}"
+    return f"{name} %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N" if "long" in options else f"{name} %.5a %.10l %.6D %.6t %N"
 
 
 def _cells(options: "dict[str, str | None]", context: Context) -> list[Cell]:
@@ -318,6 +322,9 @@ def _show(options: "dict[str, str | None]", states: list[list[str]] | None, cell
     """One listing."""
     keys = _sort_keys(options)
     groups, now = _load(options, states, cells, keys, context)
+    if cluster := options.get("federated_cluster"):
+        for group in groups:
+            group.cluster = cluster
     for key, descending in reversed(keys):
         groups.sort(key=key, reverse=descending)
     if options.keys().isdisjoint({"format", "long_format"}) and "#" in default_format(options):

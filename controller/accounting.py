@@ -177,6 +177,8 @@ class AccountingLink:
             wckeys=answer.wckeys,
             tres=answer.tres,
         )
+        self._core.federation = answer.federation
+        self._take_licenses(answer.licenses)
         log.info("accounting has %d associations and %d qualities of service", len(answer.associations), len(answer.qos))
         if self._must_tell_reservations:  # whose they are is known only now
             self._must_tell_reservations = False
@@ -208,10 +210,18 @@ class AccountingLink:
             wckeys=message.wckeys,
             tres=message.tres,
         )
+        if message.has_moved:
+            self._core.federation = message.federation
+        if message.licenses is not None:
+            self._take_licenses(message.licenses)
         if message.unused_associations or message.unused_qos:
             self._forget_use(message.unused_associations, message.unused_qos)
         self._have_changed()
         return Ok()
+
+    def _take_licenses(self, licenses: dict[str, int]) -> None:
+        self._core.remote_licenses = licenses
+        self._core.count_licenses()
 
     def _forget_use(self, numbers: list[int], qos: list[str]) -> None:
         """What these associations, with all below them, and qualities of service have used counts no longer."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.crontab_table import Crontabs
 from understudy.controller.priority.basic import BasicPriority
@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.api import SchedulingPolicy, Selector, Tables
     from understudy.controller.settings import Settings
     from understudy.model.hostlist import NodeNames
-    from understudy.protocol.messages import AssociationsChanged, AwaitJob, Message
+    from understudy.protocol.messages import AssociationsChanged, AwaitJob, FederationPlace, Message
 
+LOCAL_ID_BITS: Final = 26  # of a job's number; above them is that of the cluster in its federation
+LOCAL_IDS: Final = (1 << LOCAL_ID_BITS) - 1
 log = logging.getLogger("understudy.controller")
 
 ACCESS_DENIED = 2002
@@ -150,13 +152,15 @@ class Core:
     read_configuration: Callable[[], None] = field(default=lambda: None)  # the edge's: for Reconfigure
     change_configuration: Callable[[dict[str, str]], None] = field(default=lambda _changes: None)  # the edge's: keys with other values for now
     when_recorded: Callable[[Callable[[], None]], None] = field(default=lambda action: action())  # the edge's: act when accounting knows all
+    federation: FederationPlace | None = None  # the cluster's, as accounting tells of it
+    remote_licenses: dict[str, int] = field(default_factory=dict)  # by `name@server`, as accounting tells of them
     take_associations: Callable[[AssociationsChanged], Message | Later] = field(default=lambda _message: Ok())  # the edge's: accounting has changed
 
     def __post_init__(self) -> None:
         self.daemon_of_node = [None] * len(self.tables.nodes.nodes)
         self.next_job_id = self.settings.first_job_id
         self.start_time = self.counters.since = self.time.now()
-        self.tables.licenses.totals = self.settings.licenses
+        self.count_licenses()
         self.tables.reservations.groups_of = self.users.groups_of
         self.tables.completing, self.tables.complete_wait_s = self.completing, self.settings.complete_wait_s
 
@@ -204,13 +208,18 @@ class Core:
             raise SlurmError(INVALID_JOB)
         return job
 
+    def count_licenses(self) -> None:
+        """What slurm.conf has of licences, and accounting for this cluster, has changed."""
+        self.tables.licenses.totals = {**self.settings.licenses, **self.remote_licenses}
+
     def take_job_id(self) -> int:
-        """The next free job id; after MaxJobId it goes on from FirstJobId."""
+        """The next free job id; after MaxJobId it goes on from FirstJobId. In a federation the cluster's number is above it."""
+        above = 0 if self.federation is None else self.federation.number << LOCAL_ID_BITS
         job_id = self.next_job_id
-        while job_id in self.tables.jobs or job_id > self.settings.max_job_id:
+        while job_id | above in self.tables.jobs or job_id > self.settings.max_job_id:
             job_id = job_id + 1 if job_id < self.settings.max_job_id else self.settings.first_job_id
         self.next_job_id = job_id + 1
-        return job_id
+        return job_id | above
 
     def changed(self, what: str, now: float) -> None:
         """Tell the policy that something happened that could let a job start."""

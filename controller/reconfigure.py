@@ -54,7 +54,7 @@ def take_over(core: Core, path: Path, before: SlurmConfig, settings_of: Callable
     if shape(list(ours)) != shape(list(theirs)):
         raise SlurmError(RESTART_FOR_NODES)
     core.settings = settings_of(config)
-    core.tables.licenses.totals = core.settings.licenses
+    core.count_licenses()
     core.tables.complete_wait_s = core.settings.complete_wait_s
     core.tables.nodes.tree = tables.nodes.tree
     for node, new in zip(ours, theirs, strict=True):

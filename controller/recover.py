@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from understudy.controller.arrays import restore
-from understudy.controller.core import log
+from understudy.controller.core import LOCAL_IDS, log
 from understudy.controller.eligibility import review, wait_until, watch_dependency
 from understudy.controller.gang import takes_turns
 from understudy.controller.het_jobs import restore as restore_component
@@ -48,7 +48,7 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
             restore(core, job, job.array)
         if job.het is not None:
             restore_component(core, job, job.het, job.het_offset)
-        core.next_job_id = max(core.next_job_id, job.job_id + 1)
+        core.next_job_id = max(core.next_job_id, (job.job_id & LOCAL_IDS) + 1)
         if job.is_completing or job.is_active:
             if job.allocation is None or _has_moved(core, job):
                 _lose(core, job, now)

@@ -47,6 +47,7 @@ _QUERIES: Final = {
     "config": ("REQUEST_BUILD_INFO", 2001),
     "ping": ("REQUEST_PING", 1008),
     "licenses": ("REQUEST_LICENSE_INFO", 1021),
+    "federation": ("REQUEST_FED_INFO", 2049),
     "reservations": ("REQUEST_RESERVATION_INFO", 2024),
     "topology": ("REQUEST_TOPO_INFO", 2028),
     "steps": ("REQUEST_JOB_STEP_INFO", 2005),

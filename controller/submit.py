@@ -58,6 +58,7 @@ UNSUPPORTED_GRES: Final = 2122
 INVALID_PREFERENCE: Final = 2133
 INVALID_TIME_MIN: Final = 2124
 INVALID_NICE: Final = 2123
+SUBMISSIONS_DISABLED: Final = 2105
 _LIMIT_CODES: Final = {
     "PartitionTimeLimit": 2051,
     "PartitionNodeLimit": 2006,
@@ -98,6 +99,8 @@ def _allowed_as(core: Core, message: SubmitJob | AllocateJob, sender: Sender) ->
         if not core.is_admin(sender.user_id):
             raise SlurmError(2113)
         group_id = message.group_id
+    if core.federation is not None and "DRAIN" in core.federation.state:
+        raise SlurmError(SUBMISSIONS_DISABLED)
     if len(core.tables.jobs) >= core.settings.max_job_count:
         log.warning("MaxJobCount %d reached", core.settings.max_job_count)
         raise SlurmError(TRY_AGAIN, "Resource temporarily unavailable")
@@ -537,7 +540,7 @@ def check_licenses(core: Core, text: str) -> None:
         licenses = read_licenses(text)
     except ValueError:
         raise SlurmError(INVALID_LICENSES) from None
-    if any(count > core.settings.licenses.get(name, 0) for name, count in licenses):
+    if any(count > core.tables.licenses.totals.get(name, 0) for name, count in licenses):
         raise SlurmError(INVALID_LICENSES)
 
 

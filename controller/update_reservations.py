@@ -191,7 +191,7 @@ def _check_licenses(core: Core, reservation: Reservation, text: str, now: float)
             for name, count in read_licenses(each.licenses):
                 held[name] = held.get(name, 0) + count
     for name, count in wanted:
-        if count + held.get(name, 0) > core.settings.licenses.get(name, 0):
+        if count + held.get(name, 0) > core.tables.licenses.totals.get(name, 0):
             raise SlurmError(INVALID_LICENSES)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from understudy.controller.association_views import association_rows, qos_rows, user_rows
 from understudy.controller.event_triggers import trigger_rows
 from understudy.controller.job_columns import JOB_COLUMNS
@@ -132,9 +134,19 @@ def _partitions(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | No
 def _licenses(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
     pool = core.tables.licenses
     reserved = core.tables.reservations.reserved_licenses(core.time.now())
-    shown = [{"name": name, "total": total, "used": pool.used.get(name, 0), "reserved": reserved.get(name, 0)} for name, total in pool.totals.items()]
+    shown = [
+        {"name": name, "total": total, "used": pool.used.get(name, 0), "reserved": reserved.get(name, 0), "is_remote": name in core.remote_licenses}
+        for name, total in pool.totals.items()
+    ]
     yield None
     return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now(), core.last_job_update)
+
+
+def _federation(core: Core, query: Query, _viewer: Viewer) -> Generator[Rows | None, None, Rows]:
+    place = core.federation
+    shown = [] if place is None else [{**msgspec.structs.asdict(place), "features": list(place.features)}]
+    yield None
+    return Rows(_filtered(shown, query, lambda column: lambda row: row[column]), core.time.now())
 
 
 def _reservations(core: Core, query: Query, viewer: Viewer) -> Generator[Rows | None, None, Rows]:
@@ -240,6 +252,7 @@ _QUERIES: Final[dict[str, Callable[[Core, Query, Viewer], Generator[Rows | None,
     "steps": _steps,
     "partitions": _partitions,
     "licenses": _licenses,
+    "federation": _federation,
     "reservations": _reservations,
     "topology": _topology,
     "config": _config,

@@ -327,6 +327,17 @@ LICENSES: Final[dict[str, Column]] = {
     "total": _number("how many there are"),
     "used": _number("how many running jobs have"),
     "reserved": _number("how many active reservations keep"),
+    "is_remote": _flag("it is the cluster's part of what accounting has for several"),
+}
+
+FEDERATION: Final[dict[str, Column]] = {
+    "name": _text("the federation's name"),
+    "cluster": _text("this cluster's"),
+    "host": _text("where its controller is"),
+    "port": _number("and at which port"),
+    "number": _number("of the cluster within the federation"),
+    "state": _text("ACTIVE, DRAIN ..."),
+    "features": Column(list, "of the cluster"),
 }
 
 RESERVATIONS: Final[dict[str, Column]] = {
@@ -507,6 +518,7 @@ TABLES: Final[dict[str, dict[str, Column]]] = {
     "nodes": NODES,
     "partitions": PARTITIONS,
     "licenses": LICENSES,
+    "federation": FEDERATION,
     "reservations": RESERVATIONS,
     "topology": TOPOLOGY,
     "config": CONFIG,

@@ -818,6 +818,18 @@ class GetAssociations(Message, frozen=True, tag=103):
     tres: dict[str, int] = {}  # what the cluster has, by name
 
 
+class FederationPlace(msgspec.Struct, frozen=True, array_like=True):
+    """What a cluster is in its federation, and where its controller said that it is."""
+
+    name: str
+    cluster: str
+    host: str
+    port: int
+    number: int
+    state: str
+    features: tuple[str, ...] = ()
+
+
 class Associations(Message, frozen=True, tag=104):
     """The whole state of accounting as far as it concerns one cluster."""
 
@@ -830,6 +842,8 @@ class Associations(Message, frozen=True, tag=104):
     users: list[AccountingUser]
     wckeys: list[Wckey]
     tres: list[Tres]
+    federation: FederationPlace | None = None
+    licenses: dict[str, int] = {}  # by `name@server`: how many of those that clusters share are this one's
 
 
 class AssociationsChanged(Message, frozen=True, tag=105):
@@ -849,6 +863,9 @@ class AssociationsChanged(Message, frozen=True, tag=105):
     tres: list[Tres] = []
     unused_associations: list[int] = []  # RawUsage=0: what these have used, with all below them, is forgotten
     unused_qos: list[str] = []
+    licenses: dict[str, int] | None = None  # all of them, if any has changed
+    federation: FederationPlace | None = None
+    has_moved: bool = False  # `federation` is what the cluster has now
 
 
 class JobRecord(Message, frozen=True, tag=106):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 from controller_harness import ROOT, START, FakeWire, Harness
 
@@ -10,13 +11,17 @@ from understudy.controller.accounting_queue import QueueFile, RecordQueue
 from understudy.controller.accounting_records import REQUEUED, Kept
 from understudy.controller.enforcement.options import Enforced
 from understudy.controller.ports import NoJournal
+from understudy.controller.submit import check_licenses
+from understudy.model.errors import SlurmError
 from understudy.model.states import JobState, NodeState
 from understudy.protocol.messages import (
     AccountingRecords,
     Associations,
+    AssociationsChanged,
     AwaitRecorded,
     EventRecord,
     Failure,
+    FederationPlace,
     GetAssociations,
     JobRecord,
     Ok,
@@ -304,3 +309,40 @@ def test_nodes_of_a_controller_that_knows_nothing_of_them_are_out_until_they_reg
     told.journal.nodes(0b10)
     told.settle()
     assert [(each.node, each.reason) for each in told.of(EventRecord)][1:] == [(node.name, "")]
+
+
+def test_a_cluster_s_part_of_shared_licences_is_for_its_jobs():
+    told = Told()
+    core = told.harness.core
+    core.settings = replace(core.settings, licenses={"local": 1})
+    core.take_associations(AssociationsChanged("conform", 2, licenses={"mat@srv": 5}))
+    assert core.tables.licenses.totals == {"local": 1, "mat@srv": 5}
+    job = told.harness.submit(licenses="mat@srv:2")
+    assert job.is_running
+    assert told.harness.query("licenses", "name", "total", "used", "is_remote") == [["local", 1, 0, False], ["mat@srv", 5, 2, True]]
+    with pytest.raises(SlurmError):
+        check_licenses(core, "mat:1")
+    core.take_associations(AssociationsChanged("conform", 3))
+    assert core.tables.licenses.totals["mat@srv"] == 5
+    core.take_associations(AssociationsChanged("conform", 4, licenses={}))
+    assert core.tables.licenses.totals == {"local": 1}
+
+
+def test_jobs_of_a_federation_have_the_clusters_number_above_their_own():
+    told = Told()
+    core, place = told.harness.core, FederationPlace("fed", "conform", "h", 6817, 3, "ACTIVE", ("a",))
+    first = told.harness.submit().job_id
+    core.take_associations(AssociationsChanged("conform", 2, federation=place, has_moved=True))
+    job = told.harness.submit()
+    assert job.job_id == (3 << 26) + first + 1
+    assert told.harness.query("federation", "name", "number", "state", "features") == [["fed", 3, "ACTIVE", ["a"]]]
+    core.take_associations(AssociationsChanged("conform", 3))
+    core.take_associations(AssociationsChanged("conform", 4, federation=replace_state(place, "DRAIN"), has_moved=True))
+    with pytest.raises(AssertionError, match="submissions disabled"):
+        told.harness.submit()
+    core.take_associations(AssociationsChanged("conform", 5, has_moved=True))
+    assert told.harness.submit().job_id == first + 2
+
+
+def replace_state(place, state):
+    return msgspec.structs.replace(place, state=state)

@@ -3,6 +3,8 @@
 import pytest
 from accounting_harness import House
 
+from understudy.accounting.core import news
+
 
 @pytest.fixture
 def house():
@@ -102,3 +104,26 @@ def test_a_cluster_has_features_and_a_state_in_its_federation(house):
         " Modified cluster...\n  conform\n"
     )
     assert house.show("cluster where classification=capability format=cluster") == ["conform"]
+
+
+def test_controllers_are_told_of_their_part_of_licences(house):
+    house.do("add resource mat count=15 server=srv type=license cluster=conform percentallowed=50")
+    house.do("add resource other count=15 server=srv type=license")
+    assert house.register("conform").licenses == {"mat@srv": 7}
+    before = house.accounting.ledger
+    house.do("modify resource mat set count=30")
+    assert news(before, house.accounting.ledger, "conform", 9).licenses == {"mat@srv": 15}
+    assert news(house.accounting.ledger, house.accounting.ledger, "conform", 9).licenses is None
+    house.do("delete resource mat")
+    assert house.register("conform").licenses == {}
+
+
+def test_controllers_are_told_of_their_federation(house):
+    assert house.register("conform").federation is None
+    before = house.accounting.ledger
+    house.do("add federation fed clusters=conform")
+    place = house.register("conform").federation
+    assert (place.name, place.cluster, place.number, place.state) == ("fed", "conform", 1, "ACTIVE")
+    told = news(before, house.accounting.ledger, "conform", 9)
+    assert (told.has_moved, told.federation) == (True, place)
+    assert not news(house.accounting.ledger, house.accounting.ledger, "conform", 9).has_moved

@@ -358,6 +358,8 @@ def test_interactive_mode_shows_what_a_pipe_types(client: FakeClient) -> None:
 def test_licences_are_shown_with_what_is_left_of_them(client: FakeClient) -> None:
     assert ask(client, "show licenses").out == "No licenses configured in Slurm.\n"
     client.tables["licenses"] = [record("licenses", name="matlab", total=4, used=3), record("licenses", name="ansys", total=2)]
+    remote = FakeClient(licenses=[record("licenses", name="mat@srv", total=5, is_remote=True)])
+    assert ask(remote, "-o show lic").out == "LicenseName=mat@srv Total=5 Used=0 Free=5 Reserved=0 Remote=yes\n"
     matlab = "LicenseName=matlab\n    Total=4 Used=3 Free=1 Reserved=0 Remote=no\n"
     assert ask(client, "show licenses").out == "LicenseName=ansys\n    Total=2 Used=0 Free=2 Reserved=0 Remote=no\n" + matlab
     assert ask(client, "show licenses matlab").out == matlab
@@ -622,3 +624,9 @@ def test_within_a_job_scripts_are_written_that_follow_its_nodes(client: FakeClie
     assert shell[4:6] == ['export SLURM_JOB_CPUS_PER_NODE="2(x2),1"', "unset SLURM_NPROCS"]
     assert (tmp_path / "slurm_job_77_resize.csh").read_text().splitlines()[3] == "setenv SLURM_JOB_NUM_NODES 3"
     assert (tmp_path / "slurm_job_77_resize.csh").stat().st_mode & 0o777 == 0o700
+
+
+def test_the_federation_is_shown() -> None:
+    assert ask(FakeClient(), "show federation").out == ""
+    place = record("federation", name="fed", cluster="lo", host="h", port=6817, number=1, state="ACTIVE", features=["a", "b"])
+    assert ask(FakeClient(federation=[place]), "show fed").out == "Federation: fed\nSelf:       lo:h:6817 ID:1 FedState:ACTIVE Features:a,b\n"

@@ -332,3 +332,14 @@ def test_all_partitions_and_some_are_not_asked_for_together() -> None:
     refused = run_command(sinfo, client=states_cluster(), environ={"SINFO_ALL": "1", "SINFO_PARTITION": "debug"})
     assert "SINFO_ALL and SINFO_PARTITION" in refused.err
     assert run_command(sinfo, "-h", "-a", "-o", "%R", client=formats_cluster(), environ={"SINFO_PARTITION": "big"}).lines == ["debug", "big"]
+
+
+def test_in_a_federation_the_cluster_is_named() -> None:
+    client = states_cluster()
+    plain = run_command(sinfo, "--federation", client=client).lines
+    client.tables["federation"] = [record("federation", cluster="lo")]
+    assert plain == run_command(sinfo, "--federation", "--local", client=client).lines
+    said = run_command(sinfo, "--federation", client=client).lines
+    assert said[0] == "PARTITION CLUSTER  AVAIL  TIMELIMIT  NODES  STATE NODELIST"
+    assert said[1] == "debug*    lo          up   infinite      1  maint n9"
+    assert run_command(sinfo, "-h", "-o", "%V", client=client).lines[0] == "N/A"

@@ -12,7 +12,7 @@ from understudy.model.conf_companions import SwitchConf
 from understudy.model.errors import SlurmError
 from understudy.model.records import TABLES, accepts, columns
 from understudy.model.states import NodeFlag
-from understudy.protocol.messages import Query, ReservationChanged, SetTrigger, UpdateReservation
+from understudy.protocol.messages import FederationPlace, Query, ReservationChanged, SetTrigger, UpdateReservation
 
 
 def busy() -> Harness:
@@ -32,6 +32,7 @@ def busy() -> Harness:
     changes = {"starttime": str(int(START) + 100_000), "duration": "5", "users": "ann", "nodes": "n3", "corecnt": "2", "flags": "daily"}
     assert h.ask(UpdateReservation("create", "r", changes), ROOT) == ReservationChanged("r")
     h.ask(SetTrigger("node", "*", ["down"], 0, "/bin/x"), ROOT)
+    h.core.federation = FederationPlace("fed", "cluster", "h", 6817, 1, "ACTIVE", ("a",))
     h.core.show_configuration = lambda: [("ClusterName", "cluster"), ("KillWait", "30 sec")]
     return h
 
