@@ -13,6 +13,7 @@ from understudy.controller.het_jobs import id_set
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.job_change import MIN_CPUS_NODE
 from understudy.controller.priority.tres import billing, billing_weights, tres_of, whole_memory_mb
+from understudy.controller.scheduling.licenses import read_licenses
 from understudy.controller.scheduling.preempt import OFF
 from understudy.controller.scheduling.request import sharing_rows
 from understudy.model import nodeset
@@ -208,7 +209,7 @@ def tres_requested(core: Core, job: Job, _now: float) -> str:
     else:  # all of it, also where memory is not counted
         memory = whole_memory_mb(core.tables.partitions.get(job.partition), core.tables.nodes) * nodes
     plain = f"cpu={cpus},{f'mem={memory_text(memory)},' if memory else ''}node={nodes},billing={_billing(core, job, cpus, memory)}"
-    return plain + tres_text(core, counts_of(job)) if core.settings.tracked_gres else plain
+    return plain + _further_tres(core, job)
 
 
 def _billing(core: Core, job: Job, cpus: int, memory_mb: int) -> int:
@@ -226,7 +227,23 @@ def tres_allocated(core: Core, job: Job, _now: float) -> str:
     memory = sum(group.memory_mb * group.nodes.bit_count() for group in held.groups)
     cost = _billing(core, job, held.cpus, memory)
     plain = f"cpu={held.cpus},{f'mem={memory_text(memory)},' if memory else ''}node={held.node_count},billing={cost}"
-    return plain + tres_text(core, counts_of(job)) if core.settings.tracked_gres else plain
+    return plain + _further_tres(core, job)
+
+
+def _further_tres(core: Core, job: Job) -> str:
+    """What AccountingStorageTRES names of generic resources and licences, in its order: `,license/a=2,gres/gpu=1`."""
+    settings = core.settings
+    devices = tres_text(core, counts_of(job)) if settings.tracked_gres else ""
+    if not job.spec.licenses or not any(name.startswith("license/") for name in settings.tracked_tres):
+        return devices
+    counts: dict[str, int] = {}
+    for name, count in read_licenses(job.spec.licenses):
+        if f"license/{name.lower()}" in settings.tracked_tres:
+            counts[name] = counts.get(name, 0) + count
+    parts = [*filter(None, devices.split(",")), *(f"license/{name}={count}" for name, count in counts.items() if count)]
+    places = {name: place for place, name in enumerate(settings.tracked_tres)}
+    parts.sort(key=lambda part: places.get(part.partition("=")[0].lower(), len(places)))
+    return "".join(f",{part}" for part in parts)
 
 
 def batch_host(core: Core, job: Job, _now: float) -> str:

@@ -95,3 +95,12 @@ def test_a_job_that_waits_for_licences_blocks_nobody_and_starts_when_they_are_fr
     assert waiting.expected_start is None
     world.run()
     assert 101 <= world.starts[2] <= 106
+
+
+def test_licences_that_accounting_tracks_are_among_a_jobs_resources_in_its_order() -> None:
+    h = Harness(make_tables(), settings=Settings(licenses={"matlab": 4, "ansys": 2}, tracked_tres=("license/matlab", "gres/gpu")))
+    job = h.submit(licenses="ansys,matlab:2")
+    rows = h.query("jobs", "tres_requested", "tres_allocated", job_id=[job.job_id])
+    assert [text.rpartition("billing=1")[2] for text in rows[0]] == [",license/matlab=2", ",license/matlab=2"]
+    plain = h.submit()
+    assert h.query("jobs", "tres_allocated", job_id=[plain.job_id])[0][0].endswith("billing=1")
