@@ -196,7 +196,7 @@ class Preemption:
                 state.remove(victim, suspended=self.mode_of(victim) == SUSPEND)
                 removed.append(victim)
                 nodes = selector.choose_in(job, partition, usable, self.tables, state)
-                use[victim.job_id] = (victim.allocation.nodes & usable).bit_count()
+                use[victim.job_id] = (victim.allocation.nodes & selector.serving(job, partition, usable, self.tables, state)).bit_count()
                 if nodes is not None:
                     break
             if nodes is None:
@@ -204,10 +204,9 @@ class Preemption:
             if len(order) == 1 or passes >= self._reorders:
                 return [each for each in removed if each.allocation is not None and each.allocation.nodes & nodes]
             passes += 1
-            if self._strict_order:
-                order = [removed[-1], *(each for each in order if each is not removed[-1])]
-            else:
-                order = sorted(order, key=lambda each: -use.get(each.job_id, 0))
+            order = [removed[-1], *(each for each in order if each is not removed[-1])]
+            if not self._strict_order:  # by nodes that would do for the job once each was gone; of equals first who was removed last
+                order.sort(key=lambda each: -use.get(each.job_id, 0))
 
     def fits_without_them(self, job: Job, partition: Partition, usable: int, selector: ChoosingSelector, now: int) -> int | None:
         """The nodes on which the job would run if all whom it may preempt were gone; None if that does not help either."""

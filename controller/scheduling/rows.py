@@ -111,26 +111,45 @@ def _shared(partition: Partition, tables: Tables, free: Free) -> tuple[Cores, Co
 
 
 def tiers(request: Request, tables: Tables, free: Free) -> Iterator[Free]:
-    """What is free for a job that may push others aside: without those that stand still, then as if those that it may push aside were not there."""
+    """What is free for a job that may push others aside: without those that stand still, then as if those that it may push aside were not there.
+
+    Of these first only those of the lowest tier, then tier by tier more.
+    """
     preemption, partition = tables.preemption, tables.partitions[request.partition]
     assert preemption is not None
     aside: Cores = {}  # cores of jobs that stand still
     kept: Cores = {}  # of those that may not be pushed aside for this one
-    lower: Cores = {}  # of running ones that may
+    lower: dict[int, Cores] = {}  # of running ones that may, by tier
+    still: dict[int, Cores] = {}  # of those that stand still and may
     for job in _jobs_in(free, tables):
         may = preemption.may_push_aside(partition, job)
         if job.allocation is None or not (job.pushed_aside or may):
             continue
-        for node, cores in cores_of(job.allocation).items():
-            if not job.pushed_aside:
-                lower[node] = lower.get(node, 0) | cores
-                continue
-            aside[node] = aside.get(node, 0) | cores
-            if not may:
-                kept[node] = kept.get(node, 0) | cores
+        cores = cores_of(job.allocation)
+        if job.pushed_aside:
+            _add(aside, cores)
+        if may:
+            _add((still if job.pushed_aside else lower).setdefault(tables.partitions[job.partition].priority_tier, {}), cores)
+        else:
+            _add(kept, cores)
     yield _with(free, tables.nodes, aside, {}) if aside else free
-    if lower or aside:
-        yield _with(free, tables.nodes, kept, lower)
+    levels = sorted(lower.keys() | still.keys())
+    for place, level in enumerate(levels):
+        fewer: Cores = {}
+        more = dict(kept)
+        for each in levels[: place + 1]:
+            _add(fewer, lower.get(each, {}))
+        for each in levels[place + 1 :]:
+            _add(more, still.get(each, {}))
+        if level in lower or place == len(levels) - 1:
+            yield _with(free, tables.nodes, more, fewer)
+    if not levels and aside:
+        yield _with(free, tables.nodes, kept, {})
+
+
+def _add(all_cores: Cores, cores: Cores) -> None:
+    for node, mask in cores.items():
+        all_cores[node] = all_cores.get(node, 0) | mask
 
 
 def _with(free: Free, table: NodeTable, more: Cores, fewer: Cores) -> RowView:

@@ -35,6 +35,8 @@ from understudy.controller.scheduling.sockets import SocketRules, whole_sockets
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from understudy.controller.gres import GresTable
@@ -220,6 +222,11 @@ class SelectConsTres(ChoosingSelector):
             return self._choose_alike(request, nodes, table, free, kind, nodes_only=True) is not None
         cpus = self._could_give(request, nodes, table, free, kind)[1]
         return int(np.count_nonzero(cpus)) >= request.min_nodes and int(cpus.sum()) >= request.cpus
+
+    def _serving(self, request: Request, nodes: int, table: NodeTable, free: Free) -> Iterable[int]:
+        at, cpus, _ = self._could_give(request, nodes, table, free, table.kind_of(nodes))
+        found: list[int] = at[cpus > 0].tolist()
+        return found
 
     def _choose_alike(self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind, *, nodes_only: bool) -> Choice | None:
         threads = kind.threads_of_core

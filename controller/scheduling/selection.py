@@ -15,7 +15,7 @@ from understudy.controller.scheduling.rows import cpus_left, nodes_of_another_ki
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from understudy.controller.job import Allocation, Job
     from understudy.controller.nodes import NodeTable
@@ -97,6 +97,22 @@ class ChoosingSelector(ABC):
         request = Request.of(job, partition, tables.nodes)
         choice = None if request is None else self._choose_any(request, usable, tables.nodes, free)
         return None if choice is None else _nodes(choice)
+
+    def serving(self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free) -> int:
+        """Those of the nodes that would do for the job in that state, each looked at alone."""
+        request = Request.of(job, partition, tables.nodes)
+        if request is None:
+            return 0
+        return nodeset.from_positions(
+            node
+            for nodes in (usable & allowed & ~free.exclusive_nodes for allowed in request.choices)
+            for node in self._serving(request, nodes, tables.nodes, free)
+        )
+
+    def _serving(self, request: Request, nodes: int, table: NodeTable, free: Free) -> Iterable[int]:
+        """The indices of those of the nodes that have enough for one of the job's nodes."""
+        del request, table, free
+        return nodeset.indices(nodes)
 
     def could_ever_run(self, job: Job, partition: Partition, tables: Tables) -> bool:
         """Whether the partition's configured nodes could hold the job if all were up and empty."""

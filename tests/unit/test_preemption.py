@@ -87,6 +87,16 @@ def test_a_job_is_of_use_with_all_nodes_that_could_be_taken_and_not_just_those_c
         assert Busy(*running, parameters=parameters, count=5).victims(**job) == [2]
 
 
+def test_a_job_is_of_use_only_with_nodes_that_would_do_once_it_is_gone():
+    running = [("high", [0], 2, 1), ("low", [1], 4, 1), ("low", [2, 3], 1, 1), ("low", [2], 3, 1), ("high", [3], 1, 1), ("low", [4, 5, 6], 4, 1)]
+    assert Busy(*running, count=7).victims(min_nodes=4, num_tasks=8, ntasks_per_node=2) == [4, 2]
+
+
+def test_of_equally_useful_jobs_the_one_that_was_needed_at_last_comes_first():
+    running = [("low", [0], 3, 1), ("low", [0], 1, 1), ("low", [1], 2, 1), ("high", [1], 2, 1), ("high", [2], 3, 1)]
+    assert sorted(Busy(*running, count=3).victims(num_tasks=6)) == [1, 3]
+
+
 def test_nobody_is_hit_if_it_does_not_help():
     busy = Busy(("low", [0], 4, 1), ("high", [1], 4, 1))
     assert busy.victims(min_nodes=5, num_tasks=5) == []
@@ -317,6 +327,12 @@ def test_who_suspends_others_else_chooses_as_if_lower_partitions_were_empty():
     assert on(busy, "high", min_nodes=1, max_nodes=1, num_tasks=4, ntasks_per_node=4) == ([3], [5])
     assert on(busy, "high", min_nodes=2, num_tasks=8, ntasks_per_node=4) == ([0, 1], [1, 2, 3])
     assert on(busy, "low", min_nodes=1, max_nodes=1, num_tasks=4, ntasks_per_node=4) == (None, [])
+
+
+def test_who_suspends_others_spares_those_of_higher_tiers_as_long_as_lower_ones_do():
+    busy = suspending(("mid", [0], 1, 0), ("low", [0], 3, 0), ("low", [1], 4, 0), ("mid", [2], 4, 0), ("mid", [3], 4, 0))
+    assert on(busy, "high", num_tasks=4) == ([1], [3])
+    assert on(busy, "high", min_nodes=2, num_tasks=8, ntasks_per_node=4) == ([0, 1], [1, 2, 3])
 
 
 def test_the_cores_of_a_job_that_stands_still_are_kept_from_all_but_higher_partitions():
