@@ -43,10 +43,12 @@ def complaint(spec: "dict[str, object]", extra: "dict[str, str]") -> str:
     if per_socket and "sockets_per_node" not in extra:
         return "--gpus-per-socket option requires --sockets-per-node specification"
     if per_task:
-        if not gpus and not spec.get("num_tasks"):
+        if not gpus and not spec.get("num_tasks") and not spec.get("min_nodes"):
             return "Failed to validate job spec. --gpus-per-task used without either --gpus or -n/--ntasks is not allowed."
         if gpus and gpus % per_task:
             return "Failed to validate job spec, --gpus not multiple of --gpus-per-task"
+    if gpus and gpus < int(str(spec.get("min_nodes") or 0)):
+        return "Failed to validate job spec, --gpus < -N"
     if spec.get("ntasks_per_tres") and not (gpus or per_node or per_socket or per_task or spec.get("num_tasks") or spec.get("min_nodes")):
         return "gres_job_state_validate: --ntasks-per-tres needs either a GRES GPU specification or a node/ntask specification"
     return ""

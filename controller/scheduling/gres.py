@@ -44,6 +44,7 @@ class GresNeeds:
     memory_per_gpu_mb: int = 0
     binds: bool = False  # --gres-flags=enforce-binding: only cores near the devices
     ignores_cores: bool = False  # --gres-flags=disable-binding
+    per_socket: tuple[GresCount, ...] = ()  # what of `per_node` was asked for by socket
 
     @classmethod
     def of(cls, job: Job) -> GresNeeds | None:
@@ -52,9 +53,9 @@ class GresNeeds:
         if not (spec.gres or spec.tres_per_job or spec.tres_per_task or spec.tres_per_socket):
             return None
         per_node = read_request(spec.gres)
-        if spec.tres_per_socket:
-            sockets = int(spec.extra.get("sockets_per_node", "1"))
-            per_node += tuple(GresCount(want.name, want.type, want.count * sockets) for want in read_request(spec.tres_per_socket))
+        sockets = int(spec.extra.get("sockets_per_node", "1"))
+        per_socket = tuple(GresCount(want.name, want.type, want.count * sockets) for want in read_request(spec.tres_per_socket))
+        per_node += per_socket
         needs = cls(
             per_node,
             read_request(spec.tres_per_task),
@@ -63,12 +64,17 @@ class GresNeeds:
             _first_count(spec.mem_per_tres),
             binds="enforce-binding" in spec.gres_flags,
             ignores_cores="disable-binding" in spec.gres_flags,
+            per_socket=per_socket,
         )
         return needs if needs.wants else None
 
     @property
     def wants(self) -> tuple[GresCount, ...]:
         return self.per_node + self.per_task + self.per_job
+
+    def most_on_node(self, want: GresCount) -> int:
+        """How much of what the whole job wants one node gives at most: what each was asked for, if that was said."""
+        return max((each.count for each in self.per_node if (each.name, each.type) == (want.name, want.type)), default=want.count)
 
     def on_node(self, tasks: int) -> tuple[GresCount, ...]:
         """What a node with so many tasks must give, apart from its part of what is meant for the whole job."""
@@ -140,14 +146,19 @@ def preferred(request: Request, at: NDArray[np.intp], weight: NDArray[np.int64],
     """Weights of nodes for a job that may get different numbers of devices on them: of equal nodes those with more of what it wants come first."""
     needs = request.gres
     assert needs is not None
-    wants = needs.per_job + tuple(GresCount(want.name, want.type, want.count * request.tasks) for want in needs.per_task)
-    if not wants:
+    wants = tuple(GresCount(want.name, want.type, needs.most_on_node(want)) for want in needs.per_job)
+    wants += tuple(GresCount(want.name, want.type, want.count * request.tasks) for want in needs.per_task)
+    if not wants and not needs.per_socket:
         return weight
     usable = np.zeros(len(at), dtype=np.int64)
     for want in wants:
         have = free.free_gres(_key(want))
         if have is not None:
-            usable += np.minimum(have[at], want.count)
+            usable += have[at] if request.exclusive else np.minimum(have[at], want.count)
+    for want in needs.per_socket:  # more than it wants counts, too
+        have = free.free_gres(_key(want))
+        if have is not None:
+            usable += have[at]
     return (weight << 8) + 255 - np.minimum(usable, 255)
 
 
@@ -212,7 +223,7 @@ def choose_for_job(
         vector = free.free_gres(_key(want))
         if vector is None:
             return None
-        devices = vector[at]
+        devices = np.minimum(vector[at], needs.most_on_node(want))
         if needs.cpus_per_gpu and want.name == GPU:
             devices = np.minimum(devices, cpus // needs.cpus_per_gpu)
         if needs.memory_per_gpu_mb and want.name == GPU:
@@ -323,7 +334,7 @@ def _shares(
     have: dict[str, dict[int, int]] = {}
     close: dict[str, dict[int, int]] = {}
     for want in needs.per_job:
-        counts = {index: int(gres.free[_key(want)][index]) for index in nodes}
+        counts = {index: min(int(gres.free[_key(want)][index]), needs.most_on_node(want)) for index in nodes}
         if needs.cpus_per_gpu and want.name == GPU:
             free_cpus = table.free_cpus
             counts = {index: min(count, int(free_cpus[index]) // needs.cpus_per_gpu) for index, count in counts.items()}

@@ -470,7 +470,7 @@ class SelectConsTres(ChoosingSelector):
         if rules is not None:
             most = rules.usable(free, kind.sockets, kind.cores)
             few = most if block else rules.usable(free, kind.sockets, kind.cores, tasks, count)
-            free = few if few.bit_count() >= count else most
+            free = few if few.bit_count() >= count else most or free  # of a node that was found to do
         each = kind.cores // kind.sockets
         cores = place(free, count, kind.sockets, each, request.cpus_per_task, of_core, block=block)
         if self._gives_sockets(request):

@@ -26,6 +26,9 @@ from understudy.commands.gres_options import complaint
         ),
         ({"tres_per_task": "gres:gpu:3", "tres_per_job": "gres:gpu:4"}, "Failed to validate job spec, --gpus not multiple of --gpus-per-task"),
         ({"tres_per_task": "gres:gpu:2", "tres_per_job": "gres:gpu:4"}, ""),
+        ({"tres_per_task": "gres:gpu:1", "min_nodes": 2}, ""),
+        ({"tres_per_job": "gres:gpu:2", "min_nodes": 3}, "Failed to validate job spec, --gpus < -N"),
+        ({"tres_per_job": "gres:gpu:3", "min_nodes": 3}, ""),
         (
             {"ntasks_per_tres": 2},
             "gres_job_state_validate: --ntasks-per-tres needs either a GRES GPU specification or a node/ntask specification",

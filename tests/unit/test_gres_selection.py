@@ -159,3 +159,28 @@ def test_memory_for_each_gpu_is_taken_where_other_jobs_have_memory_too() -> None
     made = [bench.place(**asked, mem_per_tres=f"gres:gpu:{size}") for size in (1000, 20_000, 20_000, 20_000, 20_000)]
     assert [placed and [node for node, _, _ in placed] for placed in made] == [[0], [0], [1], [0, 1], None]
     assert bench.table.free_memory.tolist() == [2_000, 4_000]
+
+
+def test_gpus_for_each_socket_lead_to_the_node_with_most_gpus() -> None:
+    bench = Bench("gf")
+    found = bench.place(tres_per_socket="gres:gpu:1", extra={"sockets_per_node": "1"})
+    assert found is not None
+    assert [index for index, _, _ in found] == [1]
+
+
+def test_a_job_with_gpus_for_each_socket_has_cores_too() -> None:
+    found = Bench("g").place(num_tasks=1, tres_per_socket="gres:gpu:1", extra={"sockets_per_node": "2"})
+    assert found is not None
+    assert [(index, bool(cores), devices) for index, cores, devices in found] == [(0, True, "gpu:0-1")]
+
+
+def test_of_gpus_for_the_job_a_node_gives_no_more_than_was_asked_of_each() -> None:
+    found = Bench("fgg").place(gres="gpu:2", tres_per_job="gres:gpu:4")
+    assert found is not None
+    assert [(index, devices) for index, _, devices in found] == [(0, "gpu:0-1"), (1, "gpu:0-1")]
+
+
+def test_a_job_that_has_its_nodes_alone_goes_where_most_gpus_are() -> None:
+    found = Bench("gf").place(num_tasks=2, exclusive=True, tres_per_job="gres:gpu:2")
+    assert found is not None
+    assert [index for index, _, _ in found] == [1]
