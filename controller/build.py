@@ -16,6 +16,7 @@ from understudy.controller.scheduling.api import Tables
 from understudy.controller.scheduling.topology import Tree
 from understudy.controller.settings import MAX_DEPEND_DEPTH, Settings
 from understudy.model import nodeset
+from understudy.model.cpu_binding import cpu_binding
 from understudy.model.gres import gpu_defaults
 from understudy.model.hostlist import NodeNames
 from understudy.model.prolog_flags import prolog_words
@@ -81,6 +82,7 @@ def _node(conf: NodeConf, index: int) -> Node:
         state=state,
         flags=flags,
         reason=conf.reason,
+        cpu_bind=_binding(conf.cpu_bind),
         active_features=tuple(conf.features),
     )
 
@@ -127,7 +129,16 @@ def _partition(conf: PartitionConf, nodes: int, *, is_default: bool, disable_roo
         select_type_parameters=conf.select_type_parameters,
         tres_billing_weights=conf.tres_billing_weights,
         job_defaults=conf.job_defaults,
+        cpu_bind=_binding(conf.settings.get("cpubind", "")),
     )
+
+
+def _binding(text: str) -> str:
+    """How tasks are bound where nothing is said: it is shown. A word that is none counts for nothing."""
+    try:
+        return cpu_binding(text or "off")
+    except ValueError:
+        return ""
 
 
 def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[str], int | None]) -> Settings:

@@ -257,7 +257,7 @@ def read_down_nodes(line: ConfLine, index_of: dict[str, int], report: Callable[[
         state = "DOWN"
     # Slurm goes on when DownNodes names a node that it does not know.
     names = expand_defined(line, "DownNodes", line.value, index_of, report, WARNING)
-    return DownNodesConf(names, state, given.get("reason", ""), line.file, line.line)
+    return DownNodesConf(names, state, given.get("reason") or "Set in slurm.conf", line.file, line.line)
 
 
 def number_or_report(report: Callable[[Finding], None], line: ConfLine, key: str, text: str, *, short: bool) -> int | None:

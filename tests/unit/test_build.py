@@ -43,6 +43,14 @@ def test_nodes_and_partitions_are_as_configured() -> None:
     assert (b.priority_tier, b.state, b.allow_groups) == (3, "DOWN", ("g1", "g2"))
 
 
+def test_bindings_are_shown_and_nodes_that_are_down_have_a_reason() -> None:
+    text = f"{TEXT}NodeName=d1 CpuBind=socket\nDownNodes=a1 State=FAIL\nPartitionName=c Nodes=d1 CpuBind=Core\n"
+    tables, _ = build_tables(read_text(text))
+    assert (tables.partitions["c"].cpu_bind, tables.partitions["b"].cpu_bind) == ("cores", "")
+    assert [tables.nodes.nodes[tables.nodes.index_of[name]].cpu_bind for name in ("a1", "d1")] == ["", "sockets"]
+    assert tables.nodes.nodes[tables.nodes.index_of["a1"]].reason == "Set in slurm.conf"
+
+
 def test_settings_have_the_units_that_the_controller_works_with() -> None:
     cluster = Cluster(name="x", conf="", executor="real", user_id=1234)
     settings = build_settings(read_text(TEXT), cluster, {"slurm": 64}.get)
