@@ -54,6 +54,7 @@ class Allocation:
         self.daemons = daemons
         self.components: list[Allocation] = []  # of a heterogeneous job
         self.is_ready = True  # the job may begin
+        self.is_watched = False  # the controller ends the job when its command is gone
 
     @property
     def node_count(self) -> int:
@@ -117,9 +118,9 @@ def complete(job: Job, command: str, arguments: list[str], context: Context, nam
 
 def of_answer(answer: "list[Any]") -> Allocation:
     """From the fields of `Allocated`."""
-    job_id, _is_running, nodes, environment, _state, _end, credential, daemons, _note, components, is_ready, _notice = answer
+    job_id, _is_running, nodes, environment, _state, _end, credential, daemons, _note, components, is_ready, _notice, is_watched = answer
     found = Allocation(job_id, nodes, environment, credential, daemons)
-    found.is_ready = is_ready
+    found.is_ready, found.is_watched = is_ready, is_watched
     found.components = [of_answer(each[1:]) for each in components]
     return found
 

@@ -18,7 +18,7 @@ from understudy.commands.allocation import (
     of_answer,
     release,
 )
-from understudy.commands.client import Context, RefusedError, pack_named, run
+from understudy.commands.client import Client, Context, RefusedError, pack_named, run
 from understudy.commands.gres_options import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.job_shape import ignore_specialised, say_ignored
 from understudy.commands.sbatch_options import BadOptionError, check_whole, check_x11
@@ -169,7 +169,10 @@ def _outside(settings: Settings, others: list[Settings], name: str, programs: "l
     except KeyboardInterrupt:
         return 1
     code, signal = 1, 0
+    watch = context.client.another()
     try:
+        if allocation.is_watched:
+            _stay_known(watch, allocation.job_id)
         if not allocation.is_ready and not _is_ready(allocation, context):
             return 1
         from understudy.commands.step_launch import Step
@@ -181,6 +184,14 @@ def _outside(settings: Settings, others: list[Settings], name: str, programs: "l
     finally:
         release(context.client, allocation.job_id, 0 if signal else code, signal)
     return code
+
+
+def _stay_known(watch: Client, job_id: int) -> None:
+    """Ask for the job's end. Nobody reads the answer: that it is asked for says that we are here."""
+    try:  # noqa: SIM105  contextlib costs a command time
+        watch.begin("AwaitJob", job_id, True)
+    except RefusedError:
+        pass
 
 
 def _is_ready(allocation: Allocation, context: Context) -> bool:

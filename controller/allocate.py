@@ -15,6 +15,7 @@ from understudy.controller.eligibility import note_end
 from understudy.controller.het_jobs import components
 from understudy.controller.job import JobEvent, advance
 from understudy.controller.job_submit import review_allocation
+from understudy.controller.limits import watch_command
 from understudy.controller.prologs import is_ready
 from understudy.controller.scheduling.main_pass import MainPass
 from understudy.controller.scheduling.queue import Record, slurm_order
@@ -132,6 +133,7 @@ def describe(core: Core, job: Job, *, of_whole: bool = True) -> Allocated:
         daemons=daemons_of(core, job.allocation.nodes),
         components=[describe(core, each, of_whole=False) for each in components(job)] if job.het is not None and of_whole else [],
         is_ready=is_ready(job),
+        is_watched=core.settings.inactive_limit_s > 0,
     )
 
 
@@ -142,6 +144,8 @@ def await_job(core: Core, message: AwaitJob, sender: Sender) -> Message | Later:
         return describe(core, job)
     later = Later()
     core.awaited.setdefault(job.job_id, []).append((message, later))
+    if message.until_end:
+        watch_command(core, job)
     return later
 
 

@@ -174,6 +174,9 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         boot_s=_boot_s(config.words("SlurmctldParameters")),
         shows_cloud="cloud" in {word.lower() for word in config.words("PrivateData")},
         slurmd_timeout_s=config.seconds("SlurmdTimeout") or 0,
+        inactive_limit_s=config.seconds("InactiveLimit") or 0,
+        health_interval_s=config.seconds("HealthCheckInterval") or 0 if config.is_set("HealthCheckProgram") else 0,
+        health_states=frozenset(word.lower() for word in config.words("HealthCheckNodeState")),
         message_timeout_s=float(config.seconds("MessageTimeout") or 10),
         tree_width=config.count("TreeWidth") if config.is_set("TreeWidth") else 32,  # 22.05 itself would take 50
         credential_lifetime_s=int(lifetime) if lifetime.isdecimal() else 120,

@@ -49,10 +49,11 @@ INVALID_JOB = 2017
 class Later:
     """An answer that will be given when something has happened."""
 
-    __slots__ = ("_listener", "answer")
+    __slots__ = ("_listener", "answer", "is_gone")
 
     def __init__(self) -> None:
         self.answer: Message | None = None
+        self.is_gone: Callable[[], bool] = lambda: False  # whether nobody waits for it any more
         self._listener: Callable[[Message], None] | None = None
 
     def listen(self, listener: Callable[[Message], None]) -> None:
@@ -125,6 +126,7 @@ class Core:
     reboots: int = 0  # nodes (a bitmap) that are to boot when they are idle
     step_signer: StepSigner | None = None
     awaited: dict[int, list[tuple[AwaitJob, Later]]] = field(default_factory=dict)  # by job id: who waits for what of it
+    silent: dict[int, float | None] = field(default_factory=dict)  # by job id: since when nobody has been there for it, None: somebody is
     awaiting_empty: list[Later] = field(default_factory=list)
     breakpoints: set[int] = field(default_factory=set)  # ids of jobs at whose start virtual time stops
     start_time: float = 0.0  # when the controller started

@@ -12,6 +12,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.complete import end_job, signal_job
+from understudy.controller.core import log
 from understudy.controller.eligibility import note_end
 from understudy.controller.job import JobEvent, advance
 from understudy.controller.mail import LEVELS
@@ -33,6 +34,7 @@ DEADLINE: Final = "deadline"
 RESERVATION: Final = "reservation"
 CONFIGURATION: Final = "configuration"
 MAIL: Final = "mail"
+COMMAND: Final = "command"
 
 
 def over_time_limit_s(core: Core, partition: Partition | None) -> float:
@@ -140,6 +142,8 @@ def _look(core: Core) -> None:
             _reservation(core, job, now)
         elif what == MAIL:
             _mail(core, job, now)
+        elif what == COMMAND:
+            _look_for_command(core, job, now)
         elif job.is_running:
             (_limit if what == LIMIT else _warn)(core, job, now)
     _arm(core)
@@ -155,6 +159,30 @@ def _limit(core: Core, job: Job, now: float) -> None:
     else:
         _mail(core, job, now)
         end_job(core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit")
+
+
+def watch_command(core: Core, job: Job) -> None:
+    """Somebody waits for the end of the job, which is ended InactiveLimit after he is gone."""
+    partition = core.tables.partitions.get(job.partition)
+    limit_s = core.settings.inactive_limit_s
+    if limit_s and job.interactive and not core.time.is_virtual and job.job_id not in core.silent and not (partition and partition.root_only):
+        core.silent[job.job_id] = None
+        _watch(core, core.time.now() + limit_s, job, COMMAND)
+
+
+def _look_for_command(core: Core, job: Job, now: float) -> None:
+    since = core.silent.pop(job.job_id, None)
+    if not job.is_active:
+        return
+    if any(message.until_end and not later.is_gone() for message, later in core.awaited.get(job.job_id, ())):
+        core.silent[job.job_id] = None
+    elif since is not None and now - since >= core.settings.inactive_limit_s:
+        log.info("job %d: inactivity time limit reached", job.job_id)
+        end_job(core, job, JobEvent.TIMED_OUT, now, reason="InactiveLimit")
+        return
+    else:
+        core.silent[job.job_id] = now if since is None else since
+    _watch(core, now + 1, job, COMMAND)
 
 
 def _mail(core: Core, job: Job, now: float) -> None:

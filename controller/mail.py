@@ -107,8 +107,11 @@ class Mailer:
         self._tell(job, what, word, f", {state}, ExitCode [{min(codes)}-{max(codes)}]", bounds)
 
     def _run_time(self, job: Job) -> str:
+        return f", Run time {self._duration_of(job)}"
+
+    def _duration_of(self, job: Job) -> str:
         end = job.end_time if job.is_finished and job.end_time is not None else int(self._core.time.now())
-        return f", Run time {_duration(max(end - (job.start_time or end), 0))}"
+        return _duration(max(end - (job.start_time or end), 0))
 
     def _tell(self, job: Job, kind: str, word: str, rest: str = "", more: dict[str, str] | None = None) -> None:
         core, spec = self._core, job.spec
@@ -116,6 +119,8 @@ class Mailer:
             return
         subject = f"Slurm {_title(job)} Name={spec.name} {word}{rest}"
         variables = environment(core, job) | {"SLURM_JOB_MAIL_TYPE": word, "SLURM_JOB_STATE": job.state.name} | (more or {})
+        if kind not in {"BEGIN", "INVALID_DEPEND"}:
+            variables["SLURM_JOB_RUN_TIME"] = self._duration_of(job)
         if job.is_finished:
             variables |= exit_environment(job) | {"SLURM_JOB_EXIT_CODE_MAX": str(job.exit_code), **(more or {})}
         to = spec.mail_user or core.users.user_name(job.user_id)

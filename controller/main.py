@@ -27,6 +27,7 @@ from understudy.controller.core import Core
 from understudy.controller.crontabs import only_waits
 from understudy.controller.enforcement.wiring import make_limits
 from understudy.controller.gang import set_gang
+from understudy.controller.health import start_checking
 from understudy.controller.job_completion import FILE_TEXT, CompletionLog
 from understudy.controller.job_submit import load_plugins
 from understudy.controller.locks import Locks
@@ -197,6 +198,7 @@ class Controller:
         if core.mailer is not None:
             core.mailer.known(core.tables.jobs.values())
         start_pinging(core)
+        start_checking(core)
         daemon.messenger.set_handler(self.server.handle)
         daemon.at_exit.append(self.close)
         if self.accounting is not None:

@@ -92,6 +92,7 @@ class Server:
         self._core.counters.request(request.message, request.sender.user_id, int((self._clock() - began) * 1e6))
         self.settled()
         if isinstance(answer, Later):
+            answer.is_gone = request.is_gone
             answer.listen(partial(self._answer, request))
             return None
         return answer  # type: ignore[no-any-return]

@@ -43,6 +43,9 @@ class Settings:
     boot_s: float = 30.0  # how long an emulated node takes to boot (understudy_boot_s)
     shows_cloud: bool = False  # PrivateData=cloud: also nodes in the cloud that are off
     slurmd_timeout_s: int = 300
+    inactive_limit_s: int = 0  # how long srun and salloc may be silent; 0: for ever
+    health_interval_s: int = 0  # 0: nodes' health is not looked at
+    health_states: frozenset[str] = frozenset()  # words of HealthCheckNodeState in small letters
     message_timeout_s: float = 10.0
     tree_width: int = 32
     credential_lifetime_s: int = 120

@@ -41,6 +41,7 @@ from understudy.protocol.messages import (
     AnyMessage,
     AttachTasks,
     BatchComplete,
+    CheckHealth,
     EpilogComplete,
     Failure,
     FindJobs,
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from understudy.noded.core import Key
     from understudy.noded.executor import Executor, StepRunner
     from understudy.noded.files import FileReceiver
+    from understudy.noded.health import HealthCheck
     from understudy.noded.journal import Journal
     from understudy.noded.steps import StepKey
     from understudy.protocol.messenger import Messenger, Request
@@ -122,6 +124,7 @@ class FrontEnd:
         self.reports = Reports(messenger, time, core.faults, log, journal, on_back=self.register)
         self._registration = 0  # the number of the last round of registering
         self.is_registered = False
+        self.health: HealthCheck | None = None  # where jobs are real
         self.executor: Executor
         self.step_runner: StepRunner
 
@@ -299,6 +302,10 @@ class FrontEnd:
                 return self._take_file(message), []
             case FindJobs():
                 return JobsFound([run for run in message.jobs if run in self.core.jobs or self.reports.has_end_of(run)]), []
+            case CheckHealth():
+                if self.health is not None:
+                    self.health.check(expand(message.nodes))
+                return OK, []
             case Ping():
                 return OK, []
             case Reconfigure():

@@ -87,9 +87,8 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             forker=forker,
         )
         daemon.at_exit.append(real.close)
-        health = HealthCheck(settings, core, real.programs, str(conf), daemon.log)
-        daemon.at_exit.append(health.close)
-        health.start()
+        front_end.health = HealthCheck(settings, real.programs, str(conf), daemon.log)
+        front_end.health.check(own.names)
         steps = RealSteps(
             spool,
             front_end.step_ended,

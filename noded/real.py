@@ -486,6 +486,7 @@ class RealExecutor:
     def _program_environment(self, told: list[str], node: str, context: str) -> dict[str, str]:
         return {
             **dict(entry.partition("=")[::2] for entry in told),
+            "PATH": os.environ.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),  # where our commands are
             "SLURM_CONF": self._conf,
             "SLURMD_NODENAME": node,
             "SLURM_SCRIPT_CONTEXT": context,

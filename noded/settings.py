@@ -40,8 +40,6 @@ class NodeSettings:
     gather_s: int = 0  # how often the use of memory is looked at; 0: never
     over_memory: str = ""  # what becomes of jobs that use more than they asked for
     health_program: str = ""
-    health_interval_s: int = 0
-    health_states: frozenset[str] = frozenset()  # of which nodes: any, or with `idle` those without and with others those with jobs
     login_limit_s: float = 120.0  # how long a user's login may take (GetEnvTimeout)
     above: Mapping[str, str] = field(default_factory=dict)  # of each node and switch the switch that it is on (topology/tree)
 
@@ -84,8 +82,6 @@ def read_settings(conf: Path) -> NodeSettings:
         gather_s=_frequency(values.get("jobacctgatherfrequency", "")) if is_gathered else 0,
         over_memory=over_memory,
         health_program=values.get("healthcheckprogram", ""),
-        health_interval_s=_number(values.get("healthcheckinterval", ""), 0),
-        health_states=frozenset(values.get("healthchecknodestate", "any").lower().split(",")) - {"any", "cycle"},
         login_limit_s=float(_number(values.get("getenvtimeout", ""), 2)) or 2.0,
         above=_above(conf.parent / "topology.conf") if values.get("topologyplugin", "").endswith("tree") else {},
     )

@@ -40,8 +40,8 @@ def take_over(text: bytes, variables: dict[str, str]) -> None:
             variables[name.strip()] = value
         elif word == "unset":
             variables.pop(rest.strip(), None)
-        elif word == "print":
-            os.write(1, rest.encode(errors="surrogateescape") + b"\n")
+        elif word == "print" and rest:
+            os.write(1, rest.lstrip(" ").encode(errors="surrogateescape") + b"\n")
 
 
 def run_epilog(program: str, variables: dict[str, str], error_output: int) -> int:

@@ -391,6 +391,7 @@ class Allocated(Message, frozen=True, tag=31):
     components: list["Allocated"] = []  # of a heterogeneous job: all, in their order
     is_ready: bool = True  # nothing has to be done on its nodes, or by the site's programs, before it may begin
     notice: str = ""  # what its owner is told of its end
+    is_watched: bool = False  # it is ended when nobody waits for its end any more
 
 
 class AwaitJob(Message, frozen=True, tag=32):
@@ -595,6 +596,12 @@ class LaunchProlog(Message, frozen=True, tag=72):
     restart: int
     nodes: str
     program_environment: list[str] = []
+
+
+class CheckHealth(Message, frozen=True, tag=73):
+    """Run HealthCheckProgram for these nodes. Answered by `Ok` at once."""
+
+    nodes: str
 
 
 class TerminateJob(Message, frozen=True, tag=61):
@@ -1052,6 +1059,7 @@ AnyMessage = (
     | PrologComplete
     | LaunchBatch
     | LaunchProlog
+    | CheckHealth
     | TerminateJob
     | SignalJob
     | Forward

@@ -102,11 +102,17 @@ class Peer:
 class Request:
     """A message that wants one answer."""
 
-    __slots__ = ("_answer", "_number", "message", "sender")
+    __slots__ = ("_answer", "_connection", "_number", "message", "sender")
 
-    def __init__(self, message: Message, sender: Peer, number: int, answer: Callable[[int, Message], None]) -> None:
-        self.message, self.sender, self._number = message, sender, number
+    def __init__(
+        self, message: Message, sender: Peer, number: int, answer: Callable[[int, Message], None], connection: Connection | None = None
+    ) -> None:
+        self.message, self.sender, self._number, self._connection = message, sender, number, connection
         self._answer: Callable[[int, Message], None] | None = answer
+
+    def is_gone(self) -> bool:
+        """Whether nobody waits for the answer any more."""
+        return self._connection is not None and self._connection.closed
 
     def reply_part(self, part: Message) -> None:
         """A part of the answer; the last one is for `reply`. Only commands take answers in parts."""
@@ -518,7 +524,7 @@ class Messenger:
         elif self._virtual is not None:
             self._virtual.run_outside(self._handle, envelope.message, accepted.peer, envelope.number, accepted.respond)
         else:
-            self._handle(envelope.message, accepted.peer, envelope.number, accepted.respond)
+            self._handle(envelope.message, accepted.peer, envelope.number, accepted.respond, connection)
 
     def _take_as_client(self, connection: Connection, body: bytes) -> None:
         link = connection.tag
@@ -556,8 +562,10 @@ class Messenger:
 
         self._handle(message, sender._me, number, respond)
 
-    def _handle(self, message: Message, sender: Peer, number: int, respond: Callable[[int, Message], None]) -> None:
-        request = Request(message, sender, number, respond)
+    def _handle(
+        self, message: Message, sender: Peer, number: int, respond: Callable[[int, Message], None], connection: Connection | None = None
+    ) -> None:
+        request = Request(message, sender, number, respond, connection)
         handler = self._handler
         try:
             if handler is None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.noded.core import NodeCore, NodeJob, OwnNodes
+from understudy.noded.core import NodeJob
 from understudy.noded.health import HealthCheck
 from understudy.noded.programs import Programs
 from understudy.noded.real import RealExecutor
@@ -256,7 +256,9 @@ async def test_the_prolog_runs_before_the_script_which_it_can_prevent(tmp_path, 
 
 
 async def test_task_prolog_and_epilog_run_as_the_task_does(tmp_path):
-    prolog = program(tmp_path / "prolog", 'echo "export TP=a b"; echo "print hello"; echo "unset GONE"; echo nonsense; echo no >&2; exit $FAIL')
+    prolog = program(
+        tmp_path / "prolog", 'echo "export TP=a b"; echo "print  hello"; echo print; echo "unset GONE"; echo nonsense; echo no >&2; exit $FAIL'
+    )
     epilog = program(tmp_path / "epilog", "echo nothing; echo $SLURM_SCRIPT_CONTEXT $GONE >&2; exit 3")
     site = Site(tmp_path, task_prolog=prolog, task_epilog=epilog)
     path = f"PATH={os.environ['PATH']}"
@@ -268,21 +270,30 @@ async def test_task_prolog_and_epilog_run_as_the_task_does(tmp_path):
     site.executor.close()
 
 
-@pytest.mark.parametrize(("states", "expected"), [((), {"n1", "n2"}), (("idle",), {"n2"}), (("alloc", "mixed"), {"n1"})])
-async def test_the_health_check_runs_for_each_node_in_the_states_that_are_named(tmp_path, states, expected):
-    text = f"touch {tmp_path}/checked.$SLURMD_NODENAME"
-    settings = NodeSettings(health_program=program(tmp_path / "health", text), health_interval_s=60, health_states=frozenset(states))
-    core, programs = NodeCore(OwnNodes("n[1-2]", is_all=True)), Programs(logging.getLogger("test"))
-    core.jobs[1, 0] = NodeJob((1, 0), "n1", "n1", os.getuid())
-    health = HealthCheck(settings, core, programs, "/c/slurm.conf", logging.getLogger("test"))
-    health.start()
-    for _ in range(500):
-        if {path.name.partition(".")[2] for path in tmp_path.glob("checked.*")} == expected:
+async def test_the_health_check_runs_for_each_node_one_at_a_time(tmp_path):
+    text = f"echo >> {tmp_path}/checked.$SLURMD_NODENAME; until [ -e {tmp_path}/go ]; do sleep 0.02; done"
+    settings, programs = NodeSettings(health_program=program(tmp_path / "health", text)), Programs(logging.getLogger("test"))
+    health = HealthCheck(settings, programs, "/c/slurm.conf", logging.getLogger("test"))
+
+    async def until(count):
+        for _ in range(1000):
+            if [path.read_text().count("\n") for path in sorted(tmp_path.glob("checked.*"))] == count:
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError(list(tmp_path.iterdir()))
+
+    health.check(["n1", "n2"])
+    await until([1, 1])
+    health.check(["n1", "n3"])
+    await until([1, 1, 1])
+    (tmp_path / "go").touch()
+    for _ in range(1000):
+        health.check(["n3"])
+        if (tmp_path / "checked.n3").read_text().count("\n") > 1:
             break
         await asyncio.sleep(0.01)
     else:
-        raise AssertionError(list(tmp_path.iterdir()))
-    health.close()
+        raise AssertionError("it was not run again")
     programs.close()
 
 

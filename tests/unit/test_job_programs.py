@@ -156,6 +156,7 @@ def test_mail_tells_of_a_jobs_beginning_and_end() -> None:
     ]
     assert [words[3] for words, _, _ in site.programs] == ["ann", "ann"]
     assert site.programs[0][1]["SLURM_JOB_MAIL_TYPE"] == "Began"
+    assert [told.get("SLURM_JOB_RUN_TIME") for _, told, _ in site.programs] == [None, "00:01:10"]
 
 
 def test_only_what_was_asked_for_is_mailed_to_whom_it_was_to_go() -> None:

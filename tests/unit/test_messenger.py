@@ -117,6 +117,26 @@ async def test_a_connection_that_breaks_fails_what_is_outstanding_and_a_new_one_
     server.close()
 
 
+async def test_who_has_to_answer_knows_when_nobody_waits_any_more(tmp_path):
+    loop = asyncio.get_running_loop()
+    server, asked = Messenger("controller", loop, KEY), loop.create_future()
+    server.listen([f"unix:{tmp_path}/s"])
+    server.set_handler(asked.set_result)
+    client = Messenger("noded0", loop, KEY)
+    client.add_peer("controller", f"unix:{tmp_path}/s")
+    client.send("controller", Ping())
+    request = await asked
+    assert not request.is_gone()
+    client.close()
+    for _ in range(1000):
+        if request.is_gone():
+            break
+        await asyncio.sleep(0.01)
+    assert request.is_gone()
+    request.reply(Ok())
+    server.close()
+
+
 async def test_an_answer_that_does_not_come_in_time_is_a_failure(tmp_path):
     loop = asyncio.get_running_loop()
     server = Messenger("controller", loop, KEY)

@@ -62,9 +62,9 @@ def test_when_memory_is_looked_at_and_bounded(tmp_path: Path, text: str, cgroup:
     assert (found.gather_s, found.over_memory) == expected
 
 
-def test_the_health_check_knows_its_nodes(tmp_path: Path) -> None:
-    found = settings(tmp_path, "HealthCheckProgram=/h\nHealthCheckInterval=60\nHealthCheckNodeState=IDLE,CYCLE")
-    assert (found.health_program, found.health_interval_s, found.health_states) == ("/h", 60, frozenset({"idle"}))
+def test_when_and_how_prologs_run(tmp_path: Path) -> None:
+    found = settings(tmp_path, "HealthCheckProgram=/h\nPrologFlags=Serial,Contain")
+    assert (found.health_program, found.is_serial, found.begins_early) == ("/h", True, True)
 
 
 def test_a_node_has_an_address_in_the_tree(tmp_path):

@@ -25,6 +25,9 @@ class FakeRequest:
     def reply(self, answer: Message) -> None:
         self.answers.append(answer)
 
+    def is_gone(self) -> bool:
+        return False
+
 
 class Door:
     def __init__(self, *, is_virtual: bool = False, jobs: int = 0) -> None:
