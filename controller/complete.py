@@ -100,7 +100,7 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
     if core.awaited:
         _tell_waiting(core, job)
     run_epilog(core, job)
-    terminate(core, job, allocation.nodes & ~lost_nodes)
+    terminate(core, job, allocation.nodes & ~lost_nodes, _why(job, event))
     if job.het is not None:
         for other in others(job):
             if not other.is_finished and other.allocation is not None and not other.is_pending:
@@ -116,7 +116,14 @@ def _tell_waiting(core: Core, job: Job) -> None:
     tell_waiting(core, job)
 
 
-def terminate(core: Core, job: Job, nodes: int) -> None:
+def _why(job: Job, event: JobEvent) -> str:
+    """What the job's output says of its end."""
+    if event is JobEvent.PREEMPTED:
+        return "PREEMPTION"
+    return "JOB REQUEUE" if job.flags & JobFlag.REQUEUE else ""
+
+
+def terminate(core: Core, job: Job, nodes: int, why: str = "") -> None:
     """Have the node daemons end what is left of the job on the nodes (a bitmap), until they say that they will or the nodes are given back."""
     run, job_id = job.restarts, job.job_id
 
@@ -125,15 +132,16 @@ def terminate(core: Core, job: Job, nodes: int) -> None:
 
     parts = core.parts(nodes)
     told = node_environment(core, job, is_over=True)
+    why = "" if core.settings.emulates_jobs else why
     if len(parts) == 1:
         daemon, part = parts[0]
         expression = job.node_list if part == job.completing_nodes else core.names.to_expression(part)
-        core.agents.send(daemon.name, TerminateJob(job_id, run, expression, told), wanted=is_wanted)
+        core.agents.send(daemon.name, TerminateJob(job_id, run, expression, told, why), wanted=is_wanted)
     elif parts:
         names = core.names
         core.agents.send_to_many(
             [(daemon.name, names.to_expression(part)) for daemon, part in parts],
-            lambda expression: TerminateJob(job_id, run, expression, told),
+            lambda expression: TerminateJob(job_id, run, expression, told, why),
             wanted=is_wanted,
         )
 

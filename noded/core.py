@@ -85,6 +85,7 @@ class NodeJob:
     phase: Phase = Phase.RUNNING
     epilogs: int = 0  # how many groups of nodes are still in their epilog
     program_environment: list[str] = field(default_factory=list)  # for the epilog
+    why: str = ""  # it is ended
 
     def advance(self, event: Event) -> None:
         """Move the run. An event that cannot happen in its phase is a bug."""
@@ -114,9 +115,10 @@ class SignalScript:
 
 @dataclass(slots=True)
 class KillScript:
-    """Have the executor end the script and all processes of the job; its end comes back as `script_ended`."""
+    """Have the executor end the script and all processes of the job; its end comes back as `script_ended`. `why`: what its output says."""
 
     key: Key
+    why: str = ""
 
 
 @dataclass(slots=True)
@@ -171,9 +173,10 @@ class SendToTasks:
 
 @dataclass(slots=True)
 class EndTasks:
-    """Have the executor end a step: gently first, by force after KillWait."""
+    """Have the executor end a step: gently first, by force after KillWait. `why`: what its output says."""
 
     key: StepKey
+    why: str = ""
 
 
 Effect = StartScript | SignalScript | KillScript | RunProlog | RunEpilog | Report | Forget | StartTasks | SendToTasks | EndTasks
@@ -289,26 +292,26 @@ class NodeCore:
         key = message.job_id, message.restart
         job = self.jobs.get(key)
         if job is None or job.user_id == _NOBODY:
-            return self._terminate_unknown(key, job, nodes or (self.own.part(message.nodes)[0] if message.nodes else ""), message.program_environment)
-        job.program_environment = message.program_environment
+            return self._terminate_unknown(key, job, nodes or (self.own.part(message.nodes)[0] if message.nodes else ""), message)
+        job.program_environment, job.why = message.program_environment, message.why
         if self.faults and not self._audible(job.nodes):
             return None, []
         if job.phase is Phase.RUNNING:
             job.advance(Event.TERMINATED)
-            return OK, [KillScript(key), *map(EndTasks, self.steps.of(key))]
+            return OK, [KillScript(key, job.why), *(EndTasks(step, job.why) for step in self.steps.of(key))]
         if job.phase is Phase.ENDED:
             job.advance(Event.TERMINATED)
             return OK, self._begin_epilog(job, job.nodes)
         return OK, []
 
-    def _terminate_unknown(self, key: Key, job: NodeJob | None, nodes: str, program_environment: list[str]) -> Step:
+    def _terminate_unknown(self, key: Key, job: NodeJob | None, nodes: str, order: TerminateJob) -> Step:
         """Part of a job whose script runs elsewhere, or long over: all the same the controller waits for the nodes. They may come in parts."""
         nodes = nodes or self.own.expression
         if self.faults and not self._audible(nodes):
             return None, []
         if job is None:
             self._remember(key, launched=self._past.get(key, False))
-            job = self.jobs[key] = NodeJob(key, nodes, "", _NOBODY, Phase.EPILOG, program_environment=program_environment)
+            job = self.jobs[key] = NodeJob(key, nodes, "", _NOBODY, Phase.EPILOG, program_environment=order.program_environment, why=order.why)
         else:
             known = set(expand(job.nodes))
             nodes = compress([node for node in expand(nodes) if node not in known])
@@ -421,7 +424,7 @@ class NodeCore:
     def _begin_epilog(self, job: NodeJob, nodes: str) -> list[Effect]:
         if job.key in self.steps.by_job:
             self._held.setdefault(job.key, []).append((job, nodes))
-            return [EndTasks(step) for step in self.steps.of(job.key)]
+            return [EndTasks(step, job.why) for step in self.steps.of(job.key)]
         if not self.faults:
             job.epilogs += 1
             return [RunEpilog(job, nodes, 0.0)]

@@ -399,7 +399,7 @@ class FrontEnd:
                 case RunEpilog():
                     self.executor.run_epilog(effect.job, effect.nodes, effect.delay_s, self._epilog_done)
                 case KillScript():
-                    self.executor.kill(effect.key)
+                    self.executor.kill(effect.key, effect.why)
                 case SignalScript():
                     self.executor.signal(effect.key, effect.signal, batch_only=effect.batch_only)
                 case StartTasks():
@@ -409,7 +409,7 @@ class FrontEnd:
                 case SendToTasks():
                     self.step_runner.signal(effect.key, effect.signal, ends=effect.ends)
                 case EndTasks():
-                    self.step_runner.end(effect.key)
+                    self.step_runner.end(effect.key, effect.why)
                 case Forget():
                     self.executor.forget(effect.key)
                     if self._journal is not None:

@@ -205,7 +205,7 @@ class EmulatedExecutor:
     def notify(self, key: Key, text: str) -> None:
         """An emulated job has no output."""
 
-    def kill(self, key: Key) -> None:
+    def kill(self, key: Key, why: str = "") -> None:  # noqa: ARG002
         ended = self.jobs.kill(key)
         self._arm()
         if ended is not None and self._kill_s > 0:

@@ -77,7 +77,7 @@ class EmulatedSteps:
         if number not in _HARMLESS:
             self._end(step, number)
 
-    def end(self, step: StepKey) -> None:
+    def end(self, step: StepKey, why: str = "") -> None:  # noqa: ARG002
         self.signal(step, signal.SIGTERM, ends=True)
 
     def attach(self, step: StepKey, address: str, key: bytes) -> None:

@@ -42,8 +42,8 @@ class StepRunner(Protocol):
     def signal(self, step: StepKey, number: int, *, ends: bool) -> None:
         """Send a signal to the tasks; `ends`: those who read their output hear that the step is ended."""
 
-    def end(self, step: StepKey) -> None:
-        """End the tasks: gently first, by force after KillWait."""
+    def end(self, step: StepKey, why: str = "") -> None:
+        """End the tasks: gently first, by force after KillWait; `why` is for their output."""
 
     def attach(self, step: StepKey, address: str, key: bytes) -> None:
         """Send a copy of the tasks' output there, and take input from there."""
@@ -67,8 +67,8 @@ class Executor(Protocol):
     def notify(self, key: Key, text: str) -> None:
         """Write a line into the error output of a job's script."""
 
-    def kill(self, key: Key) -> None:
-        """End a job's script and all its processes: gently first, by force after KillWait."""
+    def kill(self, key: Key, why: str = "") -> None:
+        """End a job's script and all its processes: gently first, by force after KillWait; `why` is for its output."""
 
     @property
     def has_prolog(self) -> bool:

@@ -70,6 +70,7 @@ class _Script:
     killer: asyncio.TimerHandle | None = None
     said: bytes = b""
     is_killed: bool = False
+    why: str = ""  # it is ended
     memory: Watched | None = None
     notices: int = 0
     fault: str = ""
@@ -215,14 +216,14 @@ class RealExecutor:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, number)
 
-    def kill(self, key: Key) -> None:
+    def kill(self, key: Key, why: str = "") -> None:
         if key in self._in_prolog:
             self._in_prolog[key] = True
             return
         script = self._scripts.get(key)
         if script is None or script.is_killed:
             return
-        script.is_killed = True
+        script.is_killed, script.why = True, why
         if not script.stepd:
             return  # adopted when it was over: its end is about to be reported
         if script.script:
@@ -424,8 +425,12 @@ class RealExecutor:
         spec = script.launch.spec
         limit_s = spec.time_limit_s if spec is not None else None
         is_over_limit = limit_s is not None and limit_s > 0 and time.time() >= script.launch.start_time + limit_s
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(script.stepd, signal.SIGUSR2 if is_over_limit else signal.SIGUSR1)
+        if script.why:
+            node, when = expand(script.launch.nodes)[0], time.strftime("%Y-%m-%dT%H:%M:%S")
+            self.notify(key, f"*** JOB {key[0]} ON {node} CANCELLED AT {when} DUE TO {script.why} ***")
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(script.stepd, signal.SIGUSR2 if is_over_limit else signal.SIGUSR1)
         self.signal(key, signal.SIGCONT, batch_only=False)
         self.signal(key, signal.SIGTERM, batch_only=False)
         script.killer = self._loop.call_later(self._settings.kill_wait_s, self._end_by_force, key)

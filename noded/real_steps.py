@@ -258,8 +258,8 @@ class RealSteps:
         if ends:
             self._loop.call_later(self._kill_wait_s, self._end_unbegun, step)
 
-    def end(self, step: StepKey) -> None:
-        self._tell(step, "kill")
+    def end(self, step: StepKey, why: str = "") -> None:
+        self._tell(step, f"kill {why}")
         self._loop.call_later(self._kill_wait_s, self._end_unbegun, step)
 
     def _end_unbegun(self, step: StepKey) -> None:

@@ -390,7 +390,8 @@ class Step:
                 self.send_signal(int(rest))
             elif word == "kill":
                 end = self.order["end_time"]
-                self.cancelled(" DUE TO TIME LIMIT" if end is not None and time.time() >= end else "")
+                why = rest or ("TIME LIMIT" if end is not None and time.time() >= end else "")
+                self.cancelled(f" DUE TO {why}" if why else "")
                 self.send_signal(signal.SIGCONT)
                 self.send_signal(signal.SIGTERM)
                 self.kill_at = self.kill_at or time.monotonic() + self.order["kill_wait_s"]

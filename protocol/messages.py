@@ -614,6 +614,7 @@ class TerminateJob(Message, frozen=True, tag=61):
     restart: int
     nodes: str = ""
     program_environment: list[str] = []  # for the epilog, where there is one
+    why: str = ""  # what its output says of that, where it is neither somebody's wish nor the time limit
 
 
 class SignalJob(Message, frozen=True, tag=62):

@@ -70,7 +70,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "LaunchBatch": (60, ("job_id", "restart", "nodes", "start_time", "credential", "user_id", "group_id", "emulation", "script", "spec", "environment", "exact_limit_s", "memory_mb", "program_environment"), (None, "", None, [], None, 0, [])),
     "LaunchProlog": (72, ("job_id", "restart", "nodes", "program_environment"), ([],)),
     "CheckHealth": (73, ("nodes",), ()),
-    "TerminateJob": (61, ("job_id", "restart", "nodes", "program_environment"), ("", [])),
+    "TerminateJob": (61, ("job_id", "restart", "nodes", "program_environment", "why"), ("", [], "")),
     "SignalJob": (62, ("job_id", "restart", "signal", "batch_only"), (False,)),
     "Forward": (63, ("inner", "nodes", "width", "timeout_s", "every_hop"), (False,)),
     "NodeReply": (64, ("nodes", "code", "text"), ()),

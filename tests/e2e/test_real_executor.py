@@ -147,6 +147,14 @@ async def test_a_killed_script_may_catch_the_first_signal(site):
     assert "TIME LIMIT" not in site.output()
 
 
+async def test_a_script_is_told_why_it_is_ended(site):
+    site.executor.start(site.launch("echo ready; sleep 300"))
+    await site.until(lambda: (site.work / "slurm-1.out").exists() and "ready" in site.output())
+    site.executor.kill((1, 0), "JOB REQUEUE")
+    assert await site.end() == (1, 0, 0, 15)
+    assert [line for line in site.output().splitlines() if "CANCELLED AT" in line and line.endswith(" DUE TO JOB REQUEUE ***")]
+
+
 async def test_a_script_that_does_not_end_is_killed_by_force_after_kill_wait(site):
     site.executor.start(site.launch('trap "" TERM; echo ready; while true; do sleep 0.05; done'))
     await site.until(lambda: (site.work / "slurm-1.out").exists() and "ready" in site.output())

@@ -12,7 +12,7 @@ from understudy.controller.mail import Mailer
 from understudy.controller.ports import NoJournal
 from understudy.controller.settings import Settings
 from understudy.model.states import JobFlag, JobState, NodeFlag
-from understudy.protocol.messages import BatchComplete, EpilogComplete, LaunchBatch, TerminateJob
+from understudy.protocol.messages import BatchComplete, ControlJobs, EpilogComplete, LaunchBatch, TerminateJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -219,3 +219,16 @@ def test_what_the_controller_came_back_with_is_not_mailed_again() -> None:
     fresh.known(site.core.tables.jobs.values())
     fresh.note(job.job_id)
     assert not site.programs
+
+
+# --- what its output says ------------------------------------------------------------------------------------------------------
+
+
+def test_nodes_are_told_why_a_job_is_ended() -> None:
+    site = Site()
+    requeued, cancelled = site.submit(), site.submit()
+    site.acknowledge()
+    site.ask(ControlJobs("requeue", [str(requeued.job_id)]), ROOT)
+    site.cancel(cancelled, ROOT)
+    told = {job.job_id: [sent.message.why for sent in site.sent(TerminateJob, job)] for job in (requeued, cancelled)}  # type: ignore[attr-defined]
+    assert told == {requeued.job_id: ["JOB REQUEUE"], cancelled.job_id: [""]}

@@ -80,7 +80,7 @@ def test_termination_after_the_end_runs_the_epilog_and_frees_the_nodes(core):
 
 def test_termination_of_a_running_script_kills_it_and_its_end_starts_the_epilog(core):
     job = started(core)
-    assert core.terminate(TerminateJob(7, 0)) == (Ok(), [KillScript((7, 0))])
+    assert core.terminate(TerminateJob(7, 0, why="PREEMPTION")) == (Ok(), [KillScript((7, 0), "PREEMPTION")])
     assert core.terminate(TerminateJob(7, 0)) == (Ok(), [])
     assert core.script_ended((7, 0), 0, 15) == [RunEpilog(job, "n[0-3]", 0.0)]
     assert core.terminate(TerminateJob(7, 0)) == (Ok(), [])
