@@ -77,6 +77,11 @@ def _yes(value: object) -> str:
     return "1" if value else "0"
 
 
+def _output(given: str, job_id: int, work_dir: str) -> str:
+    """The file as it was given; where none was, not that of an array's task, but of its record."""
+    return given or f"{work_dir.rstrip('/')}/slurm-{job_id}.out"
+
+
 def _plain(value: "Any") -> str:
     return str(value)
 
@@ -176,7 +181,7 @@ FIELDS = FieldTable(
         Field("Y", "schednodes", "SCHEDNODES", "expected_nodes", or_null, whole="all"),
         Field("z", "sct", "S:C:T", "sockets_per_node cores_per_socket threads_per_core", _sct),
         Field("Z", "workdir", "WORK_DIR", "work_dir", _plain),
-        Field("b", "tres-per-node", "TRES_PER_NODE", "tres_per_node", or_na),
+        Field("b", "tres-per-node gres", "TRES_PER_NODE", "tres_per_node", or_na),
         # without a letter
         Field("", "admin_comment", "ADMIN_COMMENT", "admin_comment", or_null),
         Field("", "accruetime", "ACCRUE_TIME", "accrue_time", timestamp),

@@ -192,10 +192,14 @@ def _ranges(mask: int) -> str:
 
 
 def memory_text(megabytes: int) -> str:
-    """`4000M`, `2G`: whole gigabytes are written as such."""
-    if megabytes >= 1024 * 1024 and megabytes % (1024 * 1024) == 0:
-        return f"{megabytes // (1024 * 1024)}T"
-    return f"{megabytes // 1024}G" if megabytes and megabytes % 1024 == 0 else f"{megabytes}M"
+    """`4000M`, `2G`, `62.50G`: in a larger unit where that makes a whole number of halves."""
+    size, units = megabytes, "MGTP"
+    while size >= 1024 and size % 512 == 0 and len(units) > 1:
+        units = units[1:]
+        if size % 1024:
+            return f"{size / 1024:.2f}{units[0]}"
+        size //= 1024
+    return f"{size}{units[0]}"
 
 
 def tres_requested(core: Core, job: Job, _now: float) -> str:

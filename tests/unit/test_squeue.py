@@ -120,6 +120,13 @@ def test_long_names_print_in_twenty_columns_unless_a_width_is_given(client: Fake
     assert result.lines == ["JOBID               NAME      STATE", "7301                run1    RUNNING"]
 
 
+def test_files_are_shown_as_they_were_given_and_gres_is_what_each_node_gives() -> None:
+    given = job(7, work_dir="/w", raw_std_out="/w/%x-%j.out", raw_std_err="", tres_per_node="gres:gpu:1")
+    default = job(8, work_dir="/w", raw_std_out="", raw_std_err="/w/e%j", tres_per_node="")
+    shown = run_command(squeue, "-h", "-S", "i", "-O", "stdout:15,stderr:15,gres:12", client=FakeClient(jobs=[given, default])).out.splitlines()
+    assert [line.split() for line in shown] == [["/w/%x-%j.out", "/w/%x-%j.out", "gres:gpu:1"], ["/w/slurm-8.out", "/w/e%j", "N/A"]]
+
+
 def test_an_unknown_long_name_is_complained_of_and_left_out(client: FakeClient) -> None:
     result = run_command(squeue, "-j", "7301", "-O", "nosuchfield", client=client)
     assert (result.code, result.lines, result.err) == (0, ["", ""], "squeue: error: Invalid job format specification: nosuchfield\n")

@@ -126,7 +126,9 @@ def test_long_listings_are_made_in_slices() -> None:
     assert slices == 6
 
 
-@pytest.mark.parametrize(("megabytes", "text"), [(100, "100M"), (1024, "1G"), (4000, "4000M"), (2 << 20, "2T"), (0, "0M")])
+@pytest.mark.parametrize(
+    ("megabytes", "text"), [(100, "100M"), (1024, "1G"), (4000, "4000M"), (2 << 20, "2T"), (0, "0M"), (1536, "1.50G"), (64000, "62.50G")]
+)
 def test_memory_is_written_as_scontrol_writes_it(megabytes: int, text: str) -> None:
     assert memory_text(megabytes) == text
 
