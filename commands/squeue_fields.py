@@ -77,11 +77,6 @@ def _yes(value: object) -> str:
     return "1" if value else "0"
 
 
-def _output(given: str, job_id: int, work_dir: str) -> str:
-    """The file as it was given; where none was, not that of an array's task, but of its record."""
-    return given or f"{work_dir.rstrip('/')}/slurm-{job_id}.out"
-
-
 def _plain(value: "Any") -> str:
     return str(value)
 
