@@ -96,7 +96,8 @@ def _users(ledger: Ledger, tree: Tree, query: AccountingQuery) -> list[Row]:
             if each.account in user.coordinates and not each.user
             for lower in (each, *tree.below(each))
         }
-        rows.append({**_fields(user), "default_account": default, "coordinates": [*user.coordinates, *sorted(below - set(user.coordinates))]})
+        by_place = [] if "raw" in query.flags else sorted(below - set(user.coordinates))
+        rows.append({**_fields(user), "default_account": default, "coordinates": [*user.coordinates, *by_place]})
     return rows
 
 

@@ -92,7 +92,12 @@ def _lines(session: "Session", cluster: str) -> list[str]:
         "associations", ["id", "parent_id", "account", "user", "partition", "shares", "qos", "default_qos", *fields], {"clusters": [cluster]}, ["raw"]
     )
     accounts = {row["name"]: row for row in table.rows("accounts", ["name", "description", "organization"])}
-    users = {row["name"]: row for row in table.rows("users", ["name", "admin_level", "default_account", "default_wckey", "coordinates"])}
+    users = {
+        row["name"]: row for row in table.rows("users", ["name", "admin_level", "default_account", "default_wckey", "coordinates"], None, ["raw"])
+    }
+    keys: dict[str, list[str]] = {}
+    for row in table.rows("wckeys", ["name", "user"], {"clusters": [cluster]}):
+        keys.setdefault(row["user"], []).append(row["name"])
     below: dict[int, list[Row]] = {}
     for row in rows:
         below.setdefault(row["parent_id"], []).append(row)
@@ -106,7 +111,7 @@ def _lines(session: "Session", cluster: str) -> list[str]:
         lines.append(f"Parent - '{parent['account']}'")
         for row in children:
             if row["user"]:
-                lines.append(f"User - '{row['user']}'" + _user(row, users[row["user"]]) + _limits(row))
+                lines.append(f"User - '{row['user']}'" + _user(row, users[row["user"]], keys.get(row["user"], [])) + _limits(row))
             else:
                 account = accounts[row["account"]]
                 own = f":Description='{account['description']}':Organization='{account['organization']}'"
@@ -119,7 +124,7 @@ def _lines(session: "Session", cluster: str) -> list[str]:
     return lines
 
 
-def _user(row: "Row", user: "Row") -> str:
+def _user(row: "Row", user: "Row", keys: list[str]) -> str:
     text = f":Partition='{row['partition']}'" if row["partition"] else ""
     text += f":DefaultAccount='{user['default_account'] or '(null)'}'"
     if user["default_wckey"]:
@@ -128,11 +133,13 @@ def _user(row: "Row", user: "Row") -> str:
         text += f":AdminLevel='{user['admin_level']}'"
     if user["coordinates"]:
         text += f":Coordinator='{','.join(user['coordinates'])}'"
+    if keys:
+        text += f":WCKeys='{','.join(keys)}'"
     return text
 
 
 def _limits(row: "Row") -> str:
-    text = f":Fairshare={sw.text_of_limit('shares', row['shares'])}"
+    text = f":Fairshare={row['shares']}"
     for label, field in _LIMITS:
         value = row[field]
         if value is not None and value != {}:

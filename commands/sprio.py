@@ -193,7 +193,7 @@ def _default(context: Context, *, normal: bool, with_user: bool) -> str:
     job, user, priority = _BEFORE
     parts = [letter for name, letter in _PARTS if weights.pop(name, 0.0)] + (["%.20T"] if any(weights.values()) else [])
     if normal:
-        return " ".join([job, "%10y", *(letter.lower().replace(".", "") for letter in parts)])
+        return " ".join([job, *([user] if with_user else []), "%10y", *(letter.lower().replace(".", "") for letter in parts)])
     return " ".join([job, *([user] if with_user else []), priority, *parts])
 
 
@@ -245,6 +245,10 @@ def _print_jobs(cells: "list[Cell]", options: "dict[str, str | None]", context: 
         context.print("Unable to find jobs matching user/id(s) specified")
         return 0
     if options.get("sort"):
+        wrong = next((word.lstrip("+-")[:1] for word in (options["sort"] or "").split(",") if word.lstrip("+-")[:1] not in FIELDS.by_letter), None)
+        if wrong is not None:
+            context.error(f"Invalid sort specification: {wrong}")
+            return 1
         _sort(rows, options["sort"] or "")
     if header:
         context.print(header_line(cells))

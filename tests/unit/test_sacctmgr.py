@@ -222,6 +222,13 @@ def test_a_dump_has_a_line_for_each_association(house, tmp_path):
     assert said.err.splitlines() == [f"sacctmgr: {line}" for line in lines]
 
 
+def test_a_dump_names_keys_parents_shares_as_a_number_and_only_the_accounts_that_were_given_to_a_coordinator(house, tmp_path):
+    house.do("add account a", "add account b parent=a", "add user u account=b wckeys=k1,k2 fairshare=parent", "add coordinator account=a names=u")
+    house.sacctmgr(f"dump conform file={tmp_path / 'dump'}")
+    last = (tmp_path / "dump").read_text().splitlines()[-1]
+    assert last == "User - 'u':DefaultAccount='b':DefaultWCKey='k1':Coordinator='a':WCKeys='k1,k2':Fairshare=2147483647"
+
+
 def test_events_are_chosen_by_state_reason_and_user(house):
     down = EventRecord("n1", NOW - 50, NOW - 40, 1, "smoke", 0, {"cpu": 4})
     drain = EventRecord("n2", NOW - 30, None, 0x202, "disk x", 1, {"cpu": 4})

@@ -263,3 +263,8 @@ def test_what_no_period_has_seen_yet_has_no_normal_use(core):
     columns = ("-a", "-n", "-P", "-o", "account,user,normshares,normusage,effectvusage,fairshare,levelfs")
     new = [line for line in run_command(sshare, *columns, client=shares(core)).lines if "sys" in line or "new" in line]
     assert new == ["  chem|sys|0.500000||0.000000|0.000000|0.000000", " new||0.250000||0.000000||0.000000", "  new|bin|0.250000||0.000000|0.000000|"]
+
+
+def test_an_order_by_a_field_that_there_is_not_is_refused():
+    outcome = run_command(sprio, "-S", "zz", client=priorities(waiting(1, 10)))
+    assert (outcome.code, outcome.out, outcome.err) == (1, "", "sprio: error: Invalid sort specification: z\n")
