@@ -27,7 +27,7 @@ _LIMITS = (
 )
 _OF_ASSOCIATIONS = "account,parentname," + _LIMITS
 _OF_USERS = "user,account," + _LIMITS
-_LABELS = {"shares": "fairshare", "description": "description", "organization": "organization"}
+_LABELS = {"admin_level": "Admin Level", "shares": "fairshare", "description": "description", "organization": "organization"}
 _FLUSH = "You requested to flush the cluster before adding it again.\nAre you sure you want to continue? (You have 30 seconds to decide)"
 _EXTRA = [sw.Key("Coordinator", 2, "coordinator", "names"), sw.Key("Partition", 4, "partition", "text"), sw.Key("WCKeys", 2, "wckeys", "names")]
 
@@ -88,7 +88,8 @@ class _Load:
             name, _, text = part.partition("=")
             key = sw.find_key(_EXTRA, name) or sw.find_key(sw.SET[entity], name) or sw.find_key(sw.SET["account"], name)
             if key is None:
-                raise _BadFileError(f" Unknown option: {part}\n Problem with line({number})", is_misread=True)
+                where = " error: Problem" if entity == "cluster" else " Problem"
+                raise _BadFileError(f" Unknown option: {part}\n{where} with line({number})", is_misread=True)
             try:
                 found[key.field] = sw.read_value(key, "=", sw.unquoted(text), part, self.session.words)
             except sw.ValueRefusedError as error:
@@ -172,6 +173,8 @@ class _Load:
             self.changes.append(("default", "user", [], {"default_account": default}, where))
         accounts = [each for each in values.get("coordinator", "").split(",") if each and each not in self.users[name]["coordinates"]]
         if accounts:
+            if known is not None:
+                self.session.context.print(f" Making User '{name}' coordinator for account(s) {','.join(accounts)}")
             self.changes.append(("coordinate", "coordinator", [name], {}, {"accounts": accounts}))
 
     def _compare(
@@ -258,6 +261,7 @@ def _placed(session: "Session", cluster: str) -> "list[Row]":
     return session.table.rows("associations", names, {"clusters": [cluster]}, ["raw"])
 
 
+_NUMBERS = {f"{of}_{what}" for of in ("grp", "max") for what in ("jobs", "jobs_accrue", "submit_jobs")}  # -1 where there is none
 _LIMIT_FIELDS = {key.field for key in sw.SET["cluster"]} - {"classification", "features", "fed_state", "federation"}
 
 
@@ -272,7 +276,9 @@ def _is_same(field: str, known: "Any", value: "Any") -> bool:
 
 
 def _text(field: str, value: "Any") -> str:
-    return ",".join(sorted(value)) if field == "qos" and value else sw.text_of_limit(field, value) or "(null)"
+    if field == "qos" and value:
+        return ",".join(sorted(value))
+    return sw.text_of_limit(field, value) or ("-1" if field in _NUMBERS else "(null)")
 
 
 def _label(field: str) -> str:

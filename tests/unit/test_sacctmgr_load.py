@@ -81,3 +81,15 @@ def test_a_file_must_be_named_and_be_there(house):
     assert house.sacctmgr("load").err == " No filename given, specify one with file=''\n"
     assert house.sacctmgr("load /no/file").err == ' Unable to read "/no/file": No such file or directory\n'
     assert house.sacctmgr("-r load /no/file").err == "Can't run this command in readonly mode.\n"
+
+
+def test_what_a_file_changes_of_users_and_clusters_that_are_there_is_told(house, tmp_path):
+    house.do("add account a", "add user u account=a adminlevel=admin")
+    file = tmp_path / "file"
+    file.write_text("Cluster - conform:MaxJobs=9\nParent - root\nAccount - a\nParent - a\nUser - u:AdminLevel=Operator:Coordinator=a\n")
+    lines = house.sacctmgr(f"-i load {file}").out.splitlines()
+    assert " Changed MaxJobs               for Cluster conform          -1 -> 9" in lines
+    assert " Changed Admin Level           for User    u          Administrator -> Operator" in lines
+    assert " Making User 'u' coordinator for account(s) a" in lines
+    file.write_text("Cluster - conform:Foo=3\n")
+    assert house.sacctmgr(f"-i load {file}").err.startswith(" Unknown option: Foo=3\n error: Problem with line(1)\n")
