@@ -21,7 +21,7 @@ from understudy.commands.client import Client, Context, RefusedError, run
 from understudy.commands.gres_options import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.job_shape import fit_nodes, ignore_specialised, say_ignored
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option
-from understudy.commands.sbatch_options import BadOptionError, Job, check_whole, check_x11
+from understudy.commands.sbatch_options import BadOptionError, Job, check_arbitrary, check_whole, check_x11
 
 TYPE_CHECKING = False
 
@@ -116,7 +116,12 @@ def _salloc(arguments: list[str], context: Context) -> int:
     if "gres_help" in job.flags:
         context.print(gres_help(context))
         return 0
+    if "SLURM_HOSTFILE" in context.environ:
+        from understudy.commands.host_file import use_host_file
+
+        use_host_file(job, context.environ, job.spec.get("num_tasks"))
     check_whole(job)
+    check_arbitrary(job)
     if job.spec.get("kill_signal_batch"):
         raise BadOptionError("Invalid --signal specification")
     if "container" in job.extra:
@@ -232,7 +237,8 @@ def command_environment(allocation: Allocation, job: Job, context: Context) -> d
         "SLURM_SUBMIT_HOST": os.uname().nodename.partition(".")[0],
     }
     if spec.get("distribution"):
-        added["SLURM_DISTRIBUTION"] = spec["distribution"]
+        kind, _, plane = spec["distribution"].partition("=")
+        added |= {"SLURM_DISTRIBUTION": kind, **({"SLURM_DIST_PLANESIZE": plane} if plane else {})}
     if "SLURM_CONF" in context.environ:
         added["SLURM_CONF"] = context.environ["SLURM_CONF"]
     return {**context.environ, **added}

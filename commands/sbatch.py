@@ -81,7 +81,7 @@ def _submit(arguments: list[str], context: Context) -> int:
     named = [value for option, value in [*(each for group in in_script for each in group), *environment, *given] if option.dest == "clusters"]
     if context.refuses_clusters(named[-1] if named else None):
         return 1
-    jobs = _components(groups, in_script, environment)
+    jobs = _components(groups, in_script, environment, context.environ)
     for job in jobs:
         say_ignored(job, context)
     flags = {flag for job in jobs for flag in job.flags}
@@ -194,7 +194,7 @@ def _in_script(script: str, where: str, context: Context, *, ignore_pbs: bool) -
     return found
 
 
-def _components(line: "list[Given]", script: "list[Given]", environment: "Given") -> list[Job]:
+def _components(line: "list[Given]", script: "list[Given]", environment: "Given", environ: "Mapping[str, str]") -> list[Job]:
     """The job, or the components of a heterogeneous one. The last component's options of the command line go for all further ones of the script.
 
     Some options (`KEPT`) hold for the components behind, too, until one says otherwise; and for those before the first that says something, what the
@@ -211,6 +211,10 @@ def _components(line: "list[Given]", script: "list[Given]", environment: "Given"
         job = Job(now)
         for option, value in [*kept.values(), *source]:
             job.apply(option, value)
+        if "SLURM_HOSTFILE" in environ:
+            from understudy.commands.host_file import use_host_file
+
+            use_host_file(job, environ, job.spec.get("num_tasks"))
         check_whole(job)
         kept |= {option.dest: (option, value) for option, value in source if count > 1 and option.dest in KEPT}
         jobs.append(job)
@@ -281,7 +285,7 @@ def _added(job: Job) -> dict[str, str]:
         added["SLURM_OPEN_MODE"] = spec["open_mode"][0]
     if spec.get("distribution"):
         kind, _, plane = spec["distribution"].partition("=")
-        added["SLURM_DISTRIBUTION"] = kind.replace("*:", "block:")
+        added["SLURM_DISTRIBUTION"] = kind
         if plane:
             added["SLURM_DIST_PLANESIZE"] = plane
     if "profile" in job.extra:

@@ -448,23 +448,15 @@ def _open_mode(job: Job, option: Option, value: str) -> None:
     job.spec["open_mode"] = "append" if value.startswith("a") else "truncate"
 
 
-_PACKINGS = ("pack", "nopack")
-
-
 def _distribution(job: Job, option: Option, value: str) -> None:
-    kinds, _, flags = value.partition(",")
-    if kinds.lower() in _PACKINGS:
-        kinds, flags = "*", value
-    first, *others = kinds.split(":")
-    if first.startswith("plane="):
-        is_good = first[6:].isdigit()
-    else:
-        is_good = first in {"block", "cyclic", "arbitrary", "*"} and all(word in {"block", "cyclic", "fcyclic", "*"} for word in others)
-    if first.partition("=")[0] == "plane" and not is_good:
-        raise _bad(option, "{program}: error: Invalid plane size or size not specified")
-    if not is_good or any(flag.lower() not in _PACKINGS for flag in flags.split(",") if flag):
-        raise _bad(option)
-    job.spec["distribution"] = value
+    from understudy.model.distribution import BadPlaneError, canonical
+
+    try:
+        job.spec["distribution"] = canonical(value)
+    except BadPlaneError:
+        raise _bad(option, "{program}: error: Invalid plane size or size not specified") from None
+    except ValueError:
+        raise _bad(option) from None
 
 
 def check_whole(job: "Job") -> None:
@@ -479,11 +471,33 @@ def check_whole(job: "Job") -> None:
     if distribution.startswith("arbitrary") and not job.spec.get("required_nodes"):
         raise BadOptionError("With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option", 1)
     if distribution.startswith("plane="):
-        size = int(distribution[6:].partition(":")[0].partition(",")[0] or 1)
+        size = int(distribution[6:])
         nodes = job.spec.get("min_nodes", 1)
         tasks = job.spec.get("num_tasks", nodes)
-        if size and -(-tasks // size) < nodes:
+        if -(-tasks // size) < nodes:
             raise BadOptionError("Too few processes for the requested {plane,node} distribution", 1)
+
+
+def check_arbitrary(job: "Job") -> None:
+    """Let tasks of an arbitrary distribution be as many as the nodes that are named, each of which is named once.
+
+    Raises:
+        BadOptionError: they are more.
+    """
+    if job.spec.get("distribution") != "arbitrary":
+        return
+    from understudy.model.hostlist import expand
+
+    try:
+        names = list(dict.fromkeys(expand(job.spec["required_nodes"])))
+    except ValueError:
+        return  # the controller refuses it
+    tasks = job.spec.setdefault("num_tasks", len(names))
+    if tasks > len(names):
+        raise BadOptionError(
+            f"Asked for {tasks} tasks have {len(names)} in the nodelist.  Check your nodelist, or set the -n option to be {len(names)}", 1
+        )
+    job.spec["required_nodes"] = ",".join(names)
 
 
 def _gres(job: Job, _option: Option, value: str) -> None:
@@ -540,8 +554,8 @@ def _gres_flags(job: Job, option: Option, value: str) -> None:
 
 
 def _tres_bind(job: Job, _option: Option, value: str) -> None:
-    kind = value.removeprefix("verbose,").removeprefix("v,").partition(":")[0]
-    if kind not in {"closest", "single", "map_gpu", "mask_gpu", "per_task", "none"}:
+    kind, _, numbers = value.removeprefix("verbose,").removeprefix("v,").partition(":")
+    if (kind in {"map_gpu", "mask_gpu"} and not numbers) or kind not in {"closest", "single", "map_gpu", "mask_gpu", "per_task", "none"}:
         raise BadOptionError(f"Invalid --gpu-bind argument: gpu:{value}")
     job.extra["tres_bind"] = f"gpu:{value}"
 
@@ -565,9 +579,14 @@ def _node_file(job: Job, option: Option, value: str) -> None:
     job.spec["required_nodes"] = ",".join(words)
 
 
-def _node_list(job: Job, option: Option, value: str) -> None:
+def _node_list(job: Job, _option: Option, value: str) -> None:
     if "/" in value:
-        _node_file(job, option, value)
+        from understudy.commands.host_file import entries
+
+        try:
+            job.spec["required_nodes"] = ",".join(entries(value))
+        except OSError as error:
+            raise BadOptionError(f"slurm_allocate_resources error opening file {value}, {error.strerror}", 1) from None
     else:
         job.spec["required_nodes"] = value
         if not value:

@@ -8,6 +8,7 @@ from understudy.commands.squeue_fields import task_expression
 from understudy.commands.squeue_steps import step_id_text
 from understudy.commands.states import PENDING, job_state, node_state_complete
 from understudy.commands.texts import full_duration, full_limit, joined, megabytes, or_na, or_null, timestamp
+from understudy.model import distribution
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -341,7 +342,7 @@ def step_lines(step: "Record") -> list[str]:
         f"Nodes={step['node_count']} CPUs={0 if batch else step['cpus']} Tasks={step['num_tasks']} Name={step['name']} Network=(null)",
         f"TRES={'(null)' if batch else step['tres_allocated']}",
         "ResvPorts=(null)",
-        "CPUFreqReq=Default" + ("" if batch else f" Dist={step['distribution'].capitalize() or 'Unknown'}"),
+        "CPUFreqReq=Default" + ("" if batch else f" Dist={distribution.shown(step['distribution']) or 'Unknown'}"),
         f"SrunHost:Pid={or_null(step['host'])}:{step['pid']}",
     ]
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 USAGE_EXIT = 255
 ALREADY_DONE = 2021
+_NO_BINDING = "srun: cluster configuration lacks support for cpu binding"
 
 
 def srun(arguments: list[str], context: Context) -> int:
@@ -61,7 +62,9 @@ def _srun(whole: list[str], context: Context) -> int:
         if own["cpu_bind"] == "help":
             context.print("CPU bind options not supported with current configuration")
             return 1
-        context.complain("srun: cluster configuration lacks support for cpu binding")
+        context.complain(_NO_BINDING)
+    elif "threads_per_core" in settings.on_line and not _binds(context):
+        context.complain(_NO_BINDING)
     if settings.cpu_bind.startswith("!"):
         context.error(f'unrecognized --cpu-bind argument "{settings.cpu_bind[1:]}"')
         context.fatal("Failed to parse --cpu-bind= values.")
@@ -221,6 +224,8 @@ def _inside(settings: Settings, others: list[list[str]], name: str, programs: "l
         if error.code in {2017, ALREADY_DONE}:
             context.complain(f"srun: Check SLURM_JOB_ID environment variable. Expired or invalid job {settings.job_id}")
         return 1
+    if "het_group" in settings.own and not allocation.components:
+        _refuse_groups(settings.own["het_group"], context)
     parts = _by_group(settings, others, allocation, context) if allocation.components else [(settings, allocation)]
     for each, _ in parts:
         if not each.command:
@@ -242,13 +247,10 @@ def _by_group(settings: Settings, others: list[list[str]], whole: Allocation, co
     for place, arguments in enumerate((settings.arguments, *others)):
         settings = Settings(arguments, context, before=before)
         wanted = settings.own.get("het_group")
-        numbers = [place] if wanted is None else ranks(wanted)
-        if numbers is None:
-            context.fatal(f"Invalid --het-group value: {wanted}")
-            raise StepError
+        numbers = [place] if wanted is None else _groups(wanted, context)
         for group in dict.fromkeys(numbers):
             if group > last:
-                if wanted is None:
+                if wanted is None or len(numbers) > 1:
                     context.error(f"Attempt to run a job step with het group value of {group}, but the job allocation has maximum value of {last}")
                 else:
                     context.error(f"Requested het-group offset exceeds highest hetjob index ({group} > {last})")
@@ -260,6 +262,28 @@ def _by_group(settings: Settings, others: list[list[str]], whole: Allocation, co
             parts.append((Settings(arguments, context, _as_group(context.environ, group), before), whole.components[group]))
         before = settings
     return sorted(parts, key=lambda part: part[1].job_id)
+
+
+def _groups(wanted: str, context: Context) -> list[int]:
+    numbers = ranks(wanted)
+    if numbers is None:
+        context.error(f"_parse_single_range: Invalid range: `{wanted}'")
+        context.error(f"Invalid --het-group value: {wanted}")
+        raise StepError
+    return numbers
+
+
+def _refuse_groups(wanted: str, context: Context) -> None:
+    """A job of one component has no groups.
+
+    Raises:
+        StepError: always.
+    """
+    if most := max(_groups(wanted, context)):
+        context.error(f"Requested het-group offset exceeds highest hetjob index ({most} > 0)")
+    else:
+        context.error("No directives to start application on any available hetjob components")
+    raise StepError
 
 
 def _as_group(environ: "Mapping[str, str]", group: int) -> dict[str, str]:

@@ -48,6 +48,8 @@ class Settings:
         """How tasks are bound to GPUs: as --gpu-bind says, else --gpus-per-task."""
         wanted = self.job.extra.get("tres_bind", "").removeprefix("gpu:")
         each = str(self.job.spec.get("tres_per_task") or "").rpartition(":")[2]
+        if per_gpu := self.job.spec.get("ntasks_per_tres"):
+            return wanted or f"single:{per_gpu}"
         return wanted or (f"per_task:{each if each.isdecimal() else 1}" if each else "")
 
     def __init__(self, arguments: list[str], context: Context, environ: "Mapping[str, str] | None" = None, before: "Settings | None" = None) -> None:
@@ -92,9 +94,44 @@ class Settings:
         self.cpu_bind = "!" if own.get("cpu_bind") == "" else cpu_bind(own.get("cpu_bind", ""))
         if self.command and self.command[0].startswith("."):
             self.command[0] = f"{os.getcwd()}/{self.command[0]}"
+        if environ.get("SLURM_HOSTFILE"):
+            from understudy.commands.host_file import use_host_file
+
+            use_host_file(self.job, environ, self._tasks_asked(inside=inside))
+        if self.job.spec.get("distribution") == "arbitrary":
+            self._name_nodes(inside=inside)
+
+    @property
+    def implied_binding(self) -> str:
+        """What other options make of tasks and CPUs where --cpu-bind says nothing."""
+        spec, hint = self.job.spec, self.job.extra.get("hint", "")
+        if spec.get("threads_per_core") or hint in {"multithread", "nomultithread"}:
+            return "threads"
+        return "cores" if spec.get("ntasks_per_core") or hint in {"compute_bound", "memory_bound"} else ""
+
+    def _tasks_asked(self, *, inside: bool) -> int | None:
+        """The number of tasks, else of nodes, that was asked for; of the job's own numbers nobody asks."""
         spec = self.job.spec
-        if spec.get("distribution", "").startswith("arbitrary") and environ.get("SLURM_HOSTFILE"):
-            spec["required_nodes"] = _hosts(environ["SLURM_HOSTFILE"], spec.get("num_tasks"))
+        for field, option in (("num_tasks", "ntasks"), ("min_nodes", "nodes")):
+            if spec.get(field) is not None and (option in self.on_line or not inside):
+                return int(spec[field])
+        return None
+
+    def _name_nodes(self, *, inside: bool) -> None:
+        """An arbitrary distribution: a node for each task."""
+        spec, tasks = self.job.spec, self._tasks_asked(inside=inside)
+        if not spec.get("required_nodes"):
+            text = "With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option"
+            raise BadOptionError(f"You asked for {tasks or spec.get('num_tasks', 1)} tasks but hostlist specified 0 nodes" if inside else text, 1)
+        from understudy.model.hostlist import expand
+
+        try:
+            names = expand(spec["required_nodes"])
+        except ValueError:
+            return  # the controller refuses it
+        spec["num_tasks"] = tasks or len(names)
+        spec["min_nodes"] = spec["max_nodes"] = len(set(names))
+        spec["required_nodes"] = ",".join(names[: spec["num_tasks"]])
 
 
 def fit_nodes(settings: Settings, context: Context) -> None:
@@ -117,36 +154,19 @@ def fit_nodes(settings: Settings, context: Context) -> None:
 
 def cpu_bind(text: str) -> str:
     """--cpu-bind: the binding, without how much is to be said of it; for one that there is not, `!` and the word."""
+    if not text:
+        return ""
+    from understudy.commands.bindings import words_of
+
     found = ""
-    for word in _bindings(text):
+    for word in words_of(text):
         kind = word.partition(":")[0].lower()
         if kind in _VERBOSITY or not word:
             continue
         if kind not in _BINDINGS:
             return f"!{word}"
-        found = word.lower()
+        found = word
     return found
-
-
-def _bindings(text: str) -> list[str]:
-    """The words between commas; a list of numbers belongs to the word before it."""
-    found: list[str] = []
-    for word in text.split(",") if text else []:
-        if found and ":" in found[-1] and (word[:1].isdigit()):
-            found[-1] += f",{word}"
-        else:
-            found.append(word)
-    return found
-
-
-def _hosts(path: str, most: int | None) -> str:
-    """The entries of a host file: one for each task, in order."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            names = [name for line in file for name in line.partition("#")[0].replace(",", " ").split()]
-    except OSError:
-        return ""
-    return ",".join(names[:most])
 
 
 def ranks(text: str) -> "list[int] | None":

@@ -29,7 +29,7 @@ class Share:
         self.environment, self.end_time, self.kill_wait_s, self.user = created[9:13]
         self.tasks: list[list[int]] = [[number + first_task for number in numbers] for numbers in tasks]
         self.size = sum(map(len, tasks))
-        self.gpus, self.mpi_default = created[14:16]
+        self.gpus, self.mpi_default, self.memory_mb = created[14:17]
         self.first_node, self.first_task, self.settings = first_node, first_task, settings
 
 

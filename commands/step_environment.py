@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from understudy.commands.step_launch import Step
 
 
+_OF_SCRIPTS = frozenset(("SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND"))
+
+
 def environment_of(step: "Step", settings: "Settings", told: list[str], names: list[str], host: str) -> dict[str, str]:
     """The environment of a part's tasks, without what belongs to a node or a task. `told`: what the controller says, `names`: nodes, `host`: ours."""
     spec = settings.job.spec
@@ -22,7 +25,7 @@ def environment_of(step: "Step", settings: "Settings", told: list[str], names: l
     chosen = exported(environ, wanted)
     for name in ("SLURM_EXPORT_ENV", "SLURM_CPUS_PER_TASK", "SLURM_TASK_PID"):
         chosen.pop(name, None)
-    chosen |= dict(entry.partition("=")[::2] for entry in told)
+    chosen |= {name: value for name, _, value in (entry.partition("=") for entry in told) if not step.owns_job or name not in _OF_SCRIPTS}
     if step.whole.components:
         chosen |= _of_the_whole(step, names)
     per_node = compressed([len(tasks) for tasks in step.tasks])
@@ -59,6 +62,30 @@ def environment_of(step: "Step", settings: "Settings", told: list[str], names: l
         chosen["SLURM_WORKING_CLUSTER"] = f"{cluster}:{controller.removeprefix('tcp:')}:9728:109"
     if spec.get("cpus_per_task"):
         chosen["SLURM_CPUS_PER_TASK"] = str(spec["cpus_per_task"])
+    for name, field in (
+        ("SLURM_NTASKS_PER_CORE", "ntasks_per_core"),
+        ("SLURM_NTASKS_PER_SOCKET", "ntasks_per_socket"),
+        ("SLURM_NTASKS_PER_TRES", "ntasks_per_tres"),
+        ("SLURM_THREADS_PER_CORE", "threads_per_core"),
+    ):
+        if spec.get(field):
+            chosen[name] = str(spec[field])
+    extra = settings.job.extra
+    if extra.get("hint") in {"nomultithread", "compute_bound"}:
+        chosen["SLURM_THREADS_PER_CORE"] = "1"
+    if settings.own.get("cpu_bind") or settings.implied_binding:
+        from understudy.commands.bindings import cpu_variables
+
+        chosen |= cpu_variables(settings.own.get("cpu_bind", ""), settings.implied_binding)
+    if extra.get("mem_bind"):
+        from understudy.commands.bindings import memory_variables
+
+        chosen |= memory_variables(extra["mem_bind"])
+    if "preserve_env" in settings.own:
+        for name in ("SLURM_NNODES", "SLURM_NPROCS", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE"):
+            chosen.pop(name, None)
+            if name in environ:
+                chosen[name] = environ[name]
     if "label" in settings.own:
         chosen["SLURM_LABELIO"] = "1"
     if not step.owns_job:

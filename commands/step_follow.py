@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from understudy.commands.step_launch import Step
 
+OUT_OF_MEMORY = 125  # the "signal" of tasks that ended as their step used too much memory
 _STATUS_S = 1.0
 _END_S = 10.0  # how long the controller may take to hear of the end
 _ASK_S = 5.0  # how long daemons may take to be heard of before the controller is asked
@@ -169,7 +170,7 @@ class Progress:
             self.exits[each] = status
         self.first_exit_at = self.first_exit_at or time.monotonic()
         code = os.waitstatus_to_exitcode(status)
-        value = 128 - code if code < 0 else code
+        value = 1 if code == -OUT_OF_MEMORY else 128 - code if code < 0 else code
         if value > self.highest:
             self.highest, self.ended_by = value, max(-code, 0)
         if status and not self.is_silent:

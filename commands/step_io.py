@@ -32,10 +32,10 @@ class Part:
 
 
 class Sink:
-    """Where a stream goes, line by line with a label where one is wanted."""
+    """Where a stream goes, line by line with a label where one is wanted; `at_once`: parts of lines are lines of their own then."""
 
-    def __init__(self, descriptor: int, label_width: int) -> None:
-        self.descriptor, self.label_width = descriptor, label_width
+    def __init__(self, descriptor: int, label_width: int, *, at_once: bool = False) -> None:
+        self.descriptor, self.label_width, self.at_once = descriptor, label_width, at_once
         self.held: dict[int, bytes] = {}
 
     def put(self, task: int, data: bytes) -> None:
@@ -48,13 +48,15 @@ class Sink:
                 self.write(self.labelled(task, held) + b"\n")
             return
         *lines, rest = (held + data).split(b"\n")
-        if rest:
+        if rest and self.at_once:
+            lines.append(rest)
+        elif rest:
             self.held[task] = rest
         if lines:
             self.write(b"".join(self.labelled(task, line) + b"\n" for line in lines))
 
     def labelled(self, task: int, line: bytes) -> bytes:
-        return b"%0*d: " % (self.label_width, task) + line
+        return b"%*d: " % (self.label_width, task) + line
 
     def write(self, data: bytes) -> None:
         view = memoryview(data)
@@ -70,8 +72,8 @@ class Sink:
 class OneTask(Sink):
     """The output of one task; what others write is dropped."""
 
-    def __init__(self, descriptor: int, label_width: int, task: int) -> None:
-        super().__init__(descriptor, label_width)
+    def __init__(self, descriptor: int, label_width: int, task: int, *, at_once: bool = False) -> None:
+        super().__init__(descriptor, label_width, at_once=at_once)
         self.task = task
 
     def put(self, task: int, data: bytes) -> None:

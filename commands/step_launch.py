@@ -165,7 +165,7 @@ class Step:
                 own.get("open_mode", "").startswith("a"), self.end_time, own.get("task_prolog", ""), own.get("task_epilog", ""), self.programs, pty,
                 self.mpi, environment.get("SLURM_JOB_NAME", ""), "unbuffered" in own or pty is not None,
                 self.streams.stdin_task, share.first_node, layout, self.settings.cpu_bind,
-                share.gpus, self.settings.gpu_bind,
+                share.gpus, self.settings.gpu_bind, share.memory_mb,
             )  # fmt: skip
             self.note_failures(send_down(self.context.client, message, share.daemons, share.width, codes=True), share)
         if self.failure:

@@ -50,6 +50,7 @@ class Streams:
         remote = {"std_in": "", "std_out": "", "std_err": ""}
         self.remote.append(remote)
         names = self._names(share)
+        at_once = "unbuffered" in own
         sinks: dict[int, Sink | None] = {STDOUT: None, STDERR: None}
         for kind, option, field in ((STDOUT, "output", "std_out"), (STDERR, "error", "std_err")):
             pattern = own.get(option, "")
@@ -58,18 +59,18 @@ class Streams:
                     sinks[kind] = sinks[STDOUT]
                     remote[field] = remote["std_out"]
                 else:
-                    sinks[kind] = Sink(kind - STDOUT + 1, width)
+                    sinks[kind] = Sink(kind - STDOUT + 1, width, at_once=at_once)
             elif pattern.lower() == "none":
                 remote[field] = "none"
             elif pattern.isdigit() and int(pattern) < self._step.size:
-                sinks[kind] = OneTask(kind - STDOUT + 1, width, int(pattern))
+                sinks[kind] = OneTask(kind - STDOUT + 1, width, int(pattern), at_once=at_once)
             elif any(each in pattern.translate(_NO_DIGITS) for each in _PER_TASK):
                 remote[field] = pattern if pattern.startswith("/") else f"{share.settings.work_dir}/{pattern}"
             elif kind == STDERR and pattern == own.get("output"):
                 sinks[kind] = sinks[STDOUT]
             else:
                 appends = own.get("open_mode", "").startswith("a") or len(self._step.shares) > 1
-                sinks[kind] = Sink(self._open(_expanded(pattern, names), kind, os.O_APPEND if appends else os.O_TRUNC), width)
+                sinks[kind] = Sink(self._open(_expanded(pattern, names), kind, os.O_APPEND if appends else os.O_TRUNC), width, at_once=at_once)
         return sinks
 
     def _open(self, path: str, kind: int, mode: int) -> int:

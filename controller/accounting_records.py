@@ -12,6 +12,7 @@ import msgspec
 from understudy.controller.job import BAD_CONSTRAINTS
 from understudy.controller.job_columns import tres_allocated, tres_requested
 from understudy.controller.reservation_columns import cpu_count
+from understudy.model.distribution import shown
 from understudy.model.prolog_flags import prolog_words
 from understudy.model.reservations import TIME_FLOAT, flags_text
 from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
@@ -197,6 +198,8 @@ def _batch_step(core: Core, job: Job) -> StepRecord:
     assert share is not None
     tres = {"cpu": share.cpus, "mem": share.memory_mb, "node": 1} if share.memory_mb else {"cpu": share.cpus, "node": 1}
     step = _step(job, "batch", *_batch_end(job), tres, core.tables.nodes.nodes[held.first_node].name, 1)
+    if step.state == JobState.CANCELLED and job.state is JobState.FAILED:
+        step = msgspec.structs.replace(step, killed_by=job.killed_by)
     return with_usage(step, job.batch_usage) if job.batch_usage else step
 
 
@@ -225,7 +228,7 @@ def _numbered_step(job: Job, step: Step) -> StepRecord:
         tasks=step.tasks,
         cpus=step.cpus,
         tres_allocated=tres,
-        layout=step.distribution.capitalize(),
+        layout=shown(step.distribution),
         submit_line=step.submit_line,
         killed_by=step.killed_by,
         user_cpu_us=step.usage.get("user_cpu_us", 0),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.cancel import cancel
-from understudy.controller.complete import end_job
+from understudy.controller.complete import OUT_OF_MEMORY, end_job
 from understudy.controller.core import Later
 from understudy.controller.eligibility import note_end
 from understudy.controller.het_jobs import components
@@ -191,7 +191,9 @@ def complete_job(core: Core, message: CompleteJob, sender: Sender) -> Message:
         cancel(core, job, now)
         return Ok()
     job.exit_code, job.exit_signal = message.exit_code, message.exit_signal
-    if message.exit_signal:
+    if message.exit_signal == OUT_OF_MEMORY:
+        end_job(core, job, JobEvent.RAN_OUT_OF_MEMORY, now, reason="OutOfMemory")
+    elif message.exit_signal:
         end_job(core, job, JobEvent.EXITED_BADLY, now, reason=LAUNCH_FAILURE)
     elif message.exit_code:
         end_job(core, job, JobEvent.EXITED_BADLY, now, reason="NonZeroExitCode")

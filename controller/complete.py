@@ -29,7 +29,7 @@ _OK = Ok()
 LAUNCH_FAILURE = "JobLaunchFailure"
 SETUP_FAILED = 53  # the "signal" of a script whose files could not be opened
 OUT_OF_MEMORY = 125  # the "signal" of a script that used more memory than it had
-PROLOG_FAULT, MEMORY_FAULT = "prolog", "memory"
+PROLOG_FAULT, MEMORY_FAULT, KILLED_FAULT = "prolog", "memory", "killed"
 
 
 def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Message:
@@ -52,6 +52,8 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
         prolog_failed(core, job, message.node)
         return _OK
     job.exit_code, job.exit_signal, job.script_ended = message.exit_code, message.signal, True
+    if message.fault == KILLED_FAULT:
+        job.killed_by = sender.user_id
     cleaned = job.allocation.nodes if job.allocation is not None and message.epilog_nodes == job.node_list else 0
     over = message.timed_out or _is_past_limit(core, job, now)
     if message.fault == MEMORY_FAULT:

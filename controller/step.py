@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from understudy.controller.gres import Held as GresHeld
+from understudy.model.distribution import PACKINGS
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from understudy.controller.core import Later
     from understudy.protocol.messages import StepSpec
 
+UNSPECIFIED: Final = -1
 TOO_MANY_CPUS: Final = 2005
 BAD_NODE_COUNT: Final = 2006
 NOT_AVAILABLE: Final = 2014
@@ -59,6 +61,7 @@ class Step:
     exit_signal: int = 0
     killed_by: int | None = None
     usage: dict[str, int] = field(default_factory=dict)
+    takes_memory: bool = False  # it asked for memory, which no other step has meanwhile
     awaited: list[Later] = field(default_factory=list)  # who waits for its end
 
     @property
@@ -94,7 +97,7 @@ class Step:
                 self.pid,
             ),
             *(self.submit_line, int(self.state), self.end_time, self.open_nodes.to_bytes((self.open_nodes.bit_length() + 7) >> 3, "little")),
-            *(self.exit_code, self.exit_signal, self.killed_by, self.usage),
+            *(self.exit_code, self.exit_signal, self.killed_by, self.usage, self.takes_memory),
         ]
 
     @classmethod
@@ -123,6 +126,7 @@ class Held(NamedTuple):
     memory_mb: int
     used_cpus: int = 0
     used_memory_mb: int = 0
+    memory_per_cpu_mb: int | None = None  # where it was given by CPU
     has_busy_gres: bool = False  # other steps have the generic resources that the step wants here
 
 
@@ -152,7 +156,7 @@ def lay_out(spec: StepSpec, held: Sequence[Held], required: Sequence[int], exclu
     fits = _could_hold(spec, held, cpus_per_task)
     if least > len(fits):
         raise SlurmError(TOO_MANY_CPUS)
-    free = fits if spec.overlap else [each for each in fits if _is_free(each, cpus_per_task, exact=_is_exact(spec))]
+    free = fits if spec.overlap else [each for each in fits if _is_free(each, spec, cpus_per_task)]
     chosen = _choose(free, list(wanted), least, most, tasks, cpus_per_task, overcommit=spec.overcommit or spec.overlap, spec=spec)
     if chosen is None:
         if _choose(fits, list(wanted), least, most, tasks, cpus_per_task, overcommit=spec.overcommit, spec=spec, idle=True) is None:
@@ -192,17 +196,27 @@ def _could_hold(spec: StepSpec, held: Sequence[Held], cpus_per_task: int) -> lis
 
 
 def _memory(spec: StepSpec, held: Held, cpus: int) -> int:
-    if spec.mem_per_node_mb is not None:
+    """What was asked for; else by CPU as the job has it, or all that the job has there."""
+    if spec.mem_per_node_mb:
         return spec.mem_per_node_mb
-    if spec.mem_per_cpu_mb is not None:
+    if spec.mem_per_cpu_mb:
         return spec.mem_per_cpu_mb * cpus
-    return 0 if not held.cpus else held.memory_mb * min(cpus, held.cpus) // held.cpus
+    if takes_memory(spec) or held.memory_per_cpu_mb is None:  # 0: all
+        return held.memory_mb
+    return min(held.memory_per_cpu_mb * cpus, held.memory_mb)
 
 
-def _is_free(held: Held, cpus_per_task: int, *, exact: bool) -> bool:
+def takes_memory(spec: StepSpec) -> bool:
+    """Whether the step asks for memory: who does not has what there is, besides others."""
+    return spec.mem_per_node_mb is not None or spec.mem_per_cpu_mb is not None
+
+
+def _is_free(held: Held, spec: StepSpec, cpus_per_task: int) -> bool:
     if held.has_busy_gres:
         return False
-    return held.used_cpus == 0 if not exact else held.cpus - held.used_cpus >= cpus_per_task
+    if held.memory_mb and takes_memory(spec) and held.used_memory_mb + _memory(spec, held, cpus_per_task) > held.memory_mb:
+        return False
+    return held.used_cpus == 0 if not _is_exact(spec) else held.cpus - held.used_cpus >= cpus_per_task
 
 
 def _room(held: Held, spec: StepSpec, *, idle: bool = False) -> int:
@@ -244,17 +258,16 @@ def _choose(
 
 
 def distribution_of(spec: StepSpec, tasks: int, nodes: int) -> str:
-    """The distribution over nodes: as asked for, else block, or cyclic where no node has more than one task."""
-    first = spec.distribution.partition(":")[0].partition(",")[0]
-    if first in {"", "*"}:
-        return "cyclic" if tasks <= nodes else "block"
-    return first
+    """As asked for, else over nodes alone: block, or cyclic where no node has more than one task."""
+    if spec.distribution and spec.distribution not in PACKINGS:
+        return spec.distribution
+    return "cyclic" if tasks <= nodes else "block"
 
 
 def deal(tasks: int, capacity: Sequence[int], distribution: str) -> list[list[int]]:
     """The numbers of each node's tasks. Each node gets one at least; what is beyond all capacity is spread evenly."""
     nodes = len(capacity)
-    kind, _, size = distribution.partition("=")
+    kind, _, size = distribution.partition(",")[0].partition(":")[0].partition("=")
     if kind == "plane" and (not size.isdigit() or not int(size)):
         raise SlurmError(BAD_DISTRIBUTION)
     if kind == "block":
@@ -294,11 +307,12 @@ def _places(spec: StepSpec, chosen: Sequence[Held], dealt: Sequence[list[int]]) 
 
 
 def _arbitrary(spec: StepSpec, of_node: Mapping[int, Held], required: Sequence[int]) -> list[Place]:
-    """One task for each entry of the list of nodes, in its order."""
+    """One task for each entry of the list of nodes, in its order; the nodes themselves in the job's."""
     tasks = spec.num_tasks or len(required)
     if tasks > len(required):
-        raise SlurmError(BAD_DISTRIBUTION)
+        raise SlurmError(UNSPECIFIED)
     dealt: dict[int, list[int]] = {}
     for number, node in enumerate(required[:tasks]):
         dealt.setdefault(node, []).append(number)
-    return _places(spec, [of_node[node] for node in dealt], list(dealt.values()))
+    chosen = [each for each in of_node.values() if each.node in dealt]
+    return _places(spec, chosen, [dealt[each.node] for each in chosen])

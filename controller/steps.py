@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.core import Later, log
 from understudy.controller.het_jobs import components
 from understudy.controller.rights import may_control
-from understudy.controller.step import Held, Step, distribution_of, lay_out
+from understudy.controller.step import Held, Step, distribution_of, lay_out, takes_memory
 from understudy.controller.step_gres import INVALID_GRES, Gres, gpus_of, is_busy, share_out, too_many, used_of
 from understudy.model import hostlist
 from understudy.model.errors import ERROR_TEXT, SlurmError
@@ -34,6 +34,7 @@ SUSPENDED: Final = 2077
 TOO_MANY_STEPS: Final = 2076
 SIGKILL: Final = 9
 SIGTERM: Final = 15
+KILLED_FAULT: Final = "killed"
 OUT_OF_MEMORY: Final = 125  # the "signal" of a step that used more memory than it had
 _OF_BATCH_NODE: Final = frozenset(("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS"))
 OF_JOB: Final = -1  # the step id in a credential that is for the job's nodes rather than for a step
@@ -58,12 +59,16 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
         if other.is_running and not other.overlap:
             for place in other.places:
                 cpus, memory_mb = used.get(place.node, (0, 0))
-                used[place.node] = cpus + place.cpus, memory_mb + place.memory_mb
+                used[place.node] = cpus + place.cpus, memory_mb + (place.memory_mb if other.takes_memory else 0)
                 taken.setdefault(place.node, []).append(place.gres)
     gres = {share.node: share.gres for share in allocation.shares}
     used_gres = {node: used_of(taken.get(node, ())) for node in gres}
     held = [
-        Held(share.node, share.cpus, share.memory_mb, *used.get(share.node, (0, 0)), is_busy(spec, share.gres, used_gres[share.node]))
+        Held(
+            *(share.node, share.cpus, share.memory_mb, *used.get(share.node, (0, 0))),
+            memory_per_cpu_mb=job.memory_per_cpu_mb,
+            has_busy_gres=is_busy(spec, share.gres, used_gres[share.node]),
+        )
         for share in allocation.shares
     ]
     if said := too_many(spec, job.spec.gres, list(gres.values())):
@@ -101,6 +106,7 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
         spec.pid,
         spec.submit_line,
         open_nodes=nodes,
+        takes_memory=takes_memory(spec),
     )
     leader.next_step_id = max(leader.next_step_id, step_id + 1)
     core.journal.job(leader.job_id)
@@ -148,6 +154,7 @@ def describe(core: Core, job: Job, step: Step) -> StepCreated:
         min(ends, default=None),
         [gpus_of(place.gres) for place in step.places] if job.allocation is not None and any(group.gres for group in job.allocation.groups) else [],
         settings.mpi_default,
+        [place.memory_mb or job.memory_per_node_mb or (job.memory_per_cpu_mb or 0) * place.cpus for place in step.places],
     )
 
 
@@ -199,6 +206,8 @@ def step_complete(core: Core, message: StepComplete, sender: Sender) -> Message:
     step.open_nodes &= ~nodes
     step.exit_code = max(step.exit_code, message.exit_code)
     step.exit_signal = step.exit_signal or message.exit_signal
+    if message.fault == KILLED_FAULT:
+        step.killed_by = sender.user_id
     merge(step.usage, message.usage)
     if not step.open_nodes:
         _end(core, job, step)
@@ -210,10 +219,10 @@ def _end(core: Core, job: Job, step: Step) -> None:
     step.end_time = int(now)
     if step.state is JobState.RUNNING:
         ended_with_job = job.is_finished and job.state not in {JobState.COMPLETED, JobState.FAILED}
-        if step.killed_by is not None or ended_with_job or (step.exit_signal and step.exit_signal in {SIGKILL, SIGTERM}):
-            step.state = JobState.CANCELLED
-        elif step.exit_signal == OUT_OF_MEMORY:
+        if step.exit_signal == OUT_OF_MEMORY:
             step.state = JobState.OUT_OF_MEMORY
+        elif step.killed_by is not None or ended_with_job or (step.exit_signal and step.exit_signal in {SIGKILL, SIGTERM}):
+            step.state = JobState.CANCELLED
         elif step.exit_signal or step.exit_code:
             step.state = JobState.FAILED
         else:

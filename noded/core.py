@@ -387,11 +387,11 @@ class NodeCore:
             effects += self._begin_epilog(job, job.nodes)
         return effects
 
-    def step_ended(self, step: StepKey, exit_code: int, signal: int, usage: dict[str, int]) -> list[Effect]:
+    def step_ended(self, step: StepKey, exit_code: int, signal: int, usage: dict[str, int], fault: str = "") -> list[Effect]:
         """The executor has seen the end of a step's tasks."""
         nodes = self.steps.remove(step)
         key = step[:2]
-        effects: list[Effect] = [Report(StepComplete(*step, nodes, exit_code, signal, usage), "" if not self.faults else _first(nodes))]
+        effects: list[Effect] = [Report(StepComplete(*step, nodes, exit_code, signal, usage, fault), "" if not self.faults else _first(nodes))]
         if key not in self.steps.by_job:
             for job, held in self._held.pop(key, ()):
                 effects += self._begin_epilog(job, held)

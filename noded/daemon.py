@@ -355,10 +355,10 @@ class FrontEnd:
             return Failure(error.errno or UNEXPECTED, error.strerror or str(error))
         return OK
 
-    def step_ended(self, step: StepKey, exit_code: int, signal: int, usage: dict[str, int]) -> None:
+    def step_ended(self, step: StepKey, exit_code: int, signal: int, usage: dict[str, int], fault: str = "") -> None:
         """The step runner's word that a step's tasks have ended."""
         self._owners.pop(step, None)
-        self.do(self.core.step_ended(step, exit_code, signal, usage))
+        self.do(self.core.step_ended(step, exit_code, signal, usage, fault))
         if self._journal is not None:
             self._journal.forget_step(step)
 

@@ -30,7 +30,7 @@ class OnEpilogEnded(Protocol):
 class OnStepEnded(Protocol):
     """Called when all tasks of a step on a daemon's nodes have ended, once for each step that was started."""
 
-    def __call__(self, step: StepKey, exit_code: int, signal: int, usage: dict[str, int]) -> None: ...
+    def __call__(self, step: StepKey, exit_code: int, signal: int, usage: dict[str, int], fault: str = "") -> None: ...
 
 
 class StepRunner(Protocol):

@@ -74,6 +74,7 @@ class _Script:
     memory: Watched | None = None
     notices: int = 0
     fault: str = ""
+    oom_kills: int = 0
     ended: str = ""  # how, where there was no room for the file that says it
 
 
@@ -508,20 +509,28 @@ class RealExecutor:
         assert script.memory is not None
         if self._settings.over_memory == KILL_JOB:
             self.memory.remove(script.memory)
+            script.fault = "killed"
             self.notify(key, f"StepId={key[0]}.batch exceeded memory limit ({used} > {script.memory.limit}), being killed")
             self.notify(key, "Exceeded job memory limit")
             with contextlib.suppress(ProcessLookupError):
                 os.kill(script.stepd, signal.SIGUSR1)
             self._send(script, signal.SIGKILL)
             return
-        if not script.fault:
-            self.notify(
-                key,
-                f"Detected 1 oom_kill event in StepId={key[0]}.batch. Some of the step tasks have been OOM Killed.",
-            )
         script.fault = "memory"
+        script.oom_kills += 1
+        with contextlib.suppress(OSError):  # what stands above the script says so in the end
+            _write_over(script.spool / "oom", str(script.oom_kills))
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(largest, signal.SIGKILL)
+
+
+def _write_over(path: Path, text: str) -> None:
+    """Put another file in place of what is there; the folder is its user's, and no link of his is followed."""
+    new = path.with_suffix(".new")
+    new.unlink(missing_ok=True)
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w", encoding="ascii") as file:
+        file.write(text)
+    new.rename(path)
 
 
 def _remove(folder: Path) -> None:

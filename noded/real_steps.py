@@ -59,6 +59,7 @@ class _Running:
     result: tuple[int, int, dict[str, int]] | None = None
     memory: Watched | None = None
     lacks_memory: bool = False  # some tasks were killed as it used more than it has
+    fault: str = ""
     has_begun: bool = False  # the process in between has started the tasks, and listens
     is_over: bool = False
 
@@ -151,13 +152,13 @@ class RealSteps:
         name = f"StepId={step[0]}.{step[2]}"
         if self._over == KILL_JOB:
             self._forget_memory(running)
+            running.fault = "killed"
             self._tell(step, f"say {name} exceeded memory limit ({used} > {running.memory.limit if running.memory else 0}), being killed")
             self._tell(step, "say Exceeded job memory limit")
             self._tell(step, f"end {int(signal.SIGKILL)}")
             return
-        if not running.lacks_memory:
-            self._tell(step, f"say Detected 1 oom_kill event in {name}. Some of the step tasks have been OOM Killed.")
         running.lacks_memory = True
+        self._tell(step, "oom")
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(largest, signal.SIGKILL)
 
@@ -348,7 +349,7 @@ class RealSteps:
                 usage |= running.memory.usage()
             if running.lacks_memory:
                 code, number = 0, OUT_OF_MEMORY
-            self._on_ended(step, code, number, usage)
+            self._on_ended(step, code, number, usage, running.fault)
 
     def _end_strays(self, step: StepKey, running: _Running) -> None:
         """The process in between was killed, and nobody waits for the tasks."""
@@ -359,15 +360,9 @@ class RealSteps:
 
 
 def memory_limit_mb(launch: LaunchTasks, nodes: str) -> int:
-    """How much memory the step has on these of its nodes, as its environment says; 0: nobody said."""
-    given = dict(entry.partition("=")[::2] for entry in launch.environment)
+    """How much memory the step has on these of its nodes; 0: nobody said."""
     own = dict.fromkeys(expand(nodes))
-    per_node, per_cpu = given.get("SLURM_MEM_PER_NODE", ""), given.get("SLURM_MEM_PER_CPU", "")
-    if per_node.isdecimal():
-        return int(per_node) * len(own)
-    if per_cpu.isdecimal():
-        return int(per_cpu) * sum(cpus for name, cpus in zip(expand(launch.nodes), launch.cpus, strict=True) if name in own)
-    return 0
+    return sum(memory for name, memory in zip(expand(launch.nodes), launch.memory_mb, strict=False) if name in own)
 
 
 def _result(text: str) -> tuple[int, int, dict[str, int]] | None:

@@ -36,7 +36,7 @@ class NodeSettings:
     task_prolog: str = ""
     task_epilog: str = ""
     propagated: frozenset[str] = frozenset(LIMITS)  # limits of processes that go from the submitter to the job
-    binds: bool = True  # tasks to CPUs, where srun asks for it
+    binds: bool = False  # tasks to CPUs, where srun asks for it
     gather_s: int = 0  # how often the use of memory is looked at; 0: never
     over_memory: str = ""  # what becomes of jobs that use more than they asked for
     health_program: str = ""
@@ -76,7 +76,7 @@ def read_settings(conf: Path) -> NodeSettings:
         is_serial="serial" in prolog_flags,
         begins_early="alloc" in prolog_flags,
         task_prolog=values.get("taskprolog", ""),
-        binds=values.get("taskplugin", "") != "task/none",
+        binds="affinity" in values.get("taskplugin", ""),
         task_epilog=values.get("taskepilog", ""),
         propagated=_propagated(values.get("propagateresourcelimits", "ALL"), values.get("propagateresourcelimitsexcept", "")),
         gather_s=_frequency(values.get("jobacctgatherfrequency", "")) if is_gathered else 0,

@@ -98,6 +98,8 @@ def main() -> int:
         if failed:
             complain(f"--task-epilog failed status={failed}")
     family.end(lambda: say("left"), lambda _pid, _status, _usage: None)
+    with Quietly(), open(f"{spool}/oom", encoding="ascii") as kills:  # the daemon has killed some of the script's processes
+        complain(oom_text(int(kills.read()), f"StepId={job}.batch"))
     code = os.waitstatus_to_exitcode(status)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     write(spool, "exit", f"{max(code, 0)} {max(-code, 0)} {int(used.ru_utime * 1e6)} {int(used.ru_stime * 1e6)}")
@@ -210,6 +212,10 @@ class Quietly:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
         return kind is not None and issubclass(kind, OSError)
+
+
+def oom_text(kills: int, name: str) -> str:
+    return f"Detected {kills} oom-kill event(s) in {name}. Some of your processes may have been killed by the cgroup out-of-memory handler."
 
 
 def say(text: str) -> None:

@@ -56,9 +56,7 @@ def become(order: dict[str, Any], task: Task, variables: dict[str, str], files: 
         for copy in copies:
             os.close(copy)
         set_limits(order["limits"])
-        if cpus := cpus_of(order["cpu_bind"], task.local, int(order["environment"].get("SLURM_CPUS_PER_TASK", "1"))):
-            with Quietly():
-                os.sched_setaffinity(0, cpus)
+        bind(order, task, variables)
         if order["task_prolog"]:
             prolog(order, task, variables)
         execute(command, variables)
@@ -68,6 +66,35 @@ def become(order: dict[str, Any], task: Task, variables: dict[str, str], files: 
             os.write(2, f"slurmstepd-{task.node['name']}: error: execve(): {command[0]}: {error.strerror}\n".encode())
     finally:
         os._exit(code)
+
+
+def bind(order: dict[str, Any], task: Task, variables: dict[str, str]) -> None:
+    """Bind this process to CPUs as --cpu-bind says, and tell of it as Slurm's daemons do."""
+    binding, each = order["cpu_bind"], int(order["environment"].get("SLURM_CPUS_PER_TASK", "1"))
+    if not binding:
+        return
+    cpus = cpus_of(binding, task.local, each)
+    is_bound = False
+    if cpus:
+        with Quietly():
+            os.sched_setaffinity(0, cpus)
+            is_bound = True
+    kind = binding.partition(":")[0]
+    masks = [mask_of(cpus_of(binding, local, each)) for local in range(len(task.node["tasks"]))]
+    loud = variables.get("SLURM_CPU_BIND_VERBOSE", "quiet")
+    if kind in ("threads", "cores"):
+        values = ",".join(masks)
+        variables |= {"SLURM_CPU_BIND": f"{loud},mask_cpu:{values}", "SLURM_CPU_BIND_TYPE": "mask_cpu:", "SLURM_CPU_BIND_LIST": values}
+    if loud == "verbose":
+        what = {"none": "NONE", "rank": "RANK", "map_cpu": "MAP "}.get(kind, "MASK")
+        where = f"{task.node['name']}, task {task.number:2d} {task.local:2d} [{os.getpid()}]"
+        how = f"mask {masks[task.local]}" + (" set" if is_bound else " set FAILED" if cpus else "")
+        with Quietly():
+            os.write(2, f"cpu-bind={what} - {where}: {how}\n".encode())
+
+
+def mask_of(cpus: set[int]) -> str:
+    return hex(sum(1 << number for number in cpus))
 
 
 def cpus_of(binding: str, local: int, each: int) -> set[int]:

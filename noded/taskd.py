@@ -22,7 +22,7 @@ import time
 
 from understudy.noded import family
 from understudy.noded.gpu_bind import gpu_variables, gpus_of
-from understudy.noded.stepd import Quietly
+from understudy.noded.stepd import Quietly, oom_text
 from understudy.noded.task import Task, unregister
 from understudy.noded.task_exec import become, environment_of
 from understudy.noded.task_files import Files
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LISTENER, RESULT = 3, 4  # descriptors
+OUT_OF_MEMORY = 125  # in place of a wait status: the "signal" of tasks that ended since processes were killed for want of memory
 _GATHER_S = 0.05  # tasks that end within that time are told of together
 _DRAIN_S = 1.0  # how long the streams of processes that outlive their task are read
 _CHUNK = 65536
@@ -56,7 +57,8 @@ class Step:
         self.ended: list[Task] = []  # not told of yet
         self.tell_at = self.kill_at = self.drain_until = 0.0
         self.usage = {"user_cpu_us": 0, "system_cpu_us": 0}
-        self.is_ending = False
+        self.is_ending = self.has_oom_news = False
+        self.oom_kills = 0  # processes that were killed as the step used more memory than it has
         self.master = -1
         self.pmi: Any = None
         self.pmix: Any = None
@@ -344,10 +346,10 @@ class Step:
         is_asked = self.pmix is not None and not self.is_ending
         for task in sorted(self.ended, key=lambda each: each.number):
             assert task.status is not None
-            groups.setdefault((task.node["id"], task.status), []).append(task.number)
+            groups.setdefault((task.node["id"], OUT_OF_MEMORY if self.has_oom_news else task.status), []).append(task.number)
             if is_asked:
                 self.pmix.ended(task)
-        self.ended, self.tell_at = [], 0.0
+        self.ended, self.tell_at, self.has_oom_news = [], 0.0, False
         self.output.drain_ended()
         for (node, status), numbers in groups.items():
             self.readers.tell(EXITED, node, f"{status} {','.join(map(str, numbers))}".encode())
@@ -398,6 +400,9 @@ class Step:
             elif word == "attach":
                 key, _, address = rest.partition(" ")
                 self.connect(address, bytes.fromhex(key))
+            elif word == "oom":
+                self.oom_kills += 1
+                self.has_oom_news = True
             elif word == "say":
                 self.complain(self.order["nodes"][0], rest)
             elif word == "stat":
@@ -470,6 +475,9 @@ class Step:
         for each in (self.pmix, self.shared_host):
             if each is not None:
                 each.close()
+        if self.oom_kills:
+            name = f"StepId={self.order['own_job']}.{self.order['step']}"
+            self.complain(self.order["nodes"][0], oom_text(self.oom_kills, name))
         self.readers.tell(DONE, self.order["nodes"][0]["id"], b"")
         self.readers.close()
         self.over(f"ended {code} {number} " + " ".join(f"{name}={value}" for name, value in self.usage.items()))

@@ -471,6 +471,7 @@ class StepCreated(Message, frozen=True, tag=37):
     end_time_of_step: int | None = None
     gpus: list[tuple[int, list[int]]] = []  # how many on each node, and their numbers; empty where the job has no generic resources
     mpi_default: str = "none"
+    memory_mb: list[int] = []  # of each node; 0: nobody said
 
 
 class GetStep(Message, frozen=True, tag=38):
@@ -534,7 +535,8 @@ class BatchComplete(Message, frozen=True, tag=42):
     node: str = ""
     epilog_nodes: str = ""  # nodes that are free of the job already: an emulated job leaves nothing to clean up
     usage: dict[str, int] = {}  # user_cpu_us, system_cpu_us, and what model.task_usage names: of the script and what it started
-    fault: str = ""  # "prolog": it failed, and the script was not run; "memory": the job used more than it had
+    # "prolog": it failed, and the script was not run; "memory": processes were killed, as the job used more than it had; "killed": the job was
+    fault: str = ""
 
 
 class EpilogComplete(Message, frozen=True, tag=43):
@@ -565,6 +567,7 @@ class StepComplete(Message, frozen=True, tag=44):
     exit_code: int
     exit_signal: int
     usage: dict[str, int] = {}  # user_cpu_us, system_cpu_us, and what model.task_usage names
+    fault: str = ""  # "killed": it used more memory than it had
 
 
 # --- the controller to node daemons --------------------------------------------------------------------------------------------
@@ -684,6 +687,7 @@ class LaunchTasks(Message, frozen=True, tag=67):
     cpu_bind: str = ""  # `rank`, `map_cpu:LIST`, `mask_cpu:LIST`, `cores` ...
     gpus: list[tuple[int, list[int]]] = []  # of each node, as in `StepCreated`
     gpu_bind: str = ""  # `map_gpu:LIST`, `single:2`, `per_task:1` ...
+    memory_mb: list[int] = []  # of each node, as in `StepCreated`
 
 
 class AttachTasks(Message, frozen=True, tag=68):

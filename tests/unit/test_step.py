@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.controller.step import BUSY, NOT_AVAILABLE, TOO_MANY_CPUS, Held, Place, Step, deal, lay_out
+from understudy.controller.step import BUSY, NOT_AVAILABLE, TOO_MANY_CPUS, UNSPECIFIED, Held, Place, Step, deal, lay_out
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import StepSpec
 
@@ -57,11 +57,34 @@ def test_relative_leaves_out_the_first_nodes() -> None:
 
 
 def test_arbitrary_takes_one_entry_of_the_list_a_task() -> None:
-    assert tasks_of(StepSpec(num_tasks=3, distribution="arbitrary"), TWO, (1, 0, 1)) == [(1, [0, 2]), (0, [1])]
+    assert tasks_of(StepSpec(num_tasks=3, distribution="arbitrary"), TWO, (1, 0, 1)) == [(0, [1]), (1, [0, 2])]
+    assert code_of(StepSpec(num_tasks=4, distribution="arbitrary"), TWO, (1, 0, 1)) == UNSPECIFIED
+
+
+@pytest.mark.parametrize(
+    ("asked", "per_cpu", "memory_mb"),
+    [
+        ({}, None, 1000),
+        ({"mem_per_node_mb": 300}, None, 300),
+        ({"mem_per_node_mb": 0}, 250, 1000),
+        ({"mem_per_cpu_mb": 50}, None, 100),
+        ({}, 250, 500),
+    ],
+)
+def test_a_step_has_the_memory_that_it_asks_for_else_as_its_job(asked: dict[str, int], per_cpu: int | None, memory_mb: int) -> None:
+    held = [Held(0, 4, 1000, memory_per_cpu_mb=per_cpu)]
+    assert lay_out(StepSpec(num_tasks=2, exact=True, **asked), held, [], 0)[0].memory_mb == memory_mb
+
+
+def test_a_step_waits_for_memory_that_others_asked_for_if_it_asks_itself() -> None:
+    used = [Held(0, 4, 1000, used_cpus=1, used_memory_mb=700)]
+    assert code_of(StepSpec(num_tasks=1, exact=True, mem_per_node_mb=400), used) == BUSY
+    assert tasks_of(StepSpec(num_tasks=1, exact=True, mem_per_node_mb=300), used) == [(0, [0])]
+    assert tasks_of(StepSpec(num_tasks=1, exact=True), used) == [(0, [0])]
 
 
 def test_a_step_comes_back_from_the_saved_state() -> None:
-    step = Step(3, "x", [Place(0, [0, 1], 2, 100)], "n1", 10, open_nodes=5)
+    step = Step(3, "x", [Place(0, [0, 1], 2, 100)], "n1", 10, open_nodes=5, takes_memory=True)
     again = Step.unpack(step.pack())
     assert again.pack() == step.pack()
     assert again.open_nodes == 5

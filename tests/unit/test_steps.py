@@ -115,3 +115,18 @@ def test_srun_hears_of_its_steps_end_when_the_controller_knows(harness: Harness)
     assert waiting.answer == Ok()
     assert harness.ask(AwaitStep(job_id, 0), USER) == Ok()
     assert isinstance(harness.ask(AwaitStep(job_id, 0), OTHER), Failure)
+
+
+def test_who_used_too_much_memory_is_cancelled_by_the_daemons_user_or_out_of_memory(harness: Harness) -> None:
+    job_id = allocate(harness, num_tasks=2).job_id
+    daemon = FakeSender("noded0", 0, 0, is_daemon=True)
+    harness.ask(CreateStep(job_id, StepSpec(name="x")), USER)
+    harness.ask(StepComplete(job_id, 0, 0, "n1", 137, 9, fault="killed"), daemon)
+    harness.ask(CreateStep(job_id, StepSpec(name="x")), USER)
+    harness.ask(StepComplete(job_id, 0, 1, "n1", 0, 125), daemon)
+    killed, constrained = harness.core.tables.jobs[job_id].steps.values()
+    assert (killed.state, killed.killed_by) == (JobState.CANCELLED, 0)
+    assert constrained.state is JobState.OUT_OF_MEMORY
+    harness.ask(CompleteJob(job_id, 0, 125), USER)
+    job = harness.core.tables.jobs[job_id]
+    assert (job.state, job.reason, job.exit_signal) == (JobState.OUT_OF_MEMORY, "OutOfMemory", 125)
