@@ -329,6 +329,18 @@ def partition_lines(partition: "Record") -> list[str]:
     return lines
 
 
+_TRES_OF_STEPS = (
+    ("CpusPerTres", "cpus_per_tres"),
+    ("MemPerTres", "memory_per_tres"),
+    ("TresBind", "tres_bind"),
+    ("TresFreq", "tres_freq"),
+    ("TresPerStep", "tres_per_step"),
+    ("TresPerNode", "tres_per_node"),
+    ("TresPerSocket", "tres_per_socket"),
+    ("TresPerTask", "tres_per_task"),
+)
+
+
 def step_lines(step: "Record") -> list[str]:
     """`show step`."""
     batch = step["step"] == "batch"
@@ -344,6 +356,7 @@ def step_lines(step: "Record") -> list[str]:
         "ResvPorts=(null)",
         "CPUFreqReq=Default" + ("" if batch else f" Dist={distribution.shown(step['distribution']) or 'Unknown'}"),
         f"SrunHost:Pid={or_null(step['host'])}:{step['pid']}",
+        *(f"{title}={step[name]}" for title, name in _TRES_OF_STEPS if step[name]),
     ]
 
 

@@ -192,7 +192,8 @@ def _show_steps(session: "Session", words: list[str]) -> int:
     if not steps:
         context.print(f"Job step {job}.{number} not found" if words else "No job steps in the system")
         return 1 if words else 0
-    for step in steps:
+    place = {step["job_id"]: at for at, step in reversed(list(enumerate(steps)))}
+    for step in sorted(steps, key=lambda step: (place[step["job_id"]], step["step"].isdigit())):  # a script before the steps of its job
         context.stdout.write(render(step_lines(step), one_line=session.one_line))
     return 0
 

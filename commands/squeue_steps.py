@@ -41,7 +41,7 @@ def _null() -> str:
 STEP_FIELDS = FieldTable(
     [
         Field("A", "numtasks", "TASKS", "num_tasks", _plain),
-        Field("b", "gres tres-per-node", "TRES_PER_JOB", "", _null),
+        Field("b", "gres tres-per-node", "TRES_PER_JOB", "tres_per_node", or_null),
         Field("i", "stepid", "STEPID", _ID, step_id_text),
         Field("j", "stepname", "NAME", "name", _plain),
         Field("l", "timelimit", "TIME_LIMIT", "time_limit_s", _limit),
@@ -57,18 +57,18 @@ STEP_FIELDS = FieldTable(
         Field("", "cluster", "CLUSTER", "cluster", _plain),
         Field("", "container", "CONTAINER", "", _null),
         Field("", "cpufreq", "CPU_FREQ", "", lambda: "0-0:0"),
-        Field("", "cpus-per-tres", "CPUS_PER_TRES", "", _null),
+        Field("", "cpus-per-tres", "CPUS_PER_TRES", "cpus_per_tres", or_null),
         Field("", "jobid", "JOB_ID", "job_id", _plain),
-        Field("", "mem-per-tres", "MEM_PER_TRES", "", _null),
+        Field("", "mem-per-tres", "MEM_PER_TRES", "memory_per_tres", or_null),
         Field("", "network", "NETWORK", "", _null),
         Field("", "numcpus", "NUM_CPUS", "step cpus", lambda step, cpus: "0" if step in _WITHOUT_CPUS else str(cpus)),
         Field("", "resvports", "RESERVED_PORTS", "", _null),
         Field("", "stepstate", "STATE", "state", lambda state: job_state(state, 0)),
-        Field("", "tres-bind", "TRES_BIND", "", _null),
-        Field("", "tres-freq", "TRES_FREQ", "", _null),
-        Field("", "tres-per-job tres-per-step", "TRES_PER_STEP", "", _null),
-        Field("", "tres-per-socket", "TRES_PER_SOCKET", "", _null),
-        Field("", "tres-per-task", "TRES_PER_TASK", "", _null),
+        Field("", "tres-bind", "TRES_BIND", "tres_bind", or_null),
+        Field("", "tres-freq", "TRES_FREQ", "tres_freq", or_null),
+        Field("", "tres-per-job tres-per-step", "TRES_PER_STEP", "tres_per_step", or_null),
+        Field("", "tres-per-socket", "TRES_PER_SOCKET", "tres_per_socket", or_null),
+        Field("", "tres-per-task", "TRES_PER_TASK", "tres_per_task", or_null),
     ]
 )
 # What %all stands for, each with a "|" behind it.

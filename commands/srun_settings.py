@@ -8,7 +8,7 @@ import time
 
 from understudy.commands.allocation import immediate_s
 from understudy.commands.client import Context
-from understudy.commands.sbatch_options import Job, number
+from understudy.commands.sbatch_options import BadOptionError, Job, number
 from understudy.commands.srun_options import HANDED_ON, OPTIONS, OWN
 
 TYPE_CHECKING = False
@@ -100,6 +100,15 @@ class Settings:
             use_host_file(self.job, environ, self._tasks_asked(inside=inside))
         if self.job.spec.get("distribution") == "arbitrary":
             self._name_nodes(inside=inside)
+
+    @property
+    def asked_gres(self) -> dict[str, str]:
+        """What is asked for of generic resources, as records of steps name it."""
+        spec, extra, binding = self.job.spec, self.job.extra, self.gpu_bind
+        found = {"cpus_per_tres": spec.get("cpus_per_tres"), "memory_per_tres": spec.get("mem_per_tres"), "tres_freq": extra.get("tres_freq")}
+        found |= {"tres_bind": binding and f"gpu:{binding}", "tres_per_node": spec.get("gres"), "tres_per_step": spec.get("tres_per_job")}
+        found |= {name: spec.get(name) for name in ("tres_per_socket", "tres_per_task")}
+        return {name: value for name, value in found.items() if value or (name == "tres_per_node" and value is not None)}
 
     @property
     def implied_binding(self) -> str:

@@ -34,6 +34,7 @@ DEFAULT_FIELDS = (
     "tresusageinmaxt,tresusageinmin,tresusageinminn,tresusageinmint,tresusageintot,tresusageoutave,tresusageoutmax,tresusageoutmaxn,"
     "tresusageoutmaxt,tresusageoutmin,tresusageoutminn,tresusageoutmint,tresusageouttot"
 )
+BATCH_STEP = -5  # as in protocol.messages
 NUMBER, NODE, PID, CPU, RSS, VSIZE, PAGES, READ, WRITTEN = range(9)
 
 
@@ -208,7 +209,10 @@ def _steps(word: str, options: "dict[str, str | None]", context: Context) -> "li
         if not numbered and not chosen:
             known = context.client.query("jobs", ["job_id"], {"job_id": [int(job)]}).rows
             context.error(f"No steps running for job {job}" if known else f"couldn't get steps for job {job}")
-    found = [{"id": f"{job}.{step}", "nodes": by_name[step], "count": 1, "tasks": []} for step in chosen]
+    found = [
+        _statistics(int(job), BATCH_STEP, context) if step == "batch" else {"id": f"{job}.{step}", "nodes": by_name[step], "count": 1, "tasks": []}
+        for step in chosen
+    ]
     if not name:
         found += [_statistics(int(job), step, context) for step in (numbered if "allsteps" in options else numbered[:1])]
     return found
@@ -224,7 +228,7 @@ def _statistics(job_id: int, step_id: int, context: Context) -> "dict[str, Any]"
             used += daemon.call("StatTasks", credential, job_id, restart, step_id)[0]
         finally:
             daemon.close()
-    return {"id": f"{job_id}.{step_id}", "nodes": nodes, "count": sum(map(len, tasks)), "tasks": sorted(used)}
+    return {"id": f"{job_id}.{'batch' if step_id == BATCH_STEP else step_id}", "nodes": nodes, "count": sum(map(len, tasks)), "tasks": sorted(used)}
 
 
 def main() -> int:

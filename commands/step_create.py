@@ -65,6 +65,8 @@ def create_step(settings: "Settings", allocation: "Allocation", name: str, step_
         for ours, theirs in (("gres", "gres"), ("tres_per_job", "tres_per_step"), ("tres_per_task", "tres_per_task")):
             if ours in spec:
                 wanted[theirs] = spec[ours]
+    if asked := settings.asked_gres:
+        wanted["asked"] = asked
     if settings.relative is not None:
         wanted["relative"] = settings.relative
     if os.path.exists(wanted.get("nodes", "")) and "/" in wanted["nodes"]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from understudy.controller.gres_columns import held_counts, tres_text
 from understudy.controller.job import BAD_CONSTRAINTS
 from understudy.controller.job_columns import tres_allocated, tres_requested
 from understudy.controller.reservation_columns import cpu_count
@@ -20,9 +21,10 @@ from understudy.model.task_numbers import format_tasks
 from understudy.protocol.messages import EventRecord, JobRecord, ReservationRecord, StepRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from understudy.controller.core import Core
+    from understudy.controller.gres import Held
     from understudy.controller.job import Job
     from understudy.controller.nodes import Node
     from understudy.controller.scheduling.reserved import Reservation
@@ -184,7 +186,7 @@ def step_records(core: Core, job: Job, kept: Kept) -> list[StepRecord]:
     found = []
     if job.job_id in core.scripts:
         found.append(_batch_step(core, job))
-    found += [_numbered_step(job, step) for step in job.steps.values()]
+    found += [_numbered_step(core, job, step) for step in job.steps.values()]
     if kept.extern_step:
         state = JobState.COMPLETED if job.is_finished else job.state
         found.append(_step(job, "extern", state, 0, 0, amounts(tres_allocated(core, job, core.time.now())), job.node_list, held.node_count))
@@ -196,7 +198,7 @@ def _batch_step(core: Core, job: Job) -> StepRecord:
     assert held is not None
     share = held.share_on(held.first_node)
     assert share is not None
-    tres = {"cpu": share.cpus, "mem": share.memory_mb, "node": 1} if share.memory_mb else {"cpu": share.cpus, "node": 1}
+    tres = _tres(core, share.cpus, share.memory_mb, 1, share.gres)
     step = _step(job, "batch", *_batch_end(job), tres, core.tables.nodes.nodes[held.first_node].name, 1)
     if step.state == JobState.CANCELLED and job.state is JobState.FAILED:
         step = msgspec.structs.replace(step, killed_by=job.killed_by)
@@ -209,8 +211,13 @@ def with_usage(step: StepRecord, used: Mapping[str, int]) -> StepRecord:
     return msgspec.structs.replace(step, user_cpu_us=used.get("user_cpu_us", 0), system_cpu_us=used.get("system_cpu_us", 0), usage=rest)
 
 
-def _numbered_step(job: Job, step: Step) -> StepRecord:
-    tres = {"cpu": step.cpus, "mem": step.memory_mb, "node": len(step.places)} if step.memory_mb else {"cpu": step.cpus, "node": len(step.places)}
+def _tres(core: Core, cpus: int, memory_mb: int, nodes: int, gres: Iterable[Held]) -> dict[str, int]:
+    tracked = amounts(tres_text(core, held_counts(gres))) if core.settings.tracked_gres else {}
+    return {"cpu": cpus, **({"mem": memory_mb} if memory_mb else {}), "node": nodes, **tracked}
+
+
+def _numbered_step(core: Core, job: Job, step: Step) -> StepRecord:
+    tres = _tres(core, step.cpus, step.memory_mb, len(step.places), [held for place in step.places for held in place.gres])
     usage = {name: value for name, value in step.usage.items() if name not in {"user_cpu_us", "system_cpu_us"}}
     return StepRecord(
         job_id=job.job_id,

@@ -46,6 +46,14 @@ def counts_of(job: Job) -> dict[str, int]:
     return found
 
 
+def held_counts(held: Iterable[Held]) -> dict[str, int]:
+    """The same of what somebody holds, node by node."""
+    found: dict[str, int] = {}
+    for each in held:
+        _add(found, each.name, each.type, each.amount)
+    return found
+
+
 def _add(found: dict[str, int], name: str, kind: str, count: int) -> None:
     if count:
         for key in keys_of(name, kind):

@@ -62,6 +62,7 @@ class Step:
     killed_by: int | None = None
     usage: dict[str, int] = field(default_factory=dict)
     takes_memory: bool = False  # it asked for memory, which no other step has meanwhile
+    asked: dict[str, str] = field(default_factory=dict)  # what is shown of --gres and its kin
     awaited: list[Later] = field(default_factory=list)  # who waits for its end
 
     @property
@@ -97,7 +98,7 @@ class Step:
                 self.pid,
             ),
             *(self.submit_line, int(self.state), self.end_time, self.open_nodes.to_bytes((self.open_nodes.bit_length() + 7) >> 3, "little")),
-            *(self.exit_code, self.exit_signal, self.killed_by, self.usage, self.takes_memory),
+            *(self.exit_code, self.exit_signal, self.killed_by, self.usage, self.takes_memory, self.asked),
         ]
 
     @classmethod

@@ -7,14 +7,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from understudy.controller.gres_columns import held_counts
+from understudy.controller.gres_columns import tres_text as gres_tres
 from understudy.controller.job_columns import memory_text
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from understudy.controller.core import Core
+    from understudy.controller.gres import Held
     from understudy.controller.job import Job
     from understudy.controller.step import Step
 
+ASKED: Final = (
+    *("cpus_per_tres", "memory_per_tres", "tres_bind", "tres_freq", "tres_per_step", "tres_per_node", "tres_per_socket", "tres_per_task"),
+)
 _LIVE: Final = frozenset((JobState.RUNNING, JobState.SUSPENDED))
 
 
@@ -52,10 +60,11 @@ def _numbered(core: Core, job: Job, step: Step, now: float) -> dict[str, Any]:
         "cpus": step.cpus,
         "num_tasks": step.tasks,
         "memory_mb": step.memory_mb,
-        "tres_allocated": tres_text(step.cpus, step.memory_mb, len(step.places)),
+        "tres_allocated": tres_text(core, step.cpus, step.memory_mb, len(step.places), [held for place in step.places for held in place.gres]),
         "distribution": step.distribution,
         "host": step.host,
         "pid": step.pid,
+        **{name: step.asked.get(name, "") for name in ASKED},
     }
 
 
@@ -78,13 +87,14 @@ def _batch(core: Core, job: Job, now: float) -> dict[str, Any]:
         "cpus": share.cpus,
         "num_tasks": 1,
         "memory_mb": share.memory_mb,
-        "tres_allocated": tres_text(share.cpus, share.memory_mb, 1),
+        "tres_allocated": tres_text(core, share.cpus, share.memory_mb, 1, share.gres),
         "distribution": "",
         "host": "",
         "pid": 0,
+        **dict.fromkeys(ASKED, ""),
     }
 
 
-def tres_text(cpus: int, memory_mb: int, nodes: int) -> str:
-    """`cpu=2,mem=100M,node=1`."""
-    return f"cpu={cpus},mem={memory_text(memory_mb) if memory_mb else 0},node={nodes}"
+def tres_text(core: Core, cpus: int, memory_mb: int, nodes: int, gres: Iterable[Held]) -> str:
+    """`cpu=2,gres/gpu=2,mem=100M,node=1`."""
+    return f"cpu={cpus}{gres_tres(core, held_counts(gres))},mem={memory_text(memory_mb) if memory_mb else 0},node={nodes}"

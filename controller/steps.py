@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.core import Later, log
 from understudy.controller.het_jobs import components
 from understudy.controller.rights import may_control
-from understudy.controller.step import Held, Step, distribution_of, lay_out, takes_memory
+from understudy.controller.step import Held, Place, Step, distribution_of, lay_out, takes_memory
 from understudy.controller.step_gres import INVALID_GRES, Gres, gpus_of, is_busy, share_out, too_many, used_of
 from understudy.model import hostlist
 from understudy.model.errors import ERROR_TEXT, SlurmError
 from understudy.model.states import JobState
 from understudy.model.task_usage import merge
-from understudy.protocol.messages import Ok, SignalTasks, StepCreated
+from understudy.protocol.messages import BATCH_STEP, Ok, SignalTasks, StepCreated
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
     from understudy.controller.ports import Sender
-    from understudy.protocol.messages import AwaitStep, CreateStep, GetStep, Message, StepComplete
+    from understudy.protocol.messages import AwaitStep, CreateStep, GetStep, Message, StepComplete, StepSpec
 
 ACCESS_DENIED: Final = 2002
 INVALID_JOB: Final = 2017
@@ -107,6 +107,7 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
         spec.submit_line,
         open_nodes=nodes,
         takes_memory=takes_memory(spec),
+        asked=_shown(spec, job, sum(len(place.tasks) for place in places)),
     )
     leader.next_step_id = max(leader.next_step_id, step_id + 1)
     core.journal.job(leader.job_id)
@@ -118,6 +119,17 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
     if spec.time_limit_s is not None and spec.time_limit_s > 0:
         limit_step(core, job, step, spec.time_limit_s, now)
     return describe(core, job, step)
+
+
+def _shown(spec: StepSpec, job: Job, tasks: int) -> dict[str, str]:
+    """What is shown of the generic resources that the step asks for: CPUs with them; of one that asks for none what its job asks of each node."""
+    if not spec.asked:
+        return {"tres_per_node": job.spec.gres} if job.spec.gres else {}
+    kinds = {"tres_per_node", "tres_per_socket", "tres_per_step", "tres_per_task"}
+    if kinds.isdisjoint(spec.asked):
+        return spec.asked | ({"tres_per_node": job.spec.gres} if job.spec.gres else {})
+    per_step = ",".join(filter(None, (f"cpu:{tasks * (spec.cpus_per_task or 1)}", spec.asked.get("tres_per_step"))))
+    return spec.asked | {"tres_per_step": per_step}
 
 
 def describe(core: Core, job: Job, step: Step) -> StepCreated:
@@ -166,10 +178,23 @@ def daemons_of(core: Core, nodes: int) -> list[tuple[str, str, str]]:
 def get_step(core: Core, message: GetStep, sender: Sender) -> StepCreated:
     """A running step, for its owner."""
     job = _own_job(core, message.job_id, sender)
+    if message.step_id == BATCH_STEP:
+        return describe(core, job, _as_step(core, job))
     step = job.steps.get(message.step_id)
     if step is None or not step.is_running:
         raise SlurmError(INVALID_JOB)
     return describe(core, job, step)
+
+
+def _as_step(core: Core, job: Job) -> Step:
+    """A running job's script as a step of one task."""
+    if not job.is_running or job.interactive or job.allocation is None or job.start_time is None:
+        raise SlurmError(INVALID_JOB)
+    first = job.allocation.first_node
+    share = job.allocation.share_on(first)
+    assert share is not None
+    place = Place(first, [0], share.cpus, share.memory_mb, share.gres)
+    return Step(BATCH_STEP, "batch", [place], core.tables.nodes.nodes[first].name, job.start_time)
 
 
 def await_step(core: Core, message: AwaitStep, sender: Sender) -> Message | Later:

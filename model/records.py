@@ -436,6 +436,14 @@ STEPS: Final[dict[str, Column]] = {
     "host": _text("where its srun runs"),
     "pid": _number("the pid of its srun"),
     "cluster": _text("the cluster's name"),
+    "cpus_per_tres": _text("--cpus-per-gpu"),
+    "memory_per_tres": _text("--mem-per-gpu"),
+    "tres_bind": _text("--gpu-bind, or what follows from other options"),
+    "tres_freq": _text("--gpu-freq"),
+    "tres_per_step": _text("--gpus, and CPUs, where generic resources were asked for"),
+    "tres_per_node": _text("--gres, or the job's"),
+    "tres_per_socket": _text("--gpus-per-socket"),
+    "tres_per_task": _text("--gpus-per-task"),
 }
 
 TRIGGERS: Final[dict[str, Column]] = {

@@ -38,6 +38,7 @@ from understudy.noded.core import (
 )
 from understudy.noded.reports import CONTROLLER, Reports, is_passing, pause_s
 from understudy.protocol.messages import (
+    BATCH_STEP,
     AnyMessage,
     AttachTasks,
     BatchComplete,
@@ -331,10 +332,13 @@ class FrontEnd:
             return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}")
         if (credential.job_id, credential.restart, credential.step_id) != step:
             return Failure(ACCESS_DENIED, "Access/permission denied")
-        return None if step in self.core.steps else Failure(2017, "Invalid job id specified")
+        is_there = step[:2] in self.core.jobs if message.step_id == BATCH_STEP else step in self.core.steps
+        return None if is_there else Failure(2017, "Invalid job id specified")
 
     def _statistics(self, message: StatTasks, reply: Callable[[Message], None]) -> Message | None:
         refusal = self.refusal(message)
+        if refusal is None and message.step_id == BATCH_STEP:
+            return TaskStatistics(self.executor.statistics((message.job_id, message.restart)))
         if refusal is None:
             self.step_runner.statistics((message.job_id, message.restart, message.step_id), lambda tasks: reply(TaskStatistics(tasks)))
         return refusal

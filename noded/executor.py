@@ -67,6 +67,9 @@ class Executor(Protocol):
     def notify(self, key: Key, text: str) -> None:
         """Write a line into the error output of a job's script."""
 
+    def statistics(self, key: Key) -> list[list[object]]:
+        """What the script uses, as in `TaskStatistics`."""
+
     def kill(self, key: Key, why: str = "") -> None:
         """End a job's script and all its processes: gently first, by force after KillWait; `why` is for its output."""
 

@@ -41,7 +41,7 @@ from understudy.noded.output_files import Names, output_path
 from understudy.noded.programs import Programs
 from understudy.noded.prologs import Prologs
 from understudy.noded.settings import KILL_JOB, NodeSettings
-from understudy.noded.usage import MemoryWatch, Watched
+from understudy.noded.usage import MemoryWatch, Watched, look_at
 
 if TYPE_CHECKING:
     import logging
@@ -201,6 +201,16 @@ class RealExecutor:
             with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w", encoding="utf-8") as file:
                 file.write(text)
             os.kill(script.stepd, signal.SIGHUP)
+
+    def statistics(self, key: Key) -> list[list[object]]:
+        """The script and what it has started, as one task."""
+        script = self._scripts.get(key)
+        if script is None or script.stepd <= 1:
+            return []
+        watched = script.memory or Watched(script.stepd)
+        look_at(watched)
+        pids = ",".join(map(str, sorted(self._family(script), reverse=True)))
+        return [[0, expand(script.launch.nodes)[0], pids, *task.most] for task in watched.tasks.values()][:1]
 
     def _family(self, script: _Script) -> list[int]:
         """The script and all that it has started. The process above them cannot have another's number: we would have seen its end."""

@@ -8,7 +8,7 @@ of tags and field names, because importing msgspec would cost them 30 ms a start
 Times are seconds of the cluster's clock since the epoch; durations are in seconds; memory in MB.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -443,6 +443,10 @@ class StepSpec(Message, frozen=True, tag=35):
     gres: str | None = None  # of each node; None: nothing was said, "": none
     tres_per_step: str = ""
     tres_per_task: str = ""
+    asked: dict[str, str] = {}  # what is shown of it besides: tres_per_node, tres_bind ..., as in model.records; empty: nothing of generic resources
+
+
+BATCH_STEP: Final = -5
 
 
 class CreateStep(Message, frozen=True, tag=36):
@@ -475,7 +479,7 @@ class StepCreated(Message, frozen=True, tag=37):
 
 
 class GetStep(Message, frozen=True, tag=38):
-    """sattach and sstat: a running step, as it was created. Answered by `StepCreated` or `Failure`."""
+    """sattach and sstat: a running step, as it was created; BATCH_STEP: the job's script. Answered by `StepCreated` or `Failure`."""
 
     job_id: int
     step_id: int
@@ -711,7 +715,10 @@ class StatTasks(Message, frozen=True, tag=69):
 
 
 class TaskStatistics(Message, frozen=True, tag=70):
-    """By task: [number, node, pid, CPU microseconds, bytes resident, bytes of address space, pages faulted in, bytes read, bytes written]."""
+    """By task: [number, node, pid, CPU microseconds, bytes resident, bytes of address space, pages faulted in, bytes read, bytes written].
+
+    Of a script all its pids are told, as a text.
+    """
 
     tasks: list[list[Any]]
 

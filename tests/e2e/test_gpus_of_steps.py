@@ -21,6 +21,14 @@ def shown(devices: str, count: int, *more: str) -> str:
     return "\n".join(sorted([*lines, f"SLURM_GPUS_ON_NODE={count}", f"SLURM_STEP_GPUS={devices}", *more])) + "\n"
 
 
+def test_what_was_asked_for_is_shown(cluster):
+    show = "scontrol show step $SLURM_JOB_ID.0 | grep -o 'Tres.*'"
+    assert (
+        cluster.run("srun", "--gpus=1", "--gpu-bind=single:1", "bash", "-c", show).stdout == "TresBind=gpu:single:1\nTresPerStep=cpu:1,gres:gpu:1\n"
+    )
+    assert cluster.run("salloc", "-Q", "-N1", "--gres=gpu:2", "srun", "bash", "-c", show).stdout == "TresPerNode=gres:gpu:2\n"
+
+
 def test_of_srun_alone(cluster):
     assert cluster.run("srun", "--gres=gpu:2", "bash", "-c", SHOW).stdout == shown("0,1", 2)
 

@@ -59,3 +59,8 @@ def test_who_uses_too_much_is_killed_with_his_step(cluster):
     assert " > 62914560), being killed" in outcome.stderr
     assert "task 0: Killed" in outcome.stderr
     assert "STEP 1.0 ON n1 CANCELLED AT" in outcome.stderr
+    told = "sstat -n -P -o jobid,ntasks,maxrssnode,maxrsstask,mincpunode $SLURM_JOB_ID.batch; sstat -n -P -i $SLURM_JOB_ID.batch"
+    assert cluster.run("sbatch", "-W", "-o", "stat.out", "--wrap", told).returncode == 0
+    figures, pids = cluster.text("stat.out").splitlines()
+    assert figures == "2.batch|1|n1|0|n1"
+    assert pids.startswith("2.batch|n1|")

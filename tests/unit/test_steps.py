@@ -8,6 +8,7 @@ from controller_harness import OTHER, USER, FakeSender, Harness
 from understudy.controller.core import Later
 from understudy.model.states import JobState
 from understudy.protocol.messages import (
+    BATCH_STEP,
     Allocated,
     AllocateJob,
     AwaitJob,
@@ -16,6 +17,7 @@ from understudy.protocol.messages import (
     CompleteJob,
     CreateStep,
     Failure,
+    GetStep,
     JobResults,
     JobSpec,
     Ok,
@@ -130,3 +132,13 @@ def test_who_used_too_much_memory_is_cancelled_by_the_daemons_user_or_out_of_mem
     harness.ask(CompleteJob(job_id, 0, 125), USER)
     job = harness.core.tables.jobs[job_id]
     assert (job.state, job.reason, job.exit_signal) == (JobState.OUT_OF_MEMORY, "OutOfMemory", 125)
+
+
+def test_a_running_script_is_a_step_of_one_task_for_sstat(harness: Harness) -> None:
+    interactive = allocate(harness, num_tasks=1).job_id
+    assert isinstance(harness.ask(GetStep(interactive, BATCH_STEP), USER), Failure)
+    job = harness.submit(min_nodes=2)
+    harness.run()
+    created = harness.ask(GetStep(job.job_id, BATCH_STEP), USER)
+    assert isinstance(created, StepCreated)
+    assert (created.tasks, len(created.daemons)) == ([[0]], 1)
