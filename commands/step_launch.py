@@ -101,7 +101,7 @@ class Step:
         epilog = self.settings.own.get("epilog", "none")
         if epilog.lower() != "none" and (status := self.run_here(epilog, task_environment)):
             self.error(f"srun epilog failed status={status}")
-        if not self.owns_job:  # whose end is the step's, too
+        if not self.owns_job and not self.is_free:  # a job's end is the step's, too
             self.progress.await_end()
         if self.progress.aborted_with is not None:
             return self.progress.aborted_with, 0

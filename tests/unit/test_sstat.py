@@ -5,6 +5,7 @@ from fake_controller import FakeClient, record, run_command
 
 from understudy.commands.client import RefusedError
 from understudy.commands.sstat import sstat
+from understudy.protocol.messages import BATCH_STEP
 
 
 @pytest.fixture
@@ -24,7 +25,8 @@ def said(client, line):
 def test_a_job_means_its_first_step_and_all_steps_include_its_script(client):
     assert said(client, "-n -P -j 7 -o jobid,nodelist,ntasks").out == "7.0|n1|2\n"
     assert said(client, "-n -P -a -j 7 -o jobid").out == "7.batch\n7.0\n7.1\n"
-    assert said(client, "-n -P -j 7.batch -o jobid,ntasks").out == "7.batch|1\n"
+    assert said(client, "-n -P -j 7.batch -o jobid,nodelist").out == "7.batch|n1\n"
+    assert client.asked[-1] == ("GetStep", {"job_id": 7, "step_id": BATCH_STEP})
 
 
 def test_what_does_not_run_is_named_and_no_failure(client):
