@@ -51,7 +51,7 @@ class FreeStep(Step):
         cpus = int(settings.job.spec.get("cpus_per_task") or 1)
         return [
             *(allocation.job_id, 0, step_id, expression, tasks, [cpus * len(each) for each in tasks], credential, daemons, 32),
-            *(told, None, _KILL_WAIT_S, allocation.environment["SLURM_JOB_USER"], None, [], []),
+            *(told, None, _KILL_WAIT_S, allocation.environment["SLURM_JOB_USER"], None, [], "none", []),
         ]
 
 
