@@ -72,9 +72,9 @@ def main() -> int:
 
     def heed_notices(_number: int, _frame: object) -> None:
         for name in sorted(each for each in os.listdir(spool) if each.startswith("notice.")):
-            with open(f"{spool}/{name}", encoding="utf-8") as notice:
+            with Quietly(), open(f"{spool}/{name}", encoding="utf-8") as notice:
+                os.unlink(f"{spool}/{name}")  # fails where another signal came in between and saw to it
                 complain(notice.read())
-            os.unlink(f"{spool}/{name}")
 
     signal.signal(signal.SIGHUP, heed_notices)
     signal.signal(signal.SIGUSR1, cancelled)

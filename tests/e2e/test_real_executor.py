@@ -318,12 +318,12 @@ async def test_what_a_script_uses_is_measured(tmp_path):
     site.executor.close()
 
 
-@pytest.mark.parametrize(("rule", "expected", "fault"), [(KILL_JOB, (1, 0, 0, 9), ""), (KILL_LARGEST, (1, 0, 4, 0), "memory")])
+@pytest.mark.parametrize(("rule", "expected", "fault"), [(KILL_JOB, (1, 0, 0, 9), "killed"), (KILL_LARGEST, (1, 0, 4, 0), "memory")])
 async def test_who_uses_more_memory_than_he_has_is_killed(tmp_path, rule, expected, fault):
     site = Site(tmp_path, over_memory=rule)
     assert await site.run(f"{sys.executable} -c 'import time; b = bytearray(90 << 20); time.sleep(20)' || exit 4", memory_mb=50) == expected
     assert site.fault == fault
-    words = {KILL_JOB: " > 52428800), being killed\n", KILL_LARGEST: "Detected 1 oom_kill event in StepId=1.batch."}
+    words = {KILL_JOB: " > 52428800), being killed\n", KILL_LARGEST: "Detected 1 oom-kill event(s) in StepId=1.batch."}
     assert words[rule] in site.output()
     site.executor.close()
 
