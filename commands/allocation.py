@@ -149,16 +149,15 @@ def allocate(job: Job, immediate: int, context: Context, others: "Sequence[Job]"
     job_id, is_running = answer[:2]
     if is_running:
         return of_answer(answer)
-    if note := answer[8]:
-        from understudy.model.errors import ERROR_TEXT
+    try:  # from here on an interruption is the job's end
+        if note := answer[8]:
+            from understudy.model.errors import ERROR_TEXT
 
-        say(ERROR_TEXT[note])
-    if context.program == "salloc":
-        say(f"Pending job allocation {job_id}")
-    say(f"job {job_id} queued and waiting for resources")
-    until = time.monotonic() + immediate if immediate else None
-    try:
-        later = _await(client, job_id, until)
+            say(ERROR_TEXT[note])
+        if context.program == "salloc":
+            say(f"Pending job allocation {job_id}")
+        say(f"job {job_id} queued and waiting for resources")
+        later = _await(client, job_id, time.monotonic() + immediate if immediate else None)
     except KeyboardInterrupt:
         _cancel(client, job_id)
         say(f"Job allocation {job_id} has been revoked{'.' if context.program == 'salloc' else ''}")

@@ -5,7 +5,6 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -39,8 +38,7 @@ def last_job(cluster) -> int:
 
 @pytest.mark.parametrize("recorded", CONVERSATIONS, ids=[each["run"].replace("\n", " ")[:60] for each in CONVERSATIONS])
 def test_a_command_answers_as_slurm_does(cluster, tmp_path, recorded):
-    while cluster.run("squeue", "-h").stdout:  # what the case before has left is ending
-        time.sleep(0.05)
+    cluster.until(lambda: not cluster.run("squeue", "-h").stdout)  # what the case before has left is ending
     before = last_job(cluster)
     recorded = yaml.safe_load(yaml.dump(recorded).replace("<host>", socket.gethostname().partition(".")[0]).replace("<user>", getpass.getuser()))
     result = subprocess.run(
