@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import groupby
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -126,16 +128,8 @@ class Allocation:
 
     def per_node(self, what: str = "cpus") -> list[tuple[int, int]]:
         """CPUs (or "tasks", "memory_mb") of the nodes in index order, as (value, how many nodes in a row)."""
-        rows: list[list[int]] = []
-        if len(self.groups) == 1:
-            return [(getattr(self.groups[0], what), self.node_count)]
-        for share in self.shares:
-            value = getattr(share, what)
-            if rows and rows[-1][0] == value:
-                rows[-1][1] += 1
-            else:
-                rows.append([value, 1])
-        return [(value, count) for value, count in rows]
+        pieces = sorted((start, length, getattr(group, what)) for group in self.groups for start, length in bits.runs(group.nodes))
+        return [(value, sum(length for _, length, _ in row)) for value, row in groupby(pieces, itemgetter(2))]
 
     def per_node_text(self, what: str = "cpus") -> str:
         """`8(x2),4`: the form of SLURM_JOB_CPUS_PER_NODE and SLURM_TASKS_PER_NODE."""

@@ -8,7 +8,8 @@ Idle nodes that are all of one kind, the everyday case of whole-node jobs and of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -35,17 +36,18 @@ from understudy.controller.scheduling.sockets import SocketRules, whole_sockets
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from understudy.controller.gres import GresTable
-    from understudy.controller.nodes import Node, NodeKind, NodeTable
+    from understudy.controller.nodes import NodeKind, NodeTable
     from understudy.controller.scheduling.free import Free
     from understudy.controller.scheduling.selection import Choice
 
 
 _LAST = 1 << 48  # above the weights of nodes
+_NONE: Final[Mapping[int, int]] = MappingProxyType({})
 _FEW = 16  # nodes up to which a loop is quicker than vectors
 
 
@@ -193,10 +195,10 @@ class SelectConsTres(ChoosingSelector):
 
     def _has_memory(self, request: Request, choice: Choice, table: NodeTable, free: Free) -> bool:
         for nodes, tasks in choice:
-            at = nodeset.positions_array(nodes)
-            for i, used, memory in zip(at.tolist(), free.used_cores_of(at), free.free_memory[at].tolist(), strict=True):
-                if self._share_on(request, table.nodes[i], table, used, memory, tasks).memory_mb > memory:
-                    return False
+            for kind in table.kinds:
+                for (used, memory, _), _ in _alike(nodes & kind.nodes, free, free.free_memory):
+                    if self._share(request, kind, used, memory, tasks)[2] > memory:
+                        return False
         return True
 
     def _are_empty(self, nodes: int, free: Free) -> bool:
@@ -376,28 +378,19 @@ class SelectConsTres(ChoosingSelector):
     def hold(self, request: Request, choice: Choice, table: NodeTable) -> Allocation:
         if table.gres is not None and (request.gres is not None or request.exclusive):
             return Allocation.of_shares(self._shares_with_gres(request, choice, table, table.gres), whole=request.exclusive)
-        groups: list[ShareGroup] = []
-        shares: list[NodeShare] = []
-        blocked, most = request.blocked_cores or {}, request.cpus_at_most or {}
+        held: dict[tuple[int, int, int, int], int] = {}  # what a job holds on a node -> the nodes
+        blocked, most = request.blocked_cores or _NONE, request.cpus_at_most or _NONE
         open_nodes = table.idle_nodes & ~sum(1 << node for node in (*blocked, *most))
         for nodes, tasks in choice:
-            idle = nodes & open_nodes
             for kind in table.kinds:
-                part = idle & kind.nodes
-                if part:
-                    groups.append(ShareGroup(part, *self._share(request, kind, 0, kind.memory_mb, tasks)))
-                    idle ^= part
-                    if not idle:
-                        break
-            if busy := nodes & ~open_nodes:
-                at = nodeset.positions_array(busy)
-                on_each = zip(at.tolist(), (request.view or table).used_cores_of(at), table.free_memory[at].tolist(), strict=True)
-                shares += [
-                    self._share_on(request, table.nodes[i], table, used | blocked.get(i, 0), memory, tasks, most.get(i, 0))
-                    for i, used, memory in on_each
-                ]
-        if shares:
-            groups += Allocation.of_shares(shares).groups
+                here = nodes & kind.nodes
+                if part := here & open_nodes:
+                    share = self._share(request, kind, 0, kind.memory_mb, tasks)
+                    held[share] = held.get(share, 0) | part
+                for (used, memory, at_most), part in _alike(here & ~open_nodes, request.view or table, table.free_memory, blocked, most):
+                    share = self._share(request, kind, used, memory, tasks, at_most)
+                    held[share] = held.get(share, 0) | part
+        groups = [ShareGroup(part, *share) for share, part in held.items()]
         cpus = None
         if self.counts_cpus and not request.exclusive:
             cpus = sum(nodes.bit_count() * max(tasks * request.cpus_per_task, request.held_cpus_per_node) for nodes, tasks in choice)
@@ -430,11 +423,6 @@ class SelectConsTres(ChoosingSelector):
                 held = take_devices(wants, gres.layouts[index], gres, index, cores, node.sockets, node.cores_per_socket)
             shares.append(NodeShare(index, cpus, cores, memory, tasks_here, held))
         return shares
-
-    def _share_on(self, request: Request, node: Node, table: NodeTable, used: int, free_memory: int, tasks: int, most: int = 0) -> NodeShare:
-        kind = table.kind_of(1 << node.index)
-        assert kind is not None
-        return NodeShare(node.index, *self._share(request, kind, used, free_memory, tasks, most))
 
     def _share(self, request: Request, kind: NodeKind, used: int, free_memory: int, tasks: int, most: int = 0) -> tuple[int, int, int, int]:
         """(CPUs, cores, memory, tasks) of a node of the kind on which the cores `used` belong to others; `most` CPUs, 0 for any number."""
@@ -486,3 +474,16 @@ def _grouped(at: NDArray[np.intp], tasks: NDArray[np.int64]) -> Choice:
             alike[each] = alike.get(each, 0) | 1 << node
         return [(alike[each], each) for each in sorted(alike, reverse=True)]
     return [(nodeset.from_array(at[tasks == each]), each) for each in sorted(set(tasks.tolist()), reverse=True)]
+
+
+def _alike(
+    nodes: int, free: Free, memory: NDArray[np.int64], blocked: Mapping[int, int] = _NONE, most: Mapping[int, int] = _NONE
+) -> Iterable[tuple[tuple[int, int, int], int]]:
+    """Nodes by what they have left, as ((cores that the job cannot have, free memory, CPUs at most), bitmap). A wide job meets few sorts of nodes."""
+    if not nodes:
+        return ()
+    at = nodeset.positions_array(nodes)
+    sorts: dict[tuple[int, int, int], list[int]] = {}
+    for node, used, left in zip(at.tolist(), free.used_cores_of(at), memory[at].tolist(), strict=True):
+        sorts.setdefault((used | blocked.get(node, 0), left, most.get(node, 0)), []).append(node)
+    return ((sort, nodeset.from_positions(found)) for sort, found in sorts.items())
