@@ -109,6 +109,14 @@ def nothing_modified(session: "Session") -> None:
     session.context.print(" Nothing modified")
 
 
+def tell_modified(session: "Session", answer: Answer, head: str) -> "int | None":
+    if not answer.names:
+        nothing_modified(session)
+        return None
+    print_names(session, head, answer.names)
+    return 0
+
+
 def has_conditions(session: "Session", request: "Request") -> bool:
     if not request.where:
         session.context.complain(" No conditions given to remove, not executing.")

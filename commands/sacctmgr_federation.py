@@ -1,6 +1,6 @@
 """sacctmgr add, modify, delete federation."""
 
-from understudy.commands.sacctmgr_ask import add, alter, has_conditions, has_something_to_set, nothing_modified, tell_deleted
+from understudy.commands.sacctmgr_ask import add, alter, has_conditions, has_something_to_set, tell_deleted, tell_modified
 from understudy.commands.sacctmgr_texts import print_names, say
 
 TYPE_CHECKING = False
@@ -81,14 +81,7 @@ def modify_federation(session: "Session", request: "Request") -> int:
     request.set["clusters"] = changes
     say(session, [" Setting", *(f"  Cluster      {change[0]}= {change[1:]}" for change in changes)])
 
-    def tell(answer: "Answer") -> "int | None":
-        if not answer.names:
-            nothing_modified(session)
-            return None
-        print_names(session, " Modified federation...", answer.names)
-        return 0
-
-    return alter(session, "modify", "federation", request, tell)
+    return alter(session, "modify", "federation", request, lambda answer: tell_modified(session, answer, " Modified federation..."))
 
 
 def delete_federation(session: "Session", request: "Request") -> int:

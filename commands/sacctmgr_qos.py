@@ -1,7 +1,7 @@
 """sacctmgr add, modify, delete qos."""
 
 from understudy.commands import sacctmgr_words as sw
-from understudy.commands.sacctmgr_ask import add, alter, has_conditions, nothing_modified, tell_deleted
+from understudy.commands.sacctmgr_ask import add, alter, has_conditions, tell_deleted, tell_modified
 from understudy.commands.sacctmgr_texts import NOTHING_NEW, default_qos_line, print_names, say
 
 TYPE_CHECKING = False
@@ -84,14 +84,7 @@ def modify_qos(session: "Session", request: "Request") -> int:
     if not request.set or not request.is_well:
         return 1
 
-    def tell(answer: "Answer") -> "int | None":
-        if not answer.names:
-            nothing_modified(session)
-            return None
-        print_names(session, " Modified qos...", answer.names)
-        return 0
-
-    return alter(session, "modify", "qos", request, tell)
+    return alter(session, "modify", "qos", request, lambda answer: tell_modified(session, answer, " Modified qos..."))
 
 
 def delete_qos(session: "Session", request: "Request") -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from understudy.controller.scheduling.free import StateAfter
+from understudy.controller.scheduling.free import Overlay, StateAfter
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Crowd:
+class Crowd(Overlay):
     """A `Free` in which nodes with room for one job more are idle."""
 
-    base: Free
     levels: list[int]  # bitmaps of the nodes with at most so many jobs, fewest first
     mates: list[Job]
     idle_nodes: int = field(init=False)
@@ -43,18 +42,6 @@ class Crowd:
     @property
     def free_cpus(self) -> NDArray[np.int64]:
         return self.base.free_cpus
-
-    @property
-    def free_memory(self) -> NDArray[np.int64]:
-        return self.base.free_memory
-
-    @property
-    def exclusive_nodes(self) -> int:
-        return self.base.exclusive_nodes
-
-    def free_gres(self, key: str) -> NDArray[np.int64] | None:
-        """As in `NodeTable`."""
-        return self.base.free_gres(key)
 
     def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
         """Bit masks of the cores in use on these nodes (indices)."""

@@ -161,30 +161,36 @@ class StateWithout:
 
 
 @dataclass(slots=True, eq=False)
-class WithoutCores:
+class Overlay:
+    """Another state seen otherwise: memory, devices and who has nodes to himself are as there; subclasses say what is not."""
+
+    base: Free
+
+    @property
+    def free_memory(self) -> NDArray[np.int64]:
+        return self.base.free_memory
+
+    @property
+    def exclusive_nodes(self) -> int:
+        return self.base.exclusive_nodes
+
+    def free_gres(self, key: str) -> NDArray[np.int64] | None:
+        """As in `NodeTable`."""
+        return self.base.free_gres(key)
+
+
+@dataclass(slots=True, eq=False)
+class WithoutCores(Overlay):
     """Another state, without the cores (masks by node) that are kept from who asks."""
 
-    free: Free
     blocked: dict[int, int]
     free_cpus: NDArray[np.int64]
     idle_nodes: int
     full_nodes: int
 
-    @property
-    def free_memory(self) -> NDArray[np.int64]:
-        return self.free.free_memory
-
-    @property
-    def exclusive_nodes(self) -> int:
-        return self.free.exclusive_nodes
-
-    def free_gres(self, key: str) -> NDArray[np.int64] | None:
-        """As in `NodeTable`."""
-        return self.free.free_gres(key)
-
     def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
         """Those that are in use, and those that are kept."""
-        return [used | self.blocked.get(node, 0) for node, used in zip(nodes.tolist(), self.free.used_cores_of(nodes), strict=True)]
+        return [used | self.blocked.get(node, 0) for node, used in zip(nodes.tolist(), self.base.used_cores_of(nodes), strict=True)]
 
 
 def restricted(free: Free, table: NodeTable, blocked: dict[int, int] | None) -> Free:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from understudy.controller.scheduling.free import StateAfter
+from understudy.controller.scheduling.free import Overlay, StateAfter
 from understudy.controller.scheduling.request import shares_cores, sharing_rows
 from understudy.controller.sharing import cores_of, laid_out, size
 from understudy.model import nodeset
@@ -35,11 +35,10 @@ _UNSHARED: Final = ("NO", "EXCLUSIVE")
 
 
 @dataclass(slots=True, eq=False)
-class RowView:
+class RowView(Overlay):
     """A `Free` in which only some of the sharing jobs are seen."""
 
     table: NodeTable
-    base: Free
     used: Cores  # cores in use, on the nodes on which jobs share
     free_cpus: NDArray[np.int64] = field(init=False)
     idle_nodes: int = field(init=False)
@@ -57,18 +56,6 @@ class RowView:
         seen = nodeset.from_positions(self.used)
         self.idle_nodes = base.idle_nodes & ~seen | idle
         self.full_nodes = base.full_nodes & ~seen | full
-
-    @property
-    def free_memory(self) -> NDArray[np.int64]:
-        return self.base.free_memory
-
-    @property
-    def exclusive_nodes(self) -> int:
-        return self.base.exclusive_nodes
-
-    def free_gres(self, key: str) -> NDArray[np.int64] | None:
-        """As in `NodeTable`."""
-        return self.base.free_gres(key)
 
     def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
         """Bit masks of the cores in use on these nodes (indices)."""
@@ -90,7 +77,7 @@ def views(request: Request, tables: Tables, free: Free) -> Iterator[Free]:
     if len(rows) < request.rows:
         seen = [*rows, {}]
     for row in seen:
-        yield RowView(table, free, {node: used | row.get(node, 0) for node, used in others.items()})
+        yield RowView(free, table, {node: used | row.get(node, 0) for node, used in others.items()})
 
 
 def _shared(partition: Partition, tables: Tables, free: Free) -> tuple[Cores, Cores]:
@@ -156,7 +143,7 @@ def _with(free: Free, table: NodeTable, more: Cores, fewer: Cores) -> RowView:
     """That state with more cores in use, and fewer."""
     where = nodeset.positions_array(nodeset.from_positions(more.keys() | fewer.keys()))
     in_use = zip(where.tolist(), free.used_cores_of(where), strict=True)
-    return RowView(table, free, {node: used & ~fewer.get(node, 0) | more.get(node, 0) for node, used in in_use})
+    return RowView(free, table, {node: used & ~fewer.get(node, 0) | more.get(node, 0) for node, used in in_use})
 
 
 def _rows(partition: str, table: NodeTable, free: Free) -> list[Cores]:
