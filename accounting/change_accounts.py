@@ -11,12 +11,13 @@ import msgspec
 
 from understudy.accounting import conditions
 from understudy.accounting.answers import name_of
+from understudy.accounting.deleted import again, new_association
 from understudy.accounting.fields import association_changes
 from understudy.accounting.ledger import Account, info_text
 from understudy.accounting.limits import change_limits
 from understudy.accounting.transaction_texts import any_of, association_info
 from understudy.accounting.tree import Tree, place_in_front
-from understudy.model.associations import ROOT, Association
+from understudy.model.associations import ROOT
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import AccountingChanged
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from understudy.accounting.ledger import Draft, Ledger
+    from understudy.model.associations import Association
     from understudy.protocol.messages import AccountingChange
 
 _OWN = frozenset(("description", "organization", "parent"))
@@ -54,10 +56,14 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
             parents[cluster] = above
     if not parents:
         return AccountingChanged(problems=problems)
-    added, placed = [], []
+    added: list[str] = []
+    placed: list[Association] = []
+    placeless: list[Association] = []
     for name in message.names:
         if name not in ledger.accounts:
-            ledger.accounts[name] = Account(name, description or name, organization or (name if parent == ROOT else parent), now, now)
+            old = again(draft, "accounts", name=name)
+            made = old.creation_time if old is not None else now
+            ledger.accounts[name] = Account(name, description or name, organization or (name if parent == ROOT else parent), made, now)
             draft.note(
                 "Add Accounts",
                 name,
@@ -66,11 +72,12 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
             added.append(name)
         for cluster, above in parents.items():
             if ledger.association(cluster, name) is None:
-                new = Association(draft.number("associations"), cluster, name, parent_id=above.id, creation_time=now)
+                new, is_placeless = new_association(draft, above, account=name)
                 placed.append(draft.change_association(new, association_changes(ledger, values, new)))
+                placeless += [placed[-1]] if is_placeless else []
     for each in placed:
         draft.note("Add Associations", f"id_assoc={each.id}", association_info(ledger, each, now, above=parent), each.cluster)
-    place_in_front(draft, placed)
+    place_in_front(draft, placeless)
     tree = Tree(ledger)
     return AccountingChanged(added, [name_of(tree, each) for each in placed], problems=problems)
 

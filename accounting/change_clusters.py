@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from understudy.accounting.change_federations import join
+from understudy.accounting.deleted import again
 from understudy.accounting.fields import association_changes, changed_list, invalid
 from understudy.accounting.ledger import RPC_VERSION, ClusterRecord, info_text
 from understudy.accounting.limits import change_limits
@@ -55,13 +56,22 @@ def add_cluster(draft: Draft, name: str, values: dict[str, Any]) -> None:
     """One cluster."""
     ledger, now = draft.ledger, draft.now
     limits = {key: value for key, value in values.items() if key not in _OWN}
-    ledger.clusters[name] = ClusterRecord(name, classification=values.get("classification", ""), creation_time=now, mod_time=now)
+    old = again(draft, "clusters", name=name)
+    made = old.creation_time if old is not None else now
+    ledger.clusters[name] = ClusterRecord(name, classification=values.get("classification", ""), creation_time=made, mod_time=now)
+    if old is not None:  # it comes back with its tree
+        for each in [each for each in ledger.deleted.associations.values() if each.cluster == name]:
+            ledger.associations[each.id] = ledger.deleted.associations.pop(each.id)
     qos = (DEFAULT_NAME,) if ledger.qos_named(DEFAULT_NAME) else ()
-    root = Association(draft.number("associations"), name, ROOT, qos=qos, creation_time=now, mod_time=now)
+    root = ledger.association(name, ROOT)
+    if root is None:
+        root = Association(draft.number("associations"), name, ROOT, creation_time=now, mod_time=now)
+    root = draft.change_association(root, {"qos": qos})
     draft.change_association(root, association_changes(ledger, limits, root))
-    has_default = any(each.user == ROOT and each.is_default and each.cluster == name for each in ledger.associations.values())
-    user = Association(draft.number("associations"), name, ROOT, ROOT, parent_id=root.id, is_default=not has_default, creation_time=now, mod_time=now)
-    ledger.associations[user.id] = user
+    user = ledger.association(name, ROOT, ROOT)
+    if user is None:
+        user = Association(draft.number("associations"), name, ROOT, ROOT, parent_id=root.id, creation_time=now, mod_time=now)
+    user = draft.change_association(user, {"is_default": True})
     draft.note("Add Clusters", name, cluster_info(ledger, ledger.associations[root.id], now), name)
     draft.note("Add Associations", f"id_assoc={user.id}", association_info(ledger, user, now, is_named_default=True), name)
 

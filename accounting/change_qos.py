@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from understudy.accounting import conditions
+from understudy.accounting.deleted import again
 from understudy.accounting.fields import qos_changes
 from understudy.accounting.transaction_texts import any_of, qos_changes_info, qos_info
 from understudy.model.errors import SlurmError
@@ -28,8 +29,9 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
     for name in message.names:
         values = {"description": name, **message.set}
         if ledger.qos_named(name) is None:
-            new = Qos(0, name, creation_time=now, mod_time=now)
-            new = msgspec.structs.replace(new, id=draft.number("qos"), **qos_changes(ledger, values, new))
+            old = again(draft, "qos", name=name)
+            new = Qos(0, name, creation_time=old.creation_time if old is not None else now, mod_time=now)
+            new = msgspec.structs.replace(new, id=old.id if old is not None else draft.number("qos"), **qos_changes(ledger, values, new))
             ledger.qos[new.id] = new
             draft.note("Add QOS", name, qos_info(ledger, new, now))
             added.append(name)

@@ -12,17 +12,19 @@ import msgspec
 from understudy.accounting import conditions
 from understudy.accounting.answers import name_of
 from understudy.accounting.change_accounts import clusters_meant, defaults_lost
+from understudy.accounting.deleted import again, new_association
 from understudy.accounting.fields import association_changes
 from understudy.accounting.ledger import info_text
 from understudy.accounting.limits import change_limits
 from understudy.accounting.transaction_texts import any_of, association_info
 from understudy.accounting.tree import Tree, place_in_front
-from understudy.model.associations import ADMINISTRATOR, NO_ADMIN, OPERATOR, AccountingUser, Association, Wckey
+from understudy.model.associations import ADMINISTRATOR, NO_ADMIN, OPERATOR, AccountingUser, Wckey
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import AccountingChanged
 
 if TYPE_CHECKING:
     from understudy.accounting.ledger import Draft, Ledger
+    from understudy.model.associations import Association
     from understudy.protocol.messages import AccountingChange
 
 _OWN = frozenset(["accounts", "partitions", "wckeys", "default_account", "default_wckey", "admin_level", "new_name"])
@@ -47,6 +49,7 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
     missing = {(account, cluster): None for account in known for cluster in clusters if ledger.association(cluster, account) is None}
     problems += [("no_account_on_cluster", list(each)) for each in missing]
     placed: list[Association] = []
+    placeless: list[Association] = []
     for user in message.names:
         for account in known:
             for cluster in clusters:
@@ -56,8 +59,9 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
                 for partition in values.get("partitions") or [""]:
                     if ledger.association(cluster, account, user, partition) is not None:
                         continue
-                    new = Association(draft.number("associations"), cluster, account, user, partition, above.id, creation_time=now)
+                    new, is_placeless = new_association(draft, above, user, partition)
                     placed.append(draft.change_association(new, association_changes(ledger, limits, new)))
+                    placeless += [placed[-1]] if is_placeless else []
     keys = _add_keys(draft, message, clusters)
     if not placed and not keys:
         return AccountingChanged(problems=problems)
@@ -67,14 +71,15 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
     added = []
     for user in message.names:
         if user not in ledger.users:
-            ledger.users[user] = AccountingUser(user, level, creation_time=now, mod_time=now)
+            old = again(draft, "users", name=user)
+            ledger.users[user] = AccountingUser(user, level, creation_time=old.creation_time if old is not None else now, mod_time=now)
             draft.note("Add Users", user, f"admin_level={ADMIN_LEVELS.index(level) + 1}")
             added.append(user)
         if values.get("default_wckey"):
             ledger.users[user] = msgspec.structs.replace(ledger.users[user], default_wckey=values["default_wckey"])
         elif keys and not ledger.users[user].default_wckey:
             ledger.users[user] = msgspec.structs.replace(ledger.users[user], default_wckey=values["wckeys"][0])
-    place_in_front(draft, placed)
+    place_in_front(draft, placeless)
     for association in placed:
         text = association_info(ledger, association, now, is_named_default=association.account == default)
         draft.note("Add Associations", f"id_assoc={association.id}", text, association.cluster)
@@ -105,7 +110,9 @@ def _add_keys(draft: Draft, message: AccountingChange, clusters: list[str]) -> l
         for name in names:
             for cluster in clusters:
                 if (user, name, cluster) not in known:
-                    key = Wckey(draft.number("wckeys"), name, cluster, user, is_default=name == (default or names[0]), creation_time=draft.now)
+                    old = again(draft, "wckeys", user=user, name=name, cluster=cluster)
+                    number, made = (old.id, old.creation_time) if old is not None else (draft.number("wckeys"), draft.now)
+                    key = Wckey(number, name, cluster, user, is_default=name == (default or names[0]), creation_time=made)
                     ledger.wckeys[key.id] = key
                     new.append(key)
     return new

@@ -10,7 +10,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from understudy.accounting import change_jobs, conditions, schema
+from understudy.accounting import change_jobs, conditions, deleted, schema
 from understudy.accounting.change import ACCESS_DENIED, Actor, change, is_admin, is_administrator
 from understudy.accounting.change_clusters import register
 from understudy.accounting.ledger import Draft, Ledger, first_ledger
@@ -20,6 +20,7 @@ from understudy.accounting.statistics import Counters
 from understudy.accounting.tree import Tree
 from understudy.accounting.usage import roll_up
 from understudy.model.errors import SlurmError
+from understudy.model.states import JobState
 from understudy.protocol.messages import (
     AccountingChange,
     AccountingChanged,
@@ -174,10 +175,35 @@ class Accounting:
             return self._change_jobs(message, actor), []
         if "raw_usage" in message.set:
             return self._forget_use(message, actor)
-        changed = change(self.ledger, message, actor, int(self._now()))
+        now = int(self._now())
+        changed = change(self.ledger, message, actor, now)
+        if message.action == "delete" and changed.ledger.associations != self.ledger.associations:
+            active = self._active_jobs(changed.ledger)
+            if active:
+                return AccountingChanged(problems=active), []
         if not message.commit:
             return changed.answer, []
+        if message.action == "delete":
+            deleted.keep(self.ledger, changed.ledger, now, self._has_jobs)
         return changed.answer, self._commit(changed.ledger, changed.transactions)
+
+    def _active_jobs(self, after: Ledger) -> list[tuple[str, list[str]]]:
+        """The jobs that have not ended, of associations that are no longer there."""
+        self.flush()
+        gone = {key: each for key, each in self.ledger.associations.items() if key not in after.associations}
+        table = schema.jobs.c
+        found = []
+        for row in self.store.find(schema.jobs, [table.end_time.is_(None), table.state < int(JobState.COMPLETED)], [table.submit_time, table.job_id]):
+            each = gone.get(row["association_id"])
+            if each is not None:
+                found.append(("active_job", [str(row["job_id"]), each.cluster, each.account, each.user, each.partition]))
+        return found
+
+    def _has_jobs(self, kind: str, keys: list[Any]) -> bool:
+        """Whether there were jobs of any of these."""
+        self.flush()
+        column = schema.jobs.c[{"associations": "association_id", "clusters": "cluster", "qos": "qos_id", "wckeys": "wckey_id"}[kind]]
+        return self.store.has_any(column, keys)
 
     def _forget_use(self, message: AccountingChange, actor: Actor) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
         """RawUsage=0: the controllers forget what associations or qualities of service have used. The answer names these by number or name."""

@@ -84,6 +84,22 @@ class Transaction(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(slots=True)
+class Deleted:
+    """What was deleted and is still on record, by key."""
+
+    clusters: dict[str, ClusterRecord] = field(default_factory=dict)
+    accounts: dict[str, Account] = field(default_factory=dict)
+    users: dict[str, AccountingUser] = field(default_factory=dict)
+    associations: dict[int, Association] = field(default_factory=dict)
+    qos: dict[int, Qos] = field(default_factory=dict)
+    wckeys: dict[int, Wckey] = field(default_factory=dict)
+
+    def copy(self) -> Deleted:
+        """Tables of their own with the same records."""
+        return Deleted(dict(self.clusters), dict(self.accounts), dict(self.users), dict(self.associations), dict(self.qos), dict(self.wckeys))
+
+
+@dataclass(slots=True)
 class Ledger:
     """The tables, by key. `counters`: the last number given to an association, a quality of service, a key."""
 
@@ -97,10 +113,14 @@ class Ledger:
     resources: dict[int, Resource] = field(default_factory=dict)
     federations: dict[str, Federation] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
+    deleted: Deleted = field(default_factory=Deleted)
 
     def copy(self) -> Ledger:
         """Tables of their own with the same records."""
-        return Ledger(*(dict(getattr(self, name)) for name in TABLES))
+        copied = Ledger(deleted=self.deleted.copy())
+        for name in TABLES:
+            setattr(copied, name, dict(getattr(self, name)))
+        return copied
 
     def qos_named(self, name: str) -> Qos | None:
         return next((each for each in self.qos.values() if each.name == name), None)

@@ -12,6 +12,7 @@ import msgspec
 from sqlalchemy import or_
 
 from understudy.accounting import change_clusters, change_federations, change_resources, conditions, schema
+from understudy.accounting.deleted import with_deleted
 from understudy.accounting.tree import Tree, sorted_for_show
 from understudy.model.associations import ROOT
 from understudy.model.errors import SlurmError
@@ -34,7 +35,8 @@ def run_query(ledger: Ledger, store: Store, query: AccountingQuery) -> list[list
         SlurmError: no such table, column or condition.
     """
     if query.table in _LEDGER_TABLES:
-        rows = _LEDGER_TABLES[query.table](ledger, Tree(ledger), query)
+        seen = with_deleted(ledger) if "with_deleted" in query.flags else ledger
+        rows = _LEDGER_TABLES[query.table](seen, Tree(seen), query)
     elif query.table in _HISTORY:
         rows = _history(store, query)
     else:
@@ -101,9 +103,11 @@ def _users(ledger: Ledger, tree: Tree, query: AccountingQuery) -> list[Row]:
     return rows
 
 
-def _associations(_ledger: Ledger, tree: Tree, query: AccountingQuery) -> list[Row]:
+def _associations(ledger: Ledger, tree: Tree, query: AccountingQuery) -> list[Row]:
     flags = set(query.flags)
     found = conditions.associations(tree, query.where)
+    if "with_deleted" in flags and not query.where.get("clusters"):  # those of a deleted cluster are shown if it is named
+        found = [each for each in found if each.cluster not in ledger.deleted.clusters]
     if "with_sub_accounts" in flags:
         chosen: dict[int, Association] = {}
         for each in found:
@@ -116,7 +120,7 @@ def _associations(_ledger: Ledger, tree: Tree, query: AccountingQuery) -> list[R
         placed = sorted_for_show(found)
         found = [each for _, each in placed]
         depths = {each.id: depth for depth, each in placed}
-    bounds = tree.bounds()
+    bounds = Tree(with_deleted(ledger)).bounds()  # what was deleted keeps its place
     return [
         {**_association(tree, each, bounds, is_raw="raw" in flags), "depth": depths[each.id], "qos_raw": _qos_raw(each, tree, flags)}
         for each in found

@@ -47,6 +47,11 @@ def _texts(names: str) -> list[Column[str]]:
     return [Column(name, _text()) for name in names.split()]
 
 
+def _deleted() -> Column[bool]:
+    """Whether it was deleted, and is kept to be shown."""
+    return Column("deleted", Boolean(create_constraint=False))
+
+
 _GROUP_LIMITS: Final = "grp_jobs grp_jobs_accrue grp_submit_jobs grp_wall"
 _GROUP_TRES: Final = "grp_tres grp_tres_mins grp_tres_run_mins"
 
@@ -57,6 +62,7 @@ clusters = Table(
     *_texts("control_host classification nodes federation fed_state"),
     *_numbers("control_port rpc_version creation_time mod_time fed_id"),
     *_mappings("tres features"),
+    _deleted(),
 )
 federations = Table("federations", metadata, _key("name"), *_numbers("creation_time mod_time"))
 resources = Table(
@@ -68,7 +74,7 @@ resources = Table(
     *_numbers("count creation_time mod_time"),
     *_mappings("allowed"),
 )
-accounts = Table("accounts", metadata, _key("name"), *_texts("description organization"), *_numbers("creation_time mod_time"))
+accounts = Table("accounts", metadata, _key("name"), *_texts("description organization"), *_numbers("creation_time mod_time"), _deleted())
 users = Table(
     "users",
     metadata,
@@ -77,6 +83,7 @@ users = Table(
     *_texts("default_wckey"),
     *_mappings("coordinates"),
     *_numbers("creation_time mod_time"),
+    _deleted(),
 )
 associations = Table(
     "associations",
@@ -93,6 +100,7 @@ associations = Table(
     *_numbers("max_jobs max_jobs_accrue max_submit_jobs max_wall"),
     *_mappings("max_tres_per_job max_tres_per_node max_tres_mins_per_job"),
     *_numbers("min_prio_threshold creation_time mod_time"),
+    _deleted(),
 )
 qos = Table(
     "qos",
@@ -115,6 +123,7 @@ qos = Table(
     *_numbers("max_wall min_prio_threshold"),
     *_mappings("min_tres_per_job"),
     *_numbers("creation_time mod_time"),
+    _deleted(),
 )
 wckeys = Table(
     "wckeys",
@@ -123,6 +132,7 @@ wckeys = Table(
     *(Column(name, _name()) for name in ("name", "cluster", "user")),
     Column("is_default", Boolean(create_constraint=False)),
     *_numbers("creation_time"),
+    _deleted(),
 )
 tres = Table("tres", metadata, _number("id"), Column("name", _name()))
 counters = Table("counters", metadata, _key("name"), Column("value", BigInteger, nullable=False))

@@ -22,7 +22,7 @@ from understudy.protocol.messages import EventRecord, JobRecord, ReservationReco
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, RowMapping
+    from sqlalchemy import Column, ColumnElement, Connection, RowMapping
 
     from understudy.accounting.ledger import Transaction
     from understudy.accounting.rollup import Usage
@@ -84,10 +84,10 @@ class Store:
         ledger = Ledger()
         with self.engine.connect() as connection:
             for name, (kind, key) in _RECORDS.items():
-                table = getattr(ledger, name)
                 for row in connection.execute(select(schema.metadata.tables[name])).mappings():
                     record = _record(kind, row)
-                    table[getattr(record, key)] = record
+                    owner = ledger.deleted if row.get("deleted") else ledger
+                    getattr(owner, name)[getattr(record, key)] = record
             ledger.counters = {row.name: row.value for row in connection.execute(select(schema.counters.c.name, schema.counters.c.value))}
         return ledger if ledger.counters else None
 
@@ -95,7 +95,7 @@ class Store:
         """Write what differs between the two, and what goes on record."""
         with self.engine.begin() as connection:
             for name in TABLES:
-                old, new = getattr(before, name), getattr(after, name)
+                old, new = _rows(before, name), _rows(after, name)
                 if old != new:
                     self._save_table(connection, name, old, new)
             if transactions:
@@ -110,7 +110,14 @@ class Store:
         for part in _parts(stale):
             connection.execute(delete_from(table).where(key.in_(part)))
         if changed:
-            rows = [{"name": each, "value": new[each]} if name == "counters" else msgspec.to_builtins(_named(new[each])) for each in changed]
+            marked = "deleted" in table.c
+            rows = [
+                {"name": each, "value": record}
+                if name == "counters"
+                else {**msgspec.to_builtins(_named(record)), **({"deleted": is_deleted} if marked else {})}
+                for each in changed
+                for record, is_deleted in [new[each]]
+            ]
             connection.execute(table.insert(), rows)
 
     # --- history ---------------------------------------------------------------------------------------------------------------
@@ -185,6 +192,11 @@ class Store:
         with self.engine.connect() as connection:
             return [dict(row) for row in connection.execute(query.where(*conditions).order_by(*order)).mappings()]
 
+    def has_any(self, column: Column[Any], values: Sequence[Any]) -> bool:
+        """Whether a column of the history has any of these values."""
+        with self.engine.connect() as connection:
+            return any(connection.execute(select(column).where(column.in_(part)).limit(1)).first() is not None for part in _parts(values))
+
     def forget(self, table: Table, column: str, before: int) -> None:
         """Delete the rows whose time in the column is earlier; those without one stay."""
         with self.engine.begin() as connection:
@@ -222,6 +234,13 @@ class Store:
                 connection.execute(table.insert(), rows)
             if until is not None:
                 self._set_until(connection, cluster, until)
+
+
+def _rows(ledger: Ledger, name: str) -> dict[Any, tuple[Any, bool]]:
+    """The records of a table by key, and whether each was deleted."""
+    rows = {key: (each, True) for key, each in getattr(ledger.deleted, name, {}).items()}
+    rows.update({key: (each, False) for key, each in getattr(ledger, name).items()})
+    return rows
 
 
 def _record(kind: type[msgspec.Struct], row: RowMapping) -> Any:

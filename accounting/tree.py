@@ -108,9 +108,9 @@ def _show_key(association: Association) -> tuple[str, bool, str]:
 
 def place_in_front(draft: Draft, associations: Iterable[Association]) -> None:
     """Give new associations, in this order, their places before their siblings: those that follow each other under one parent stay in order."""
-    table = draft.ledger.associations
+    tables = (draft.ledger.associations, draft.ledger.deleted.associations)
     for parent_id, group in itertools.groupby(associations, key=lambda each: each.parent_id):
         new = list(group)
-        first = min((each.position for each in table.values() if each.parent_id == parent_id), default=0)
+        first = min((each.position for table in tables for each in table.values() if each.parent_id == parent_id), default=0)
         for offset, association in enumerate(new):
             draft.change_association(association, {"position": first - len(new) + offset})

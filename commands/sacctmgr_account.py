@@ -4,6 +4,7 @@ from understudy.commands.sacctmgr_ask import add, alter, has_conditions, has_don
 from understudy.commands.sacctmgr_texts import (
     NOTHING_NEW,
     association_line,
+    has_active_jobs,
     limits_text,
     modified_line,
     no_access_to_default_qos,
@@ -89,6 +90,8 @@ def delete_account(session: "Session", request: "Request") -> int:
     def tell(answer: "Answer") -> "int | None":
         if any(kind == "root" for kind, _ in answer.problems):
             complain(" You are not allowed to remove the root account.\n Use remove cluster instead.")
+            return None
+        if has_active_jobs(session, answer):
             return None
         if answer.problems:
             tell_default_accounts(session, answer, _KEEP_ACCOUNTS)

@@ -1,7 +1,7 @@
 """sacctmgr add, modify, delete cluster."""
 
 from understudy.commands.sacctmgr_ask import add, alter, has_conditions, has_something_to_set, nothing_modified, tell_deleted
-from understudy.commands.sacctmgr_texts import limits_text, modified_line, no_access_to_default_qos, print_names, say
+from understudy.commands.sacctmgr_texts import has_active_jobs, limits_text, modified_line, no_access_to_default_qos, print_names, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,11 @@ def modify_cluster(session: "Session", request: "Request") -> int:
 def delete_cluster(session: "Session", request: "Request") -> int:
     if not request.is_well or not has_conditions(session, request):
         return 1
-    return alter(session, "delete", "cluster", request, lambda answer: tell_deleted(session, answer, " Deleting clusters..."))
+
+    def tell(answer: "Answer") -> "int | None":
+        return None if has_active_jobs(session, answer) else tell_deleted(session, answer, " Deleting clusters...")
+
+    return alter(session, "delete", "cluster", request, tell)
 
 
 def _cluster_settings(request: "Request") -> "list[str]":

@@ -223,8 +223,9 @@ def _default_format(entity: str, flags: set[str]) -> str:
 
 def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags: set[str]) -> "list[Row]":
     table = session.table
+    kept = ["with_deleted"] if "WithDeleted" in flags else []
     if entity == "association":
-        wire = [name for name, flag in (("with_sub_accounts", "WithSubAccounts"), ("only_defaults", "OnlyDefaults")) if flag in flags]
+        wire = kept + [name for name, flag in (("with_sub_accounts", "WithSubAccounts"), ("only_defaults", "OnlyDefaults")) if flag in flags]
         if flags & {"WOPInfo", "WOPLimits"}:
             wire.append("raw")
         rows = table.rows("associations", _ASSOCIATION, where, wire)
@@ -265,7 +266,7 @@ def _rows(session: "Session", entity: str, where: "dict[str, list[Any]]", flags:
     named = conditions.pop("nodes", []) if entity == "reservation" else []
     if entity == "problem":
         conditions = {}
-    wire = ["with_clusters"] if entity == "resource" and "WithClusters" in flags else []
+    wire = kept + (["with_clusters"] if entity == "resource" and "WithClusters" in flags else [])
     rows = table.rows(_TABLES[entity], _COLUMNS[entity], conditions, wire)
     if named:
         rows = [row for row in rows if not set(named).isdisjoint(sw.names_in(row["nodes"], lower=False))]
@@ -312,7 +313,7 @@ def _name_associations(table: "Table", rows: "list[Row]") -> None:
     wanted = [int(number) for number in numbers if number.isdigit()]
     found = {}
     if wanted:
-        found = {str(row["id"]): row for row in table.rows("associations", ["id", "cluster", "account", "user"], {"ids": wanted})}
+        found = {str(row["id"]): row for row in table.rows("associations", ["id", "cluster", "account", "user"], {"ids": wanted}, ["with_deleted"])}
     for row in rows:
         known = found.get(row["where"].removeprefix(_NUMBERED), {})
         row |= {name: known.get(name, "") for name in ("cluster", "account", "user")}
@@ -367,7 +368,9 @@ def _with_associations(session: "Session", entity: str, where: "dict[str, list[A
     """Users or accounts, with WithAssoc one row for each of their associations."""
     table = session.table
     is_with = "WithAssociations" in flags
-    rows = table.rows(_TABLES[entity], _COLUMNS[entity], {name: values for name, values in where.items() if not is_with or name not in _OF_PLACES})
+    kept = ["with_deleted"] if "WithDeleted" in flags else []
+    own = {name: values for name, values in where.items() if not is_with or name not in _OF_PLACES}
+    rows = table.rows(_TABLES[entity], _COLUMNS[entity], own, kept)
     for row in rows:
         row[entity] = row["name"]
         if entity == "user":
@@ -378,7 +381,7 @@ def _with_associations(session: "Session", entity: str, where: "dict[str, list[A
     conditions[entity + "s"] = [row["name"] for row in rows]
     raw = ["raw"] if "WOPLimits" in flags else []
     placed: dict[str, list[Row]] = {}
-    for each in _finish_associations(session, table.rows("associations", _ASSOCIATION, conditions, ["left_to_right", *raw])):
+    for each in _finish_associations(session, table.rows("associations", _ASSOCIATION, conditions, ["left_to_right", *raw, *kept])):
         placed.setdefault(each[entity], []).append(each)
     found = []
     for row in rows:

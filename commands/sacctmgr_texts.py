@@ -113,6 +113,18 @@ def no_access_to_default_qos(session: "Session", answer: "Answer") -> bool:
     return True
 
 
+def has_active_jobs(session: "Session", answer: "Answer") -> bool:
+    """Whether that is why nothing was deleted, which has been said then."""
+    lines = [names for kind, names in answer.problems if kind == "active_job"]
+    if not lines:
+        return False
+    session.context.complain(" Error with request: Job(s) active, cancel job(s) before remove")
+    for job, cluster, account, user, partition in lines:
+        place = f"  JobID = {job:<10} C = {cluster:<10} A = {account:<10}"
+        session.context.complain(place + (f" U = {user:<9}" if user else "") + (f" P = {partition}" if partition else ""))
+    return True
+
+
 def default_qos_line(names: "list[str]") -> str:
     qos, cluster, account, user, partition = names
     place = f"  DefQOS = {qos:<10} C = {cluster:<10} A = {account:<20} "

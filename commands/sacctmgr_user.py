@@ -5,6 +5,7 @@ from understudy.commands.sacctmgr_texts import (
     NOTHING_NEW,
     association_line,
     deleted_line,
+    has_active_jobs,
     limits_text,
     modified_line,
     no_access_to_default_qos,
@@ -110,6 +111,8 @@ def delete_user(session: "Session", request: "Request") -> int:
         return 1
 
     def tell(answer: "Answer") -> "int | None":
+        if has_active_jobs(session, answer):
+            return None
         if answer.problems:
             tell_default_accounts(session, answer, _CHANGE_DEFAULTS)
             return None

@@ -452,7 +452,7 @@ def _association_sums(report: Report) -> "dict[Any, int]":
 
 def _tree(report: Report) -> Tree:
     columns = ["id", "parent_id", "cluster", "account", "user", "partition"]
-    return Tree(report.table.rows("associations", columns, {"clusters": report.clusters}, ["left_to_right", "raw"]))
+    return Tree(report.table.rows("associations", columns, {"clusters": report.clusters}, ["left_to_right", "raw", "with_deleted"]))
 
 
 def _user_rows(report: Report, *, is_grouped: bool) -> "list[Row]":
