@@ -124,7 +124,7 @@ class Accounting:
     def _handle(self, message: Message, sender: Sender) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
         match message:
             case AccountingQuery():
-                return self._query(message), []
+                return self._query(message, sender), []
             case AccountingChange():
                 return self._change(message, sender)
             case AccountingRecords():
@@ -159,15 +159,33 @@ class Accounting:
         self.counters = Counters(now)
         return Ok()
 
-    def _query(self, query: AccountingQuery) -> Rows:
+    def _query(self, query: AccountingQuery, sender: Sender) -> Rows:
         self.flush()
         now = self._now()
         if query.table == "config":
             return Rows([list(each) for each in self._configuration()], now)
+        if query.table == "job_texts":
+            return Rows(self._job_texts(query, sender), now)
         if query.table == "usage":
             for cluster in self.ledger.clusters:
                 roll_up(self.store, self.ledger, cluster, now)
         return Rows(run_query(self.ledger, self.store, query), now)
+
+    def _job_texts(self, query: AccountingQuery, sender: Sender) -> list[list[Any]]:
+        """Of runs of jobs that the asker owns, or of anybody's to administrators, the script or environment; "" where none is kept."""
+        jobs, texts = schema.jobs.c, schema.job_texts.c
+        what = {"script": jobs.script, "environment": jobs.environment}.get(next(iter(query.columns), ""))
+        clusters = query.where.get("clusters") or sorted(self.ledger.clusters)
+        if what is None:
+            raise SlurmError(-1, "job_texts has the columns script and environment")
+        tests: list[Any] = [jobs.job_id.in_(query.where.get("job_ids") or []), jobs.cluster.in_(clusters)]
+        if not is_admin(self.ledger, Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)):
+            tests.append(jobs.user_id == sender.user_id)
+        columns = ["cluster", "job_id", "submit_time", "restarts", what.name]
+        rows = [list(row.values()) for row in self.store.find(schema.jobs, tests, columns=columns)]
+        keys = sorted({row[-1] for row in rows if row[-1]})
+        known = {(row["cluster"], row["key"]): row["text"] for row in self.store.find(schema.job_texts, [texts.key.in_(keys)])} if keys else {}
+        return [[*row[:-1], known.get((row[0], row[-1]), "")] for row in rows]
 
     def _change(self, message: AccountingChange, sender: Sender) -> tuple[Message, list[tuple[str, AssociationsChanged]]]:
         actor = Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)
@@ -305,6 +323,8 @@ class Accounting:
         for kind, age in ages.items():
             for table, column in PURGED[kind]:
                 self.store.forget(schema.metadata.tables[table], column, int(self._now()) - age)
+        if "Job" in ages:
+            self.store.forget_unused_texts()
 
     def roll_up(self) -> None:
         """Add up what has not been, for all clusters."""

@@ -158,11 +158,13 @@ jobs = Table(
     *_numbers("exit_code exit_signal derived_exit_code derived_exit_signal node_count time_limit_min priority killed_by"),
     *_numbers("array_job_id array_task_id reservation_id wckey_id qos_id het_job_id het_offset"),
     *_texts("group name reason nodes constraints work_dir submit_line comment admin_comment system_comment reservation flags array_tasks container"),
+    *(Column(name, _name(64)) for name in ("script", "environment")),
     *_mappings("tres_requested tres_allocated"),
     Index("jobs_by_end", "cluster", "end_time"),
     Index("jobs_by_start", "cluster", "start_time"),
     Index("jobs_by_user", "user", "end_time"),
 )
+job_texts = Table("job_texts", metadata, _key("cluster"), _key("key", 64), *_texts("text"))
 steps = Table(
     "steps",
     metadata,

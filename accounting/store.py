@@ -17,7 +17,7 @@ from understudy.accounting import migrate, schema
 from understudy.accounting.ledger import TABLES, Account, ClusterRecord, Federation, Ledger, Resource
 from understudy.model.associations import AccountingUser, Association, Tres, Wckey
 from understudy.model.qos import Qos
-from understudy.protocol.messages import EventRecord, JobRecord, ReservationRecord, StepRecord
+from understudy.protocol.messages import EventRecord, JobRecord, JobText, ReservationRecord, StepRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from understudy.accounting.ledger import Transaction
     from understudy.accounting.rollup import Usage
 
-    Record = JobRecord | StepRecord | EventRecord | ReservationRecord
+    Record = JobRecord | StepRecord | EventRecord | ReservationRecord | JobText
 
 _RECORDS: Final[dict[str, tuple[type[msgspec.Struct], str]]] = {  # table: the record's type, its key
     "clusters": (ClusterRecord, "name"),
@@ -43,6 +43,7 @@ _RECORDS: Final[dict[str, tuple[type[msgspec.Struct], str]]] = {  # table: the r
 _HISTORY: Final[dict[type, tuple[Table, tuple[str, ...]]]] = {
     JobRecord: (schema.jobs, ("job_id", "submit_time", "restarts")),
     StepRecord: (schema.steps, ("job_id", "submit_time", "restarts", "step")),
+    JobText: (schema.job_texts, ("key",)),
     ReservationRecord: (schema.reservations, ("id", "start_time")),
 }
 _MANY: Final = 400  # values in one condition: SQLite takes 32,766, and others plan long lists badly
@@ -191,6 +192,13 @@ class Store:
         query = select(*(table.c[name] for name in columns)) if columns else select(table)
         with self.engine.connect() as connection:
             return [dict(row) for row in connection.execute(query.where(*conditions).order_by(*order)).mappings()]
+
+    def forget_unused_texts(self) -> None:
+        """Delete the scripts and environments that no job on record has any more."""
+        jobs, texts = schema.jobs.c, schema.job_texts
+        used = [select(column).where(jobs.cluster == texts.c.cluster, column == texts.c.key).exists() for column in (jobs.script, jobs.environment)]
+        with self.engine.begin() as connection:
+            connection.execute(delete_from(texts).where(*(~each for each in used)))
 
     def has_any(self, column: Column[Any], values: Sequence[Any]) -> bool:
         """Whether a column of the history has any of these values."""

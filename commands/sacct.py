@@ -334,9 +334,17 @@ def _scripts(jobs: "list[Row]", options: "dict[str, str | None]", context: Conte
         what = "scripts" if "batch_script" in options else "environment"
         context.fatal(f"When requesting job {what} you must also request specific jobs with the '-j' option.")
         return 1
+    none = "NONE\n"
+    column = "script" if "batch_script" in options else "environment"
+    where = {"job_ids": sorted({job["job_id"] for job in jobs}), "clusters": sorted({job["cluster"] for job in jobs})}
+    answer = context.client.call("AccountingQuery", "job_texts", [column], where, [])[0] if jobs else []
+    texts = {tuple(run): text for *run, text in answer}
     for job in jobs:
+        text = texts.get((job["cluster"], job["job_id"], job["submit_time"], job["restarts"]))
+        if text is None:  # somebody else's
+            continue
         title = f"{'Batch Script' if 'batch_script' in options else 'Environment used'} for {sacct_fields.job_id(job)}"
-        context.print(f"{title}{' (must be batch to display)' if 'env_vars' in options else ''}\n{'-' * 80}\nNONE\n")
+        context.print(f"{title}{' (must be batch to display)' if 'env_vars' in options else ''}\n{'-' * 80}\n{text or none}")
     return 0
 
 

@@ -14,6 +14,7 @@ from understudy.controller.accounting_records import (
     blocking_reason,
     is_between_runs,
     job_record,
+    job_texts,
     node_event,
     reservation_changes,
     reservation_record,
@@ -296,6 +297,8 @@ class AccountingLink:
         new = signature(job)
         if self._told.get(job.job_id) == new:
             return
+        if job.job_id not in self._told:
+            self._ready += job_texts(self._core, job, self.kept).values()
         self._told[job.job_id] = new
         self._ready.append(job_record(self._core, job, self.kept, self._blocked.get(job.job_id, "")))
         if job.allocation is not None and self._core.settings.enforced.steps:

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from understudy.protocol.messages import EventRecord, JobRecord, ReservationRecord, StepRecord
+from understudy.protocol.messages import EventRecord, JobRecord, JobText, ReservationRecord, StepRecord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    Record = JobRecord | StepRecord | EventRecord | ReservationRecord
+    Record = JobRecord | StepRecord | EventRecord | ReservationRecord | JobText
 
 log = logging.getLogger("understudy.controller.accounting")
 LEAST_BOUND: Final = 10_000  # MaxDBDMsgs by default: this, or more for large clusters
-_decode: Final = msgspec.msgpack.Decoder(JobRecord | StepRecord | EventRecord | ReservationRecord).decode
+_decode: Final = msgspec.msgpack.Decoder(JobRecord | StepRecord | EventRecord | ReservationRecord | JobText).decode
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 

@@ -5,6 +5,7 @@ Place: the controller's core, pure. Follows what slurmdbd of 22.05 has in its ta
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -18,7 +19,7 @@ from understudy.model.prolog_flags import prolog_words
 from understudy.model.reservations import TIME_FLOAT, flags_text
 from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
 from understudy.model.task_numbers import format_tasks
-from understudy.protocol.messages import EventRecord, JobRecord, ReservationRecord, StepRecord
+from understudy.protocol.messages import EventRecord, JobRecord, JobText, ReservationRecord, StepRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,6 +44,8 @@ class Kept(NamedTuple):
     """What the configuration has accounting keep: AccountingStoreFlags, TrackWCKey, PrologFlags."""
 
     comment: bool = False
+    script: bool = False
+    environment: bool = False
     wckeys: bool = False
     extern_step: bool = False
 
@@ -51,6 +54,8 @@ def kept_of(config: SlurmConfig) -> Kept:
     """What the configuration says."""
     return Kept(
         comment="job_comment" in config.words("AccountingStoreFlags"),
+        script="job_script" in config.words("AccountingStoreFlags"),
+        environment="job_env" in config.words("AccountingStoreFlags"),
         wckeys=config.boolean("TrackWCKey"),
         extern_step="contain" in prolog_words(config.text("PrologFlags")),
     )
@@ -146,7 +151,7 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
         constraints=spec.features,
         work_dir=spec.work_dir,
         submit_line=spec.submit_line,
-        comment=spec.comment if kept.comment else "",
+        comment=spec.comment if kept.comment and job.is_finished else "",  # Slurm keeps it when the job is over
         admin_comment=job.admin_comment,
         reservation=reservation,
         reservation_id=reserved.reservation_id if reserved is not None else 0,
@@ -157,7 +162,17 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
         array_job_id=array.job_id if array is not None else 0,
         array_task_id=job.array_task_id,
         array_tasks=_tasks(job, array.limit) if array is not None and job.array_task_id is None else "",
+        **{name: each.key for name, each in job_texts(core, job, kept).items()},
     )
+
+
+def job_texts(core: Core, job: Job, kept: Kept) -> dict[str, JobText]:
+    """What is kept of a batch job's script and environment, by the record's fields."""
+    script = core.scripts.get(job.job_id, "")
+    texts = {"script": script if kept.script else "", "environment": "".join([f"{each}\n" for each in job.spec.environment])}
+    if not script or not kept.environment:
+        del texts["environment"]
+    return {name: JobText(sha256(text.encode(errors="surrogateescape")).hexdigest(), text) for name, text in texts.items() if text}
 
 
 def _wckey_id(core: Core, user: str, name: str) -> int:

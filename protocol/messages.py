@@ -937,6 +937,15 @@ class JobRecord(Message, frozen=True, tag=106):
     qos_id: int = 0
     het_job_id: int = 0  # of the heterogeneous job of which it is a component
     het_offset: int = 0
+    script: str = ""  # the key of a `JobText`, where batch scripts are kept
+    environment: str = ""  # the same
+
+
+class JobText(Message, frozen=True, tag=112):
+    """A batch script, or an environment, a line for each variable. Jobs name it by its key; many may have the same."""
+
+    key: str
+    text: str
 
 
 class StepRecord(Message, frozen=True, tag=107):
@@ -1000,7 +1009,7 @@ class AccountingRecords(Message, frozen=True, tag=110):
     bulk: ClassVar[bool] = True
 
     cluster: str
-    records: list[JobRecord | StepRecord | EventRecord | ReservationRecord]
+    records: list[JobRecord | StepRecord | EventRecord | ReservationRecord | JobText]
 
 
 class AwaitRecorded(Message, frozen=True, tag=111):
@@ -1086,6 +1095,7 @@ AnyMessage = (
     | Associations
     | AssociationsChanged
     | JobRecord
+    | JobText
     | StepRecord
     | EventRecord
     | ReservationRecord

@@ -24,6 +24,7 @@ from understudy.protocol.messages import (
     FederationPlace,
     GetAssociations,
     JobRecord,
+    JobText,
     Ok,
     ReservationRecord,
     StepRecord,
@@ -100,6 +101,16 @@ def test_a_job_that_no_node_can_hold_is_on_record_as_refused(told):
     assert told.of(StepRecord) == []
 
 
+def test_scripts_and_environments_are_told_once_if_the_configuration_says_so():
+    told = Told(kept=Kept(script=True, environment=True))
+    job = told.harness.submit(environment=["A=1", "B="])
+    told.harness.complete(job)
+    texts = told.of(JobText)
+    assert [each.text for each in texts] == ["#!/bin/sh\n", "A=1\nB=\n"]
+    assert {(each.script, each.environment) for each in told.of(JobRecord)} == {tuple(each.key for each in texts)}
+    assert not Told(kept=Kept()).of(JobText)
+
+
 @pytest.mark.parametrize(("default_s", "minutes"), [(None, -1), (1800, 30)])
 def test_jobs_that_wait_have_the_default_time_of_their_partition_on_record(told, default_s, minutes):
     h = told.harness
@@ -111,9 +122,11 @@ def test_jobs_that_wait_have_the_default_time_of_their_partition_on_record(told,
 
 def test_comments_are_kept_if_the_configuration_says_so():
     told = Told(kept=Kept(comment=True, wckeys=True, extern_step=True))
-    told.harness.submit(comment="why", wckey="key")
-    assert [(record.comment, record.wckey) for record in told.of(JobRecord)] == [("why", "key")]
-    assert [record.step for record in told.of(StepRecord)] == ["batch", "extern"]
+    job = told.harness.submit(comment="why", wckey="key")
+    assert [(record.comment, record.wckey) for record in told.of(JobRecord)] == [("", "key")]
+    told.harness.complete(job)
+    assert told.of(JobRecord)[-1].comment == "why"
+    assert [record.step for record in told.of(StepRecord)] == ["batch", "extern"] * 2
 
 
 @pytest.mark.parametrize(("words", "jobs", "steps"), [([], True, True), (["nosteps"], True, False), (["nojobs"], False, False)])

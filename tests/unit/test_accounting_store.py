@@ -164,7 +164,7 @@ def test_migrations_lead_to_the_schema_that_the_program_states(house):
 def test_a_database_of_a_later_version_is_refused(house, url):
     with house.store.engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(StoreError, match="later than 0005"):
+    with pytest.raises(StoreError, match="later than 0006"):
         Store(url)
 
 

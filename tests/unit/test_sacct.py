@@ -5,11 +5,12 @@ import json
 import pytest
 from accounting_harness import NOW, House
 
+from understudy.accounting import schema
 from understudy.commands.sacct import past_time, sacct
 from understudy.commands.sacct_fields import FIELDS, cpu_time, fields_of
 from understudy.model.states import JobFlag, JobState
 from understudy.model.task_usage import summed_up
-from understudy.protocol.messages import AccountingRecords, JobRecord, StepRecord
+from understudy.protocol.messages import AccountingRecords, JobRecord, JobText, StepRecord
 
 COMPLETED, CANCELLED, FAILED = int(JobState.COMPLETED), int(JobState.CANCELLED), int(JobState.FAILED)
 RUNNING, REQUEUED = int(JobState.RUNNING), int(JobFlag.REQUEUE)
@@ -395,3 +396,23 @@ def test_other_filters_without_a_text_match_all_or_nothing(house):
     assert ids(house, "-a -N ''") == ids(house, "-a -F ''") == []
     assert ids(house, "-j ''") == ids(house, "-a") != []
     assert not any("|" in line for line in show(house, "-n -X -p --delimiter= -o jobid,user"))
+
+
+def test_scripts_and_environments_are_shown_to_whom_the_jobs_belong_and_to_administrators(house):
+    texts = [JobText("k1", "#!/bin/sh\ntrue\n"), JobText("k2", "A=1\nB=\n")]
+    mine = [ran(20, 1, 2, script="k1", environment="k2"), ran(21, 1, 2, script="k1", user="daemon", user_id=1)]
+    house.tell(AccountingRecords("conform", [*texts, *mine, *texts]))
+    line = "-" * 80
+    own = f"Batch Script for 21\n{line}\n#!/bin/sh\ntrue\n\n"
+    assert house.run("sacct", sacct, "-B -j 20,21 -n").out == f"Batch Script for 20\n{line}\n#!/bin/sh\ntrue\n\n{own}"
+    assert house.run("sacct", sacct, "-B -j 20,21", user_id=1).out == own
+    head = "Environment used for {} (must be batch to display)\n" + line + "\n{}\n"
+    assert house.run("sacct", sacct, "--env-vars -j 20,21").out == head.format(20, "A=1\nB=\n") + head.format(21, "NONE\n")
+    said = house.run("sacct", sacct, "-B -j 99")
+    assert (said.code, said.out, said.err) == (0, "", "")
+
+
+def test_scripts_go_with_the_last_job_that_has_them(house):
+    house.tell(AccountingRecords("conform", [JobText("k1", "a"), JobText("k2", "b"), ran(20, 1, 2, script="k1"), ran(21, 1, 500, environment="k2")]))
+    house.accounting.purge({"Job": 50})
+    assert [row["key"] for row in house.store.find(schema.job_texts)] == ["k2"]
