@@ -6,7 +6,7 @@ Place: under scontrol; pure: records (columns of understudy.model.records by nam
 
 from understudy.commands.squeue_fields import task_expression
 from understudy.commands.squeue_steps import step_id_text
-from understudy.commands.states import PENDING, job_state, node_state_complete
+from understudy.commands.states import PENDING, job_state, node_state_flags
 from understudy.commands.texts import full_duration, full_limit, joined, megabytes, or_na, or_null, timestamp
 from understudy.model import distribution
 
@@ -260,7 +260,7 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
         lines.append(" ".join(parts))
     lines += [
         (
-            f"State={node_state_complete(node['state'], node['flags'])} ThreadsPerCore={node['threads_per_core']} TmpDisk={node['tmp_disk_mb']}"
+            f"State={node_state_flags(node['state'], node['flags'])} ThreadsPerCore={node['threads_per_core']} TmpDisk={node['tmp_disk_mb']}"
             f" Weight={node['weight']} Owner={owner} MCS_label={or_na(node['mcs_label'])}"
         ),
     ]

@@ -98,13 +98,13 @@ NODE_FLAGS: tuple[tuple[int, str], ...] = (
     (RESERVED, "RESERVED"),
     (NODE_DRAIN, "DRAIN"),
     (NODE_COMPLETING, "COMPLETING"),
+    (NODE_FAILING, "FAIL"),
+    (REBOOT_REQUESTED, "REBOOT_REQUESTED"),
+    (REBOOT_ISSUED, "REBOOT_ISSUED"),
     (POWER_DOWN, "POWER_DOWN"),
     (POWER_UP, "POWER_UP"),
     (POWERED_DOWN, "POWERED_DOWN"),
     (NO_RESPOND, "NOT_RESPONDING"),
-    (NODE_FAILING, "FAIL"),
-    (REBOOT_REQUESTED, "REBOOT_REQUESTED"),
-    (REBOOT_ISSUED, "REBOOT_ISSUED"),
     (POWERING_UP, "POWERING_UP"),
     (POWERING_DOWN, "POWERING_DOWN"),
     (PLANNED, "PLANNED"),
@@ -150,6 +150,7 @@ def _node_state(state: int, flags: int, form: int) -> str:
         word = "drained"
     elif flags & NODE_FAILING:
         word = "failing" if state == ALLOCATED or flags & NODE_COMPLETING else "fail"  # not where it is in use in part
+        flags &= NO_RESPOND  # of the rest nothing is said
     elif flags & NODE_COMPLETING and state == IDLE:
         word = "completing"
     elif flags & RESERVED and state == IDLE:
@@ -179,10 +180,14 @@ def _suffix(flags: int) -> str:
     return ""
 
 
+def node_state_flags(state: int, flags: int) -> str:
+    """A node's base state and all its flags, in capitals, joined by `+`, as scontrol shows them."""
+    return "+".join([NODE_STATES[state][_LONG].upper(), *(name for bit, name in NODE_FLAGS if flags & bit)])
+
+
 def node_state_complete(state: int, flags: int) -> str:
-    """A node's base state and all its flags, in capitals, joined by `+`."""
-    base = ALLOCATED if state == MIXED and flags & NODE_DRAIN else state
-    return "+".join([NODE_STATES[base][_LONG].upper(), *(name for bit, name in NODE_FLAGS if flags & bit)])
+    """The same as sinfo shows it: what is in use in part and drains is allocated."""
+    return node_state_flags(ALLOCATED if state == MIXED and flags & NODE_DRAIN else state, flags)
 
 
 def node_sort_value(state: int, flags: int) -> int:

@@ -214,7 +214,7 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
         for other in core.completing.values():
             freed &= ~other.completing_nodes
     table.completing_nodes &= ~freed
-    table.note_departure(nodes, int(now))
+    table.note_departure(nodes & table.idle_nodes, int(now))
     if core.crowded:
         from understudy.controller.suspend import settle  # noqa: PLC0415 - as above
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.gres_columns import configured_counts, node_gres, node_gres_used, tres_text, used_counts
 from understudy.controller.job_columns import memory_text
+from understudy.controller.power import OFF
 from understudy.controller.reservations import shown_nodes
 from understudy.model import nodeset
 from understudy.model.records import NODES
@@ -154,9 +155,7 @@ def cpu_load(view: NodeView, node: Node) -> float | None:
 
 
 def last_busy(view: NodeView, node: Node) -> int | None:
-    if not view.idle[node.index]:
-        return int(view.core.time.now())
-    if node.flags & NodeFlag.POWERED_DOWN:
+    if node.flags & (OFF | NodeFlag.POWER_DOWN):
         return view.last_busy[node.index] or None
     return view.last_busy[node.index] or node.slurmd_start_time
 

@@ -145,7 +145,7 @@ def ask_at_next_ping(core: Core, nodes: int) -> None:
 
 
 def drain(core: Core, names: str, reason: str, now: float) -> None:
-    """Something is wrong with the nodes: what runs there may end, and nothing else begins."""
+    """Something is wrong with the nodes: what runs there may end, and nothing else has_begun."""
     table = core.tables.nodes
     nodes = core.names.to_bitmap(names)
     for index in nodeset_indices(nodes):
@@ -258,7 +258,10 @@ def _lose(core: Core, job: Job, lost: int, now: float) -> None:
     if job.requeue and not job.interactive:
         requeue_job(core, job, now, event=JobEvent.NODE_FAILED, lost_nodes=lost)
         return
-    job.exit_code, job.exit_signal = 0, SIGTERM
+    has_begun = not job.flags & JobFlag.CONFIGURING
+    job.exit_code, job.exit_signal = 0, SIGTERM if has_begun else 0
+    if not has_begun:
+        job.notice = f"error: Node failure on {core.names.to_expression(lost)}"
     end_job(core, job, JobEvent.NODE_FAILED, now, reason=NODE_DOWN, lost_nodes=lost)
     give_back(core, job, lost & job.completing_nodes, now)
 

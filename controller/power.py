@@ -16,22 +16,24 @@ stays, and a node is there after a while. Where jobs really run, the site's prog
 from __future__ import annotations
 
 import math
-from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core import log, nodeset_indices
 from understudy.controller.eligibility import review_all
-from understudy.controller.limits import watch_configuration
-from understudy.controller.power_plan import PowerPlan, most_at_once
+from understudy.controller.het_jobs import components
+from understudy.controller.limits import finish_configuring, watch_configuration
+from understudy.controller.power_plan import Pace, PowerPlan
 from understudy.model import nodeset
-from understudy.model.states import JobFlag, NodeFlag, NodeState
+from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
+    from understudy.controller.job import Job
     from understudy.controller.nodes import Node
     from understudy.controller.ports import TimerHandle
 
 TIMED_OUT: Final = "ResumeTimeout reached"
+REBOOTED: Final = "Node unexpectedly rebooted"
 PHASE_S: Final = 1.0  # the thread's first look, after the controller's start
 LOOK_S: Final = 1.0
 OFF: Final = NodeFlag.POWERED_DOWN | NodeFlag.POWERING_DOWN | NodeFlag.POWERING_UP
@@ -48,7 +50,8 @@ class Power:
         core.tables.nodes.boot_allowance_s = max(plan.resume_timeout_s, default=0)
         self.with_flag: dict[NodeFlag, int] = dict.fromkeys(_ASLEEP, 0)
         self._since: dict[int, float] = {}  # by node: when it began to power down or up
-        self._switched: dict[bool, deque[tuple[float, int]]] = {False: deque(), True: deque()}  # off and on: when, how many
+        self._late: dict[int, float] = {}  # by node: when it began to boot, of those that took too long and are still at it
+        self._off_pace, self._on_pace = Pace(), Pace()
         self._timer: tuple[float, TimerHandle] | None = None
         self._last_look = -math.inf
         self._seen = -math.inf, -1  # the state of the node table that was considered last: when updated, and its generation
@@ -153,6 +156,8 @@ class Power:
         table, has = self.core.tables.nodes, self.with_flag
         on = self.mortal & table.idle_nodes & ~table.completing_nodes & ~(has[NodeFlag.POWERED_DOWN] | has[NodeFlag.POWERING_DOWN])
         on &= ~(has[NodeFlag.POWERING_UP] | has[NodeFlag.POWER_DOWN] | has[NodeFlag.POWER_UP])
+        if on:
+            on &= ~self._with_suspended
         if not on:
             return 0
         plan = self.plan
@@ -164,20 +169,32 @@ class Power:
             index for index in nodeset_indices(on) if table.nodes[index].state not in (NodeState.IDLE, NodeState.DOWN)
         )
 
+    @property
+    def _with_suspended(self) -> int:
+        """Nodes with jobs that stand still: they are idle, and stay on."""
+        nodes = 0
+        for job in self.core.tables.running.values():
+            if job.state is JobState.SUSPENDED and job.allocation is not None:
+                nodes |= job.allocation.nodes
+        return nodes
+
     def _look(self) -> None:
         self._timer = None
         core, now = self.core, self.core.time.now()
         self._last_look, self._is_asked = now, False
+        for pace in (self._off_pace, self._on_pace):
+            pace.look(now, self.plan.interval_s)
         changed = self._finish_suspending(now) | self._suspend(now) | self._resume(now)
         failed = self._fail(now)
         if changed | failed:
             core.journal.nodes(changed | failed)
             core.last_node_update = now
-            core.changed("change", now)
+            core.changed("change" if failed else "powered", now)
         if failed:
             from understudy.controller.node_events import nodes_down  # noqa: PLC0415 - node events look after power saving, too
 
             nodes_down(core, failed, now)
+            core.tables.nodes.note_departure(failed, 0)
             review_all(core, now)
             self._run(self.plan.resume_fail_program, failed)
         self._seen, self._left = (-math.inf, -1), core.tables.nodes.generation
@@ -198,23 +215,24 @@ class Power:
         if idle := self._idle:
             last_busy = table.last_busy
             ready += [i for i in nodeset_indices(idle) if last_busy[i] + self.plan.suspend_time_s[i] < second]
-        ready = self._some(ready, self.plan.suspend_rate, now, on=False)
+        ready = _some(ready, self.plan.suspend_rate, self._off_pace)
         if not ready:
             return 0
         off = nodeset.from_positions(ready)
         for index in ready:
             node = table.nodes[index]
             self._since[index] = now
+            self._late.pop(index, None)
             if node.flags & NodeFlag.POWER_DRAIN:
                 node.flags &= ~(NodeFlag.DRAIN | NodeFlag.POWER_DRAIN)
-        lost = NodeFlag.POWER_DOWN | NodeFlag.POWERED_DOWN | NodeFlag.NO_RESPOND
+        lost = NodeFlag.POWER_DOWN | NodeFlag.POWER_UP | NodeFlag.POWERED_DOWN | NodeFlag.NO_RESPOND
         self._change(off, gains=NodeFlag.POWERING_DOWN, loses=lost)
         log.info("power_save: suspending nodes %s", self.core.names.to_expression(off))
         self._run(self.plan.suspend_program, off)
         return off
 
     def _resume(self, now: float) -> int:
-        ready = self._some(list(nodeset_indices(self._to_resume)), self.plan.resume_rate, now, on=True)
+        ready = _some(list(nodeset_indices(self._to_resume)), self.plan.resume_rate, self._on_pace)
         if not ready:
             return 0
         rising = nodeset.from_positions(ready)
@@ -223,23 +241,11 @@ class Power:
             node = self.core.tables.nodes.nodes[index]
             node.reason, node.reason_time, node.reason_user_id = "", None, 0
             self._since[index] = node.boot_request_time = int(now)
+            self._late.pop(index, None)
         self.core.at(now + self.core.settings.boot_s, self.boot)
         log.info("power_save: waking nodes %s", self.core.names.to_expression(rising))
         self._run(self.plan.resume_program, rising)
         return rising
-
-    def _some(self, ready: list[int], rate: int, now: float, *, on: bool) -> list[int]:
-        """As many of the nodes as the rate allows."""
-        if not ready:
-            return ready
-        done = self._switched[on]
-        while done and now - done[0][0] >= 60:
-            done.popleft()
-        room = most_at_once(rate, done, now)
-        ready = ready if room >= len(ready) else ready[: max(int(room), 0)]
-        if ready:
-            done.append((now, len(ready)))
-        return ready
 
     def _fail(self, now: float) -> int:
         table, plan = self.core.tables.nodes, self.plan
@@ -247,6 +253,7 @@ class Power:
         for index in nodeset_indices(self.with_flag[NodeFlag.POWERING_UP]):
             if self._since[index] + plan.resume_timeout_s[index] < now:
                 failed |= 1 << index
+                self._late[index] = self._since[index]
                 node = table.nodes[index]
                 node.state = NodeState.DOWN
                 node.reason, node.reason_time, node.reason_user_id = TIMED_OUT, int(now), 0
@@ -260,29 +267,46 @@ class Power:
         """Nodes whose time to boot is over are there, if their daemon is."""
         core = self.core
         table, now = core.tables.nodes, core.time.now()
-        up = 0
+        up = self._unexpected(now)
         for index in nodeset_indices(self.with_flag[NodeFlag.POWERING_UP]):
-            record = core.daemon_of_node[index]
-            if record is None or not record.is_registered or not record.is_responding or now - self._since[index] < core.settings.boot_s - 1:
-                continue
-            if core.settings.boot_s > self.plan.resume_timeout_s[index]:
+            if not self._has_booted(index, self._since[index], now) or core.settings.boot_s > self.plan.resume_timeout_s[index]:
                 continue
             up |= 1 << index
             node = table.nodes[index]
             node.boot_time = node.slurmd_start_time = int(now)
-            if node.state in (NodeState.UNKNOWN, NodeState.DOWN):
+            if node.state is NodeState.UNKNOWN or (node.state is NodeState.DOWN and core.settings.return_to_service == 2):
                 node.state = NodeState.IDLE
         if not up:
             return
-        self._change(up, loses=NodeFlag.POWERING_UP | NodeFlag.NO_RESPOND)
+        self._change(up, loses=OFF | NodeFlag.NO_RESPOND)
         table.note_departure(up, int(now))
         core.journal.nodes(up)
         core.last_node_update = now
         log.info("nodes %s have booted", core.names.to_expression(up))
         for job in core.tables.running.values():
             if job.flags & JobFlag.CONFIGURING and job.allocation is not None and job.allocation.nodes & up:
-                watch_configuration(core, job)
+                nodes_are_there(core, job)
         core.changed("change", now)
+
+    def _has_booted(self, index: int, since: float, now: float) -> bool:
+        record = self.core.daemon_of_node[index]
+        return record is not None and record.is_registered and record.is_responding and now - since >= self.core.settings.boot_s - 1
+
+    def _unexpected(self, now: float) -> int:
+        """Nodes (a bitmap) that nobody waits for any more, and that are there after all: they are down, or serve again if ReturnToService says so."""
+        there = 0
+        for index in [index for index, since in self._late.items() if self._has_booted(index, since, now)]:
+            del self._late[index]
+            node = self.core.tables.nodes.nodes[index]
+            there |= 1 << index
+            node.boot_time = node.slurmd_start_time = int(now)
+            if self.core.settings.return_to_service != 2:
+                node.state = NodeState.DOWN
+                node.reason, node.reason_time, node.reason_user_id = REBOOTED, int(now), 0
+            else:
+                node.state = NodeState.IDLE
+                node.reason, node.reason_time = "", None
+        return there
 
     def _run(self, program: str, nodes: int) -> None:
         core = self.core
@@ -293,18 +317,16 @@ class Power:
     # --- what administrators ask for ----------------------------------------------------------------------------------------
 
     def power_up(self, node: Node) -> None:
-        """State=POWER_UP: nothing to do for a node that is on."""
-        if not node.flags & OFF:
-            return
-        gains = NodeFlag.POWER_UP if node.flags & NodeFlag.POWERING_DOWN else NodeFlag.POWER_UP | NodeFlag.POWERED_DOWN
-        self._change(1 << node.index, gains=gains)
-        self.ask()
+        """State=POWER_UP: nothing to do for a node that is on, and forgotten for one that is just being switched off."""
+        if node.flags & OFF and not node.flags & NodeFlag.POWERING_DOWN:
+            self._change(1 << node.index, gains=NodeFlag.POWER_UP | NodeFlag.POWERED_DOWN)
+            self.ask()
 
     def power_down(self, node: Node) -> None:
         """State=POWER_DOWN: as soon as it is idle."""
         if node.flags & NodeFlag.POWERING_DOWN:
             return
-        self._change(1 << node.index, gains=NodeFlag.POWER_DOWN, loses=NodeFlag.POWERED_DOWN)
+        self._change(1 << node.index, gains=NodeFlag.POWER_DOWN, loses=NodeFlag.POWERED_DOWN | NodeFlag.POWER_UP)
         self.ask()
 
     def stay_off(self, node: Node) -> None:
@@ -325,6 +347,23 @@ class Power:
         for job in self.core.tables.running.values():
             if job.flags & JobFlag.CONFIGURING:
                 watch_configuration(self.core, job)
+
+
+def _some(ready: list[int], rate: int, pace: Pace) -> list[int]:
+    """As many of the nodes as the rate allows."""
+    room = pace.room(rate)
+    ready = ready if room >= len(ready) else ready[: int(room)]
+    pace.count += len(ready)
+    return ready
+
+
+def nodes_are_there(core: Core, job: Job) -> None:
+    """Some of a job's nodes are. A script waits for the next look at the limits; who waits himself asks again and again, and goes on at once."""
+    if any(message.until_ready for message, _ in core.awaited.get(job.job_id, ())):
+        for each in components(job):
+            finish_configuring(core, each, core.time.now())
+    else:
+        watch_configuration(core, job)
 
 
 def set_plan(core: Core, plan: PowerPlan | None) -> None:

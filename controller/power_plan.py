@@ -15,8 +15,6 @@ from understudy.model import hostlist, nodeset
 from understudy.model.states import NodeFlag, NodeState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from understudy.controller.nodes import Node
     from understudy.model.conf import SlurmConfig
 
@@ -121,6 +119,22 @@ def _limit(text: str) -> float:
     return float(text) if text.isdecimal() else math.inf
 
 
-def most_at_once(rate: int, log: Iterable[tuple[float, int]], now: float) -> float:
-    """How many nodes may be switched now, with those that were within the last minute."""
-    return rate - sum(count for when, count in log if now - when < 60) if rate else math.inf
+@dataclass(slots=True)
+class Pace:
+    """How many nodes may be switched at once. What was switched is forgotten bit by bit: at each look a sixtieth of the rest for each second since
+    the last one. Recorded from 22.05.8; with a look every 10 s and a rate of 7 it lets 7 go, then 1, 1, 2, 1, 1 ...
+    """
+
+    count: float = 0.0
+    last: float = -math.inf
+
+    def look(self, now: float, interval_s: int) -> None:
+        """Forget, as looks that had nothing to do would have."""
+        passed = min(now - self.last, 3600.0)
+        self.last = now
+        looks, rest = divmod(round(passed), interval_s)
+        self.count *= max(1 - interval_s / 60, 0.0) ** looks * max(1 - rest / 60, 0.0)
+
+    def room(self, rate: int) -> float:
+        """How many may be switched now; a rate of 0 is none."""
+        return max(rate - math.floor(self.count + 0.5), 0) if rate else math.inf

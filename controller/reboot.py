@@ -4,7 +4,8 @@ Place: the controller's core. Follows: scontrol(1) reboot, cancel_reboot. No mac
 and come back as if their daemon had registered.
 
 A node waits with REBOOT_REQUESTED until it is idle (and takes no new jobs meanwhile if asked for ASAP), is DOWN with REBOOT_ISSUED while it boots,
-and then returns to service, or to the state that was asked for. If it boots longer than ResumeTimeout it stays DOWN.
+and then returns to service, or to the state that was asked for. If it boots longer than ResumeTimeout it stays DOWN, which is found out when time
+limits are looked at. Nodes that power saving has switched off are left alone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core import log, nodeset_indices
 from understudy.controller.eligibility import review_all
+from understudy.controller.limits import next_look
+from understudy.controller.power import OFF
 from understudy.controller.submit import node_bitmap
 from understudy.model.errors import SlurmError
 from understudy.model.states import NodeFlag, NodeState
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 LOOK_S: Final = 1.0  # the controller's loop sees within a second that a node is idle
 INVALID_STATE: Final = 2028
+ISSUED: Final = "reboot issued"
 IN_PROGRESS: Final = NodeFlag.REBOOT_REQUESTED | NodeFlag.REBOOT_ISSUED
 AFTER: Final = {"": NodeState.UNKNOWN, "RESUME": NodeState.IDLE, "DOWN": NodeState.DOWN}
 
@@ -41,7 +45,7 @@ def reboot_nodes(core: Core, message: RebootNodes, sender: Sender) -> Message:
     now = core.time.now()
     for index in nodeset_indices(nodes):
         node = table.nodes[index]
-        if node.flags & IN_PROGRESS or node.state is NodeState.FUTURE:
+        if node.flags & (IN_PROGRESS | OFF) or node.state is NodeState.FUTURE:
             continue
         node.flags |= NodeFlag.REBOOT_REQUESTED
         node.next_state = after
@@ -69,15 +73,19 @@ def cancel_reboot(core: Core, node: Node) -> None:
     """
     if not node.flags & NodeFlag.REBOOT_REQUESTED:
         raise SlurmError(INVALID_STATE)
-    node.flags &= ~NodeFlag.REBOOT_REQUESTED
-    if node.next_state is NodeState.IDLE:
-        node.flags &= ~NodeFlag.DRAIN
-    _settle(node)
+    node.flags &= ~NodeFlag.DRAIN
+    give_up_reboot(core, node)
+    _clear_reason(node)
+
+
+def give_up_reboot(core: Core, node: Node) -> None:
+    """The node has another fate: forget that it is to boot, or boots."""
+    node.flags &= ~IN_PROGRESS
+    node.next_state = NodeState.UNKNOWN
     core.reboots &= ~(1 << node.index)
 
 
-def _settle(node: Node) -> None:
-    node.next_state = NodeState.UNKNOWN
+def _clear_reason(node: Node) -> None:
     node.reason, node.reason_time, node.reason_user_id = "", None, 0
 
 
@@ -98,15 +106,23 @@ def _issue(core: Core) -> None:
         node = table.nodes[index]
         node.flags = node.flags & ~NodeFlag.REBOOT_REQUESTED | NodeFlag.REBOOT_ISSUED
         node.state, node.boot_request_time = NodeState.DOWN, int(now)
-        node.reason = f"{node.reason} : reboot issued"
+        _say(node, ISSUED, now)
         table.set_availability(node)
     _changed(core, ready, now)
     watch_boots(core, now)
 
 
+def _say(node: Node, what: str, now: float) -> None:
+    """Add to the node's reason; an earlier boot's is not carried on."""
+    is_told = node.reason and not (what == ISSUED and ISSUED in node.reason)
+    node.reason, node.reason_time = f"{node.reason} : {what}" if is_told else what, int(now)
+
+
 def watch_boots(core: Core, now: float) -> None:
     """Set the timer for the end of a boot that has just begun."""
-    core.at(now + min(core.settings.boot_s, core.settings.resume_timeout_s), _look, core)
+    settings = core.settings
+    in_time = settings.boot_s < settings.resume_timeout_s
+    core.at(now + settings.boot_s if in_time else next_look(core, now + settings.resume_timeout_s), _look, core)
 
 
 def _look(core: Core) -> None:
@@ -119,26 +135,25 @@ def _look(core: Core) -> None:
             _booted(node, now, in_time=core.settings.resume_timeout_s > core.settings.boot_s)
             table.set_availability(node)
     if done:
+        table.note_departure(done & table.up_nodes & table.idle_nodes, int(now))
         _changed(core, done, now)
         review_all(core, now)
         core.changed("change", now)
 
 
 def _booted(node: Node, now: float, *, in_time: bool) -> None:
+    after, node.next_state = node.next_state, NodeState.UNKNOWN
     node.flags &= ~NodeFlag.REBOOT_ISSUED
-    if not in_time:
-        node.reason = f"{node.reason} : reboot timed out"
-        node.next_state = NodeState.UNKNOWN
-        return
-    node.boot_time = node.slurmd_start_time = int(now)
-    if node.next_state is NodeState.DOWN:
-        node.reason = f"{node.reason} : reboot complete"
-        node.next_state = NodeState.UNKNOWN
+    if in_time:
+        node.boot_time = node.slurmd_start_time = int(now)
+    if after or not in_time:
+        node.flags &= ~NodeFlag.DRAIN
+    if not in_time or after is NodeState.DOWN:
+        _say(node, "reboot complete" if in_time else "reboot timed out", now)
         return
     node.state = NodeState.IDLE
-    if node.next_state is NodeState.IDLE:
-        node.flags &= ~NodeFlag.DRAIN
-    _settle(node)
+    if not node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL):
+        _clear_reason(node)
 
 
 def _changed(core: Core, nodes: int, now: float) -> None:

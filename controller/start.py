@@ -11,7 +11,7 @@ import msgspec
 
 from understudy.controller.arrays import explain_limit, split
 from understudy.controller.arrays import job_environment as array_environment
-from understudy.controller.core import log
+from understudy.controller.core import log, nodeset_indices
 from understudy.controller.eligibility import notify_dependents
 from understudy.controller.het_jobs import components, group_environment, whole
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_ADMIN, JobEvent, advance
@@ -22,7 +22,7 @@ from understudy.controller.prologs import LAUNCH_FAILED_HELD, begin_on_nodes, is
 from understudy.controller.reservations import may_take, watch_end
 from understudy.model import nodeset
 from understudy.model.gres import GPU, SHARED
-from understudy.model.states import JobFlag
+from understudy.model.states import JobFlag, NodeFlag
 from understudy.protocol.messages import Failure, LaunchBatch, Message
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ class Planning:
         waits = core.power is not None and taken & nodes.boot_nodes
         if waits:
             job.flags |= JobFlag.CONFIGURING
+        if told := taken & ((nodes.boot_nodes if waits else 0) | core.reboots):
+            _forget_reasons(core, told)
         core.journal.job(job.job_id)
         if job.job_id in core.breakpoints:
             core.breakpoints.discard(job.job_id)
@@ -177,6 +179,15 @@ def _end_by(job: Job, left_s: int) -> None:
     """A job that is content with less, or that named no limit, gets as many minutes as there are until its deadline."""
     if job.time_limit_s is None or (job.spec.time_min_s and job.time_limit_s > left_s):
         job.time_limit_s = max(left_s // 60 * 60, 60)
+
+
+def _forget_reasons(core: Core, nodes: int) -> None:
+    """A job has got nodes (a bitmap) that are off or are to boot: what was said of them is forgotten, unless they are to take no others."""
+    for index in nodeset_indices(nodes):
+        node = core.tables.nodes.nodes[index]
+        if not node.flags & NodeFlag.DRAIN:
+            node.reason, node.reason_time, node.reason_user_id = "", None, 0
+    core.journal.nodes(nodes)
 
 
 def hand_over(core: Core, job: Job, daemon: DaemonRecord) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.core import nodeset_indices
 from understudy.controller.node_events import ask_at_next_look, ask_at_next_ping, nodes_down
 from understudy.controller.power import OFF
-from understudy.controller.reboot import cancel_reboot
+from understudy.controller.reboot import IN_PROGRESS, cancel_reboot, give_up_reboot
 from understudy.controller.submit import INVALID_GRES, node_bitmap
 from understudy.model import hostlist
 from understudy.model.cpu_binding import cpu_binding
@@ -183,6 +183,7 @@ def _set_state(core: Core, node: Node, state: str) -> None:
         if node.state is not NodeState.DOWN and not node.flags & NodeFlag.FAIL:
             _clear_reason(node)
         _doubt(core, node)
+        _note_return(core, node)
     elif state in ("RESUME", "IDLE"):
         is_out = node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWERING_DOWN)
         if not is_out if state == "RESUME" else _is_busy(core, node) or node.state is NodeState.FUTURE:
@@ -190,6 +191,8 @@ def _set_state(core: Core, node: Node, state: str) -> None:
         if state == "RESUME" and (node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & NodeFlag.DRAIN):
             _doubt(core, node)
         node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWER_DRAIN)
+        if node.flags & IN_PROGRESS:
+            give_up_reboot(core, node)
         if core.power is not None and node.flags & NodeFlag.POWERING_DOWN:
             core.power.stay_off(node)
         if node.state in (NodeState.DOWN, NodeState.FUTURE) or (state == "IDLE" and node.state is NodeState.UNKNOWN):
@@ -197,6 +200,7 @@ def _set_state(core: Core, node: Node, state: str) -> None:
             if not _is_there(core, node):
                 node.flags |= NodeFlag.NO_RESPOND
         _clear_reason(node)
+        _note_return(core, node)
     elif state in ("POWER_UP", "POWER_DOWN", "POWER_DOWN_ASAP", "POWER_DOWN_FORCE"):
         _switch(core, node, state)
     elif state == "CANCEL_REBOOT":
@@ -223,8 +227,17 @@ def _is_there(core: Core, node: Node) -> bool:
 
 def _doubt(core: Core, node: Node) -> None:
     """Take the node for silent until its daemon has answered. That one node is back says nothing about a front end."""
-    if not core.settings.front_end and not node.flags & OFF:
+    if not core.settings.front_end and not node.flags & (NodeFlag.POWERING_DOWN | NodeFlag.POWERING_UP):
         node.flags |= NodeFlag.NO_RESPOND
+        if node.flags & NodeFlag.POWERED_DOWN:  # nobody answers there, so it stays unknown
+            node.boot_time = None
+
+
+def _note_return(core: Core, node: Node) -> None:
+    """The node is put back into service: it is idle from now on, not since its last job."""
+    bit = 1 << node.index
+    if not node.flags & OFF and core.tables.nodes.idle_nodes & bit:
+        core.tables.nodes.note_departure(bit, int(core.time.now()))
 
 
 def _switch(core: Core, node: Node, state: str) -> None:
@@ -240,6 +253,11 @@ def _switch(core: Core, node: Node, state: str) -> None:
     elif state == "POWER_DOWN_FORCE":
         nodes_down(core, 1 << node.index, now)
         node.state = NodeState.IDLE
+    if node.flags & NodeFlag.REBOOT_ISSUED:
+        give_up_reboot(core, node)
+        node.flags &= ~NodeFlag.DRAIN
+        node.state = NodeState.IDLE
+        _clear_reason(node)
     power.power_down(node)
 
 

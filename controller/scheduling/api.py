@@ -171,6 +171,7 @@ class SchedulingPolicy(Protocol):
         "change"  anything else that matters to a pending job: an update, a hold or release, a requeue, a pending job cancelled, a node or
                   partition changed, a time limit changed
         "met"     a dependency is met, a begin time has come: Slurm finds out when it next builds its queue, for which nobody asks
+        "powered" nodes were switched off or on: the backfill scheduler sees it at its next pass, and the main one when it looks anyway
         "priority" priorities of pending jobs were calculated again; no job could start for that reason alone
         """
 

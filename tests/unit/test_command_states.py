@@ -116,3 +116,11 @@ def test_idle_nodes_may_be_drained_or_reserved_and_allocated_ones_mixed() -> Non
     assert states.node_matches(states.MIXED, drain, "alloc")
     assert states.node_matches(states.MIXED, 0, "mix")
     assert not states.node_matches(states.MIXED, drain, "mix")
+
+
+def test_flags_are_named_in_slurms_order_and_power_is_not_shown_of_a_failing_node() -> None:
+    flags = states.NODE_FAILING | states.POWERED_DOWN
+    assert (states.node_state_flags(states.IDLE, flags), node_state(states.IDLE, flags)) == ("IDLE+FAIL+POWERED_DOWN", "fail")
+    flags = states.NODE_DRAIN | states.REBOOT_REQUESTED | states.NO_RESPOND
+    assert states.node_state_flags(states.MIXED, flags) == "MIXED+DRAIN+REBOOT_REQUESTED+NOT_RESPONDING"
+    assert node_state_complete(states.MIXED, flags).startswith("ALLOCATED+DRAIN")

@@ -8,14 +8,14 @@ import pytest
 from tests.controller_harness import ROOT, START, FakeSender, FakeTime, Harness, make_tables
 
 from understudy.controller.build import build_tables
-from understudy.controller.power import TIMED_OUT, Power
-from understudy.controller.power_plan import PowerPlan, most_at_once
+from understudy.controller.power import REBOOTED, TIMED_OUT, Power
+from understudy.controller.power_plan import Pace, PowerPlan
 from understudy.controller.records import decode_node, encode_node
 from understudy.controller.recover import recover
 from understudy.controller.settings import Settings
 from understudy.model.conf import read_text
-from understudy.model.states import JobFlag, NodeFlag, NodeState
-from understudy.protocol.messages import Failure, LaunchBatch, Ok, TerminateJob
+from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
+from understudy.protocol.messages import AllocateJob, AwaitJob, Failure, JobSpec, LaunchBatch, Ok, RebootNodes, TerminateJob
 
 CONF = """ClusterName=c
 SlurmctldHost=localhost
@@ -121,6 +121,7 @@ def test_a_node_that_does_not_boot_in_time_is_down_and_off_and_its_job_waits_aga
     node = h.core.tables.nodes.nodes[0]
     assert (node.state, node.flags, node.reason) == (NodeState.DOWN, OFF | NodeFlag.NO_RESPOND, TIMED_OUT)
     assert job.is_pending
+    assert h.query("nodes", "last_busy", name=["n1"]) == [[None]]
     assert h.update_nodes("n1", state="resume") == Ok()
     assert (node.state, node.flags, node.reason) == (NodeState.IDLE, OFF | NodeFlag.NO_RESPOND, "")
     assert h.core.tables.nodes.up_nodes & 1
@@ -181,13 +182,17 @@ def test_without_power_saving_such_states_are_refused() -> None:
         assert h.update_nodes("n1", state=state).code == 2028
 
 
-@pytest.mark.parametrize(("rate", "off"), [("SuspendRate=1", 1), ("SuspendRate=3", 3), ("SuspendRate=0", 4)])
-def test_so_many_nodes_are_switched_off_in_a_minute(rate: str, off: int) -> None:
+@pytest.mark.parametrize(
+    ("rate", "off"), [("SuspendRate=1", [1, 1, 1, 1, 2, 2, 2]), ("SuspendRate=2", [2, 2, 3, 3, 3, 4, 4]), ("SuspendRate=0", [4] * 7)]
+)
+def test_so_many_nodes_are_switched_off_by_and_by(rate: str, off: list[int]) -> None:
     h = harness(rate)
-    h.run(65)
-    assert sum(bool(each) for each in flags(h)) == off
-    h.run(20)
-    assert sum(bool(each) for each in flags(h)) == min(2 * off, 4)
+    h.run(21.1)
+    seen = []
+    for _ in off:
+        seen.append(sum(bool(each) for each in flags(h)))
+        h.run(10)
+    assert seen == off
 
 
 @pytest.mark.parametrize(
@@ -218,9 +223,23 @@ def test_there_is_no_power_saving_without_a_time_or_a_program(gone: str) -> None
     assert PowerPlan.of(read_text(CONF.format("", "").replace(gone, ""))) is None
 
 
-def test_rates_count_the_last_minute() -> None:
-    assert most_at_once(5, [(100.0, 3), (150.0, 1)], 170.0) == 4
-    assert most_at_once(0, [(100.0, 3)], 101.0) == math.inf
+def test_nodes_are_let_go_at_the_pace_that_was_recorded() -> None:
+    pace, went = Pace(), []
+    for second in (0, 1, 11, 13, 23, 33, 43, 53, 63, 73, 83, 93):
+        pace.look(float(second), 10)
+        now = pace.room(7)
+        pace.count += now
+        went.append(now)
+    assert went == [7, 0, 1, 0, 2, 1, 1, 1, 1, 1, 2, 1]
+    assert pace.room(0) == math.inf
+
+
+def test_looks_that_were_left_out_count_as_looks() -> None:
+    one, other = Pace(7.0, 0.0), Pace(7.0, 0.0)
+    one.look(23.0, 10)
+    for second in (10, 20, 23):
+        other.look(float(second), 10)
+    assert one.count == pytest.approx(other.count)
 
 
 def test_nodes_in_the_cloud_are_off_and_hidden_until_they_are_needed() -> None:
@@ -272,3 +291,141 @@ def test_a_restart_goes_on_where_it_was(h: Harness) -> None:
 def test_only_administrators_switch_nodes(h: Harness) -> None:
     assert isinstance(h.update_nodes("n1", FakeSender(), state="power_down"), Failure)
     assert h.update_nodes("n1", ROOT, state="power_down") == Ok()
+
+
+def test_power_up_is_forgotten_for_a_node_that_is_just_being_switched_off(h: Harness) -> None:
+    h.run(3)
+    h.update_nodes("n1", state="power_down")
+    h.run(2)
+    assert flags(h)[0] == FALLING
+    assert h.update_nodes("n1", state="power_up") == Ok()
+    assert flags(h)[0] == FALLING
+    h.run(30)
+    assert flags(h)[0] == OFF
+
+
+def test_power_down_takes_back_power_up(h: Harness) -> None:
+    h.run(60.2)
+    h.update_nodes("n1", state="power_up")
+    h.update_nodes("n1", state="power_down")
+    assert flags(h)[0] == NodeFlag.POWER_DOWN
+    h.run(30)
+    assert flags(h)[0] == OFF
+
+
+def test_a_job_for_a_node_that_is_being_switched_off_waits_for_the_backfill_scheduler(h: Harness) -> None:
+    h.run(22)
+    job = h.submit(required_nodes="n1")
+    asked = []
+    h.core.policy.note = lambda what, now: asked.append((what, now - START))  # type: ignore[method-assign]
+    h.run(10)
+    assert job.is_pending
+    assert flags(h)[0] == OFF
+    assert {what for what, _ in asked} == {"powered"}
+
+
+def test_nodes_with_jobs_that_stand_still_stay_on(h: Harness) -> None:
+    job = h.submit(required_nodes="n1", mem_per_cpu_mb=0)
+    h.acknowledge()
+    h.control("suspend", job, ROOT)
+    h.run(100)
+    assert [bool(each & OFF) for each in flags(h)] == [False, True, True, True]
+    h.control("resume", job, ROOT)
+    h.acknowledge()
+    h.complete(job)
+    h.run(60)
+    assert flags(h) == [OFF] * 4
+
+
+def test_the_time_without_jobs_counts_from_the_last_jobs_end_and_from_a_return_to_service(h: Harness) -> None:
+    first, second = (h.submit(required_nodes="n1", mem_per_cpu_mb=1) for _ in range(2))
+    h.acknowledge()
+    before = h.query("nodes", "last_busy", name=["n1"])
+    h.run(5)
+    assert h.query("nodes", "last_busy", name=["n1"]) == before
+    h.complete(first)
+    assert h.query("nodes", "last_busy", name=["n1"]) == before
+    h.run(2)
+    h.complete(second)
+    assert h.query("nodes", "last_busy", name=["n1"]) == [[START + 7]]
+    h.update_nodes("n1", state="drain", reason="x")
+    h.run(3)
+    h.update_nodes("n1", state="undrain")
+    assert h.query("nodes", "last_busy", name=["n1"]) == [[START + 10]]
+
+
+def test_a_job_takes_the_reason_from_a_node_that_is_off(h: Harness) -> None:
+    h.update_nodes("n1", state="power_down_asap")
+    h.run(60.5)
+    node = h.core.tables.nodes.nodes[0]
+    assert (node.flags, node.reason) == (OFF, "POWER_DOWN_ASAP")
+    h.submit(required_nodes="n1")
+    assert (node.flags, node.reason) == (OFF, "")
+
+
+def test_a_node_that_was_down_when_it_was_switched_on_stays_so() -> None:
+    h = harness()
+    h.run(60)
+    h.update_nodes("n1", state="down", reason="off")
+    h.update_nodes("n1", state="power_up")
+    h.run(20)
+    node = h.core.tables.nodes.nodes[0]
+    assert (node.state, node.flags, node.reason) == (NodeState.DOWN, NodeFlag.NONE, "")
+
+
+def test_a_node_that_boots_too_late_is_down_until_somebody_looks_after_it() -> None:
+    h = harness(boot_s=45)
+    h.run(60)
+    h.submit(required_nodes="n1")
+    h.run(40)
+    node = h.core.tables.nodes.nodes[0]
+    assert (node.state, node.flags, node.reason) == (NodeState.DOWN, OFF | NodeFlag.NO_RESPOND, TIMED_OUT)
+    h.run(8)
+    assert (node.state, node.flags, node.reason) == (NodeState.DOWN, NodeFlag.NONE, REBOOTED)
+
+
+def test_a_node_that_is_off_and_put_back_into_service_is_unknown_until_it_boots(h: Harness) -> None:
+    h.run(60)
+    h.update_nodes("n1", state="drain", reason="x")
+    h.update_nodes("n1", state="resume")
+    node = h.core.tables.nodes.nodes[0]
+    assert (node.flags, node.boot_time) == (OFF | NodeFlag.NO_RESPOND, None)
+    job = h.submit(required_nodes="n1")
+    h.run(40)
+    assert job.flags == JobFlag.NONE
+    assert h.launches(job)
+
+
+def test_a_reboot_is_not_for_nodes_that_are_off_and_ends_when_one_is_switched_off(h: Harness) -> None:
+    h.run(60)
+    assert h.ask(RebootNodes("n1"), ROOT) == Ok()
+    assert flags(h)[0] == OFF
+    h.update_nodes("n2", state="power_up")
+    h.run(10)
+    h.ask(RebootNodes("n2", asap=True), ROOT)
+    h.run(2)
+    assert flags(h)[1] == NodeFlag.DRAIN | NodeFlag.REBOOT_ISSUED
+    h.update_nodes("n2", state="power_down")
+    h.run(1.1)
+    node = h.core.tables.nodes.nodes[1]
+    assert (node.state, node.flags, node.reason) == (NodeState.IDLE, FALLING, "")
+
+
+def test_who_waits_himself_goes_on_as_soon_as_the_nodes_are_there(h: Harness) -> None:
+    h.run(62)
+    answer = h.ask(AllocateJob(JobSpec(name="j", required_nodes="n1")), ROOT)
+    job = h.core.tables.jobs[answer.job_id]
+    assert job.flags == JobFlag.CONFIGURING
+    h.ask(AwaitJob(job.job_id, until_ready=True), ROOT)
+    h.run(8)
+    assert job.flags == JobFlag.NONE
+    assert job.start_time == START + 68
+
+
+def test_a_job_that_never_began_fails_without_a_signal_and_who_waits_for_it_hears_why() -> None:
+    h = harness(boot_s=100)
+    h.run(60)
+    job = h.submit(required_nodes="n[1-2]", requeue=False)
+    h.run(45)
+    assert (job.state, job.exit_code, job.exit_signal) == (JobState.NODE_FAIL, 0, 0)
+    assert job.notice == "error: Node failure on n[1-2]"

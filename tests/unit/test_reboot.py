@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.controller_harness import ROOT, USER, Harness
+from tests.controller_harness import ROOT, START, USER, Harness
 
 from understudy.controller.reboot import recover_reboots
 from understudy.controller.records import decode_node, encode_node
@@ -68,9 +68,11 @@ def test_the_state_after_the_boot_may_be_down(h: Harness) -> None:
 
 def test_a_node_that_is_not_back_in_time_stays_down() -> None:
     h = Harness(settings=Settings(resume_timeout_s=20))
-    h.ask(RebootNodes("n1"), ROOT)
+    h.ask(RebootNodes("n1", asap=True, reason="x"), ROOT)
     h.run(22)
-    assert node(h) == (NodeState.DOWN, NodeFlag.NONE, "reboot requested : reboot issued : reboot timed out")
+    assert node(h)[1] == NodeFlag.DRAIN | NodeFlag.REBOOT_ISSUED
+    h.run(9)  # the look at the time limits
+    assert node(h) == (NodeState.DOWN, NodeFlag.NONE, "x : reboot issued : reboot timed out")
 
 
 def test_a_request_can_be_cancelled_until_the_node_boots(h: Harness) -> None:
@@ -104,3 +106,65 @@ def test_a_boot_goes_on_when_the_controller_was_away(h: Harness) -> None:
     recover_reboots(later.core, later.time.now())
     later.run(40)
     assert [node(later, index)[:2] for index in (0, 1)] == [(NodeState.DOWN, NodeFlag.NONE)] * 2
+
+
+def test_a_node_that_an_administrator_has_drained_stays_so_over_a_boot(h: Harness) -> None:
+    h.update_nodes("n[1-2]", state="drain", reason="mine")
+    h.ask(RebootNodes("n1"), ROOT)
+    h.ask(RebootNodes("n2", next_state="RESUME"), ROOT)
+    h.run(40)
+    assert node(h) == (NodeState.IDLE, NodeFlag.DRAIN, "mine : reboot issued")
+    assert node(h, 1) == (NodeState.IDLE, NodeFlag.NONE, "")
+    h.ask(RebootNodes("n1", next_state="DOWN"), ROOT)
+    h.run(2)
+    assert node(h) == (NodeState.DOWN, NodeFlag.DRAIN | NodeFlag.REBOOT_ISSUED, "reboot issued")
+    h.run(40)
+    assert node(h) == (NodeState.DOWN, NodeFlag.NONE, "reboot issued : reboot complete")
+
+
+def test_a_node_that_is_down_is_back_in_service_after_a_boot(h: Harness) -> None:
+    h.update_nodes("n1", state="down", reason="gone")
+    h.ask(RebootNodes("n1"), ROOT)
+    assert node(h) == (NodeState.DOWN, NodeFlag.REBOOT_REQUESTED, "gone")
+    h.run(2)
+    assert node(h) == (NodeState.DOWN, NodeFlag.REBOOT_ISSUED, "gone : reboot issued")
+    h.run(40)
+    assert node(h) == (NodeState.IDLE, NodeFlag.NONE, "")
+
+
+def test_cancelling_a_reboot_undrains_the_node_whoever_drained_it(h: Harness) -> None:
+    h.submit(required_nodes="n1")
+    h.ask(RebootNodes("n1"), ROOT)
+    h.update_nodes("n1", state="drain", reason="mine")
+    assert h.update_nodes("n1", state="cancel_reboot") == Ok()
+    assert node(h) == (NodeState.IDLE, NodeFlag.NONE, "")
+
+
+def test_resume_takes_a_node_out_of_its_boot(h: Harness) -> None:
+    h.ask(RebootNodes("n1", asap=True, next_state="DOWN"), ROOT)
+    h.run(2)
+    assert h.update_nodes("n1", state="resume") == Ok()
+    h.run(2)
+    h.acknowledge()
+    assert node(h) == (NodeState.IDLE, NodeFlag.NONE, "")
+    h.run(60)
+    assert node(h) == (NodeState.IDLE, NodeFlag.NONE, "")
+
+
+def test_a_job_that_comes_before_the_boot_takes_the_reason_away(h: Harness) -> None:
+    h.submit(required_nodes="n1", mem_per_cpu_mb=1)
+    h.ask(RebootNodes("n1"), ROOT)
+    assert node(h)[2] == "reboot requested"
+    h.submit(required_nodes="n1", mem_per_cpu_mb=1)
+    assert node(h) == (NodeState.IDLE, NodeFlag.REBOOT_REQUESTED, "")
+
+
+def test_the_reason_is_of_the_time_of_the_last_step(h: Harness) -> None:
+    h.submit(required_nodes="n1")
+    h.ask(RebootNodes("n1", asap=True), ROOT)
+    h.run(50)
+    h.update_nodes("n1", state="down", reason="dd")
+    h.acknowledge()
+    h.run(2)
+    assert node(h) == (NodeState.DOWN, NodeFlag.DRAIN | NodeFlag.REBOOT_ISSUED, "dd : reboot issued")
+    assert h.query("nodes", "reason_time", name=["n1"])[0][0] > START + 49

@@ -196,7 +196,7 @@ def test_a_node_is_shown_line_by_line(client: FakeClient) -> None:
         "   Gres=(null)",
         "   NodeAddr=127.0.0.1 NodeHostName=n1 Port=7001 Version=22.05.8",
         "   RealMemory=4000 AllocMem=100 FreeMem=900 Sockets=4 Boards=1",
-        "   State=ALLOCATED+DRAIN ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A",
+        "   State=MIXED+DRAIN ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A",
         "   Partitions=debug,batch ",
         "   BootTime=None SlurmdStartTime=None",
         "   LastBusyTime=Unknown",
