@@ -140,7 +140,7 @@ def _node_state(state: int, flags: int, form: int) -> str:
     in_use = state in {ALLOCATED, MIXED} or bool(flags & NODE_COMPLETING)
     if flags & MAINT and not flags & NODE_DRAIN and state not in {ALLOCATED, DOWN, MIXED}:
         word, flags = "maint", flags & ~MAINT
-    elif flags & REBOOT_REQUESTED and state == IDLE:
+    elif flags & REBOOT_REQUESTED and state in {IDLE, DOWN}:
         return _STATE_WORDS["reboot"][form]
     elif flags & REBOOT_ISSUED:
         return _STATE_WORDS["reboot"][form] + "^"

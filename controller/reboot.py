@@ -53,9 +53,9 @@ def reboot_nodes(core: Core, message: RebootNodes, sender: Sender) -> Message:
         if message.asap:
             node.flags |= NodeFlag.DRAIN
             node.next_state = after or NodeState.IDLE
-            reason = reason or "Reboot ASAP"
         if reason or not node.reason:
-            node.reason, node.reason_time, node.reason_user_id = reason or "reboot requested", int(now), sender.user_id
+            reason = reason or ("Reboot ASAP" if message.asap else "reboot requested")
+            node.reason, node.reason_time, node.reason_user_id = reason, int(now), sender.user_id
         table.set_availability(node)
         core.reboots |= 1 << index
     core.journal.nodes(nodes)

@@ -124,3 +124,4 @@ def test_flags_are_named_in_slurms_order_and_power_is_not_shown_of_a_failing_nod
     flags = states.NODE_DRAIN | states.REBOOT_REQUESTED | states.NO_RESPOND
     assert states.node_state_flags(states.MIXED, flags) == "MIXED+DRAIN+REBOOT_REQUESTED+NOT_RESPONDING"
     assert node_state_complete(states.MIXED, flags).startswith("ALLOCATED+DRAIN")
+    assert node_state_code(states.DOWN, states.REBOOT_REQUESTED) == "boot"

@@ -115,7 +115,8 @@ def test_a_node_that_an_administrator_has_drained_stays_so_over_a_boot(h: Harnes
     h.run(40)
     assert node(h) == (NodeState.IDLE, NodeFlag.DRAIN, "mine : reboot issued")
     assert node(h, 1) == (NodeState.IDLE, NodeFlag.NONE, "")
-    h.ask(RebootNodes("n1", next_state="DOWN"), ROOT)
+    h.ask(RebootNodes("n1", asap=True, next_state="DOWN"), ROOT)
+    assert node(h)[2] == "mine : reboot issued"
     h.run(2)
     assert node(h) == (NodeState.DOWN, NodeFlag.DRAIN | NodeFlag.REBOOT_ISSUED, "reboot issued")
     h.run(40)
