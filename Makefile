@@ -9,8 +9,8 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 
 # What `make demo` replays; `answers` are the start times that the schedule must have.
 TRACE   ?= examples/year.swf.gz
-NODES   ?= 1024
-ANSWERS ?= examples/year-easy.csv.gz
+NODES   ?= $(if $(filter examples/year.swf.gz,$(TRACE)),1024)
+ANSWERS ?= $(if $(filter examples/year.swf.gz,$(TRACE)),examples/year-easy.csv.gz)
 OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -36,7 +36,7 @@ $(VENV)/.prepared-dev: $(VENV)/.prepared requirements-dev.lock
 	@touch $@
 
 demo: $(VENV)/.prepared
-	$(BIN)/understudy replay $(TRACE) --nodes $(NODES) --cpus 1 --scheduler easy --out $(OUT) --answers $(ANSWERS)
+	$(BIN)/understudy replay $(TRACE) $(if $(NODES),--nodes $(NODES)) --cpus 1 --scheduler easy --out $(OUT) $(if $(ANSWERS),--answers $(ANSWERS))
 
 test: $(VENV)/.prepared-dev
 	$(BIN)/python -m pytest

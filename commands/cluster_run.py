@@ -65,6 +65,7 @@ def in_processes(cluster: Cluster, run_dir: Path, work: Callable[[Participant], 
             from understudy.commands.understudy_clock import ask, instant
 
             ask(location, "break", instant(pause_at, cluster.zero))
+            print(f"Stops at {pause_at}; elsewhere then: export SLURM_CONF={location.conf}; understudy clock resume", flush=True)
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, {cluster.cpu})
         loop = VirtualEventLoop()

@@ -86,7 +86,7 @@ def replay(request: ReplayRequest) -> int:
     zero = epoch + (SET_UP_S if set_up else 1.0)
     answers = _look_ahead(request, zero=zero)
     text = (
-        request.conf.read_text(errors="replace")
+        _read_conf(request.conf)
         if request.conf
         else replay_conf(nodes, request.cpus, request.scheduler, jobs=len(jobs), parameters=request.parameters)
     )
@@ -131,8 +131,9 @@ def replay(request: ReplayRequest) -> int:
     finally:
         if completed:
             shutil.rmtree(run_dir, ignore_errors=True)
-    if outcome.error:
-        raise ReplayError(f"the replay ended early: {outcome.error}\nThe daemons' logs are in {run_dir / 'logs'}")
+    ended_early = f"the replay ended early: {outcome.error}\nThe daemons' logs are in {run_dir / 'logs'}" if outcome.error else ""
+    if not outcome.records:
+        raise ReplayError(ended_early or "the cluster knows no job")
     summary = summarize(outcome.records, total_cpus, wall_seconds, outcome.simulated_seconds)
     config = {
         "trace": request.trace.name,
@@ -149,6 +150,8 @@ def replay(request: ReplayRequest) -> int:
         request.out, outcome.records, summary, cpus=total_cpus, config=config, slurm_conf=text, title=f"Replay of {request.trace.name}"
     )
     _print_table(summary.as_dict(), outcome, real_time.perf_counter() - began)
+    if ended_early:
+        raise ReplayError(f"{ended_early}\nWhat became of the jobs by then: {report}")
     agrees = answers is None or _print_answers(request, outcome, answers)
     print(f"report       {report}")
     return 0 if agrees else 1
@@ -168,6 +171,13 @@ def _read(request: ReplayRequest) -> Trace:
     for reason, count in trace.dropped.items():
         print(f"{request.trace}: {count:,} jobs left out: {reason}", file=sys.stderr)
     return trace
+
+
+def _read_conf(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError as error:
+        raise ReplayError(f"--conf {path}: {error.strerror}") from error
 
 
 def _look_ahead(request: ReplayRequest, zero: float) -> dict[int, Answer] | None:
@@ -261,7 +271,7 @@ async def _replay(participant: Participant, jobs: list[Any], options: ReplayOpti
                 shown = [f"job {row[0]} ({row[1]}) {row[2] or 'running'}" for row in answer.rows[:_SHOWN_WAITING]]
                 more = f" and {len(answer.rows) - len(shown)} more" if len(answer.rows) > len(shown) else ""
                 waiting = f"; unfinished: {', '.join(shown)}{more}" if shown else ""
-            done(ReplayOutcome([], error=reason + waiting))
+            replayer.give_up(reason + waiting)
 
         messenger.send("controller", Query("jobs", ["job_id", "name", "reason", "state"], {"state": [0, 1, 2]}), listed, 600.0)
 
@@ -270,7 +280,8 @@ async def _replay(participant: Participant, jobs: list[Any], options: ReplayOpti
         loop.add_signal_handler(number, lambda: done(ReplayOutcome([], error="interrupted")))
     began = real_time.perf_counter()
     with Progress(zero=lambda: cluster.zero) as progress:
-        Replayer(jobs, messenger, participant.time, options, on_progress=progress.update).start(done)
+        replayer = Replayer(jobs, messenger, participant.time, options, on_progress=progress.update)
+        replayer.start(done)
         outcome = await ended
     return outcome, real_time.perf_counter() - began
 

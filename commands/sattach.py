@@ -39,13 +39,13 @@ def sattach(arguments: list[str], context: Context) -> int:
         context.error("too many parameters")
         context.print(USAGE)
         return 1
-    job, dot, step = operands[0].partition(".")
-    if not job.isdigit() or (dot and not step.isdigit()):
+    job, _, step = operands[0].partition(".")
+    if not job.isdigit() or not step.isdigit():
         context.error("Failed to parse stepid from command line options")
         context.print(USAGE)
         return 1
     try:
-        created = context.client.call("GetStep", int(job), int(step or 0))
+        created = context.client.call("GetStep", int(job), int(step))
     except RefusedError as error:
         context.error(f"Could not get job step info: {error.text}")
         return 1

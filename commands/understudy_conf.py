@@ -1,6 +1,7 @@
 """`understudy conf`: looking at configurations without a cluster.
 
-Place: a sub-command of `understudy`; what a configuration is worth is decided in understudy.model.conf_check.
+Place: a sub-command of `understudy`; what a configuration is worth is decided in understudy.model.conf_check,
+which plug-ins there are in understudy.controller.scheduling.registry.
 """
 
 from __future__ import annotations
@@ -26,8 +27,24 @@ def check(file: Annotated[Path, typer.Argument(help="The slurm.conf; its compani
 
     try:
         text, code = run(file)
+        if not code:
+            _known_plugins(file)
     except ConfigError as error:
         typer.echo(f"understudy conf check: error: {error}", err=True)
         raise typer.Exit(1) from None
     typer.echo(text, nl=False)
     raise typer.Exit(code)
+
+
+def _known_plugins(file: Path) -> None:
+    """Look for the plug-ins that decide on schedules.
+
+    Raises:
+        ConfigError: the controller would end at its start, as one of them is not there.
+    """
+    from understudy.controller.scheduling.registry import scheduler, selector
+    from understudy.model.conf import read
+
+    config = read(file)
+    scheduler(config.text("SchedulerType"))
+    selector(config.text("SelectType"))

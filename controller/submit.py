@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 TRY_AGAIN: Final = 11  # EAGAIN: sbatch waits and tries again
 UNLIMITED_S: Final = -1
 INVALID_PARTITION: Final = 2000
+TOO_LONG: Final = 2012
 CANNOT_RUN: Final = 2014
 INVALID_LICENSES: Final = 2048
 INVALID_TIME_LIMIT: Final = 2051
@@ -59,6 +60,11 @@ INVALID_PREFERENCE: Final = 2133
 INVALID_TIME_MIN: Final = 2124
 INVALID_NICE: Final = 2123
 SUBMISSIONS_DISABLED: Final = 2105
+MAX_SCRIPT: Final = 4 * 1024 * 1024  # characters
+_MAX_TEXT: Final = 1024  # of a job's texts, as Slurm 22.05.8 was seen to take them
+_MAX_PATH: Final = 4096
+_TEXTS: Final = ("account", "comment", "features", "licenses", "mail_user", "name", "partition", "qos", "wckey")
+_STREAMS: Final = ("std_in", "std_out", "std_err")
 _LIMIT_CODES: Final = {
     "PartitionTimeLimit": 2051,
     "PartitionNodeLimit": 2006,
@@ -256,12 +262,27 @@ def check_reservation(core: Core, job: Job) -> None:
         raise
 
 
+def _check_lengths(message: SubmitJob | AllocateJob) -> None:
+    spec = message.spec
+    folder = len(spec.work_dir)
+    too_long = (
+        any(len(getattr(spec, each)) > _MAX_TEXT for each in _TEXTS)
+        or len(spec.extra.get("network", "")) > _MAX_TEXT
+        or folder > _MAX_PATH
+        or any(len(path) + (0 if path.startswith("/") else folder + 1) > _MAX_PATH for each in _STREAMS if (path := getattr(spec, each)))
+        or (isinstance(message, SubmitJob) and len(message.script) > MAX_SCRIPT)
+    )
+    if too_long:
+        raise SlurmError(TOO_LONG)
+
+
 def build_job(core: Core, message: SubmitJob | AllocateJob, user_id: int, group_id: int, now: float, *, by_admin: bool) -> Job:
     """The job record, checked, without an id and not in the tables.
 
     Raises:
         SlurmError: as Slurm would refuse it.
     """
+    _check_lengths(message)
     partitions = _partitions(core, message.spec, user_id)
     first = partitions[0]
     spec = fill_gpus(core, message.spec, first)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from understudy.experiments.records import REJECTED, JobRecord
 from understudy.model.states import JobState
-from understudy.protocol.messages import AwaitEmpty, Emulation, Failure, JobSpec, Message, Query, Rows, SubmitJob
+from understudy.protocol.messages import AwaitEmpty, Emulation, Failure, JobSpec, Message, Ok, Query, Rows, SubmitJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,7 +76,7 @@ class ReplayOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReplayOutcome:
-    """What came of it. `error` is "" if the trace went through to its end; else why it did not, and `records` are incomplete."""
+    """What came of it. `error` is "" if the trace went through to its end; else why it did not, and `records` are those that could be had."""
 
     records: list[JobRecord]
     rejected: dict[int, str] = field(default_factory=dict)  # trace job: what the controller said
@@ -112,6 +112,7 @@ class Replayer:
         self._rejected: dict[int, str] = {}
         self._records: list[JobRecord] = []
         self._simulated_seconds = 0.0
+        self._given_up = ""
 
     @property
     def zero(self) -> float:
@@ -127,9 +128,15 @@ class Replayer:
         first = self._jobs[0].submit if self._jobs else 0
         self._time.call_at(self._zero + first, self._submit_due, first)
 
+    def give_up(self, why: str) -> None:
+        """Submit no more, and end with what has become of the jobs by now."""
+        if self._on_done is not None and not self._given_up:
+            self._given_up = why
+            self._emptied(Ok())
+
     def _submit_due(self, instant: int) -> None:
         """Send the jobs of this instant, those that are late, and some that come later, to be delivered at their time; set the timer for the next."""
-        if self._on_done is None:
+        if self._on_done is None or self._given_up:
             return
         now = self._time.now()
         due = max(float(instant), now - self._zero)  # a timer may come a clock tick early
@@ -180,23 +187,27 @@ class Replayer:
 
     def _queried(self, answer: Message) -> None:
         if not isinstance(answer, Rows):
-            self._finish(f"the job table was not answered: {_text(answer)}")
+            self._finish(self._given_up or f"the job table was not answered: {_text(answer)}")
             return
         found = {row[0]: row for row in answer.rows}
         lost = [job.id for job in self._jobs if str(job.id) not in found and job.id not in self._rejected]
-        if lost:
+        if lost and not self._given_up:
             self._finish(f"the controller does not know {len(lost)} jobs that it did not refuse, the first is {lost[0]}")
             return
         for job in self._jobs:
             if job.id in self._rejected:
                 self._records.append(JobRecord(job.id, job.submit, None, None, REJECTED, job.procs, "", job.req))
-            else:
+            elif str(job.id) in found:
                 self._records.append(self._record(job, found[str(job.id)]))
         self._records.sort(key=lambda record: record.job)
-        self._finish()
+        self._finish(self._given_up)
 
     def _record(self, job: TraceJob, row: list[Any]) -> JobRecord:
         _, submit, start, end, state, cpus, nodes, limit = row
+        if state == JobState.PENDING:  # what is told then is when it might start
+            start = end = None
+        elif state in (JobState.RUNNING, JobState.SUSPENDED):
+            end = None
         zero = int(self._zero)
         return JobRecord(
             job.id,

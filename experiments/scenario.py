@@ -139,8 +139,10 @@ def _lines(path: Path, read: Callable[[Mapping[str, Any]], _Line], *, needed: bo
             continue
         try:
             found.append(read(json.loads(line)))
-        except (ValueError, KeyError, TypeError) as error:
-            raise ScenarioError(f"{path} line {number}: {error if isinstance(error, ValueError) else f'{type(error).__name__}: {error}'}") from error
+        except KeyError as error:
+            raise ScenarioError(f"{path} line {number}: {error} is missing") from error
+        except (ValueError, TypeError) as error:
+            raise ScenarioError(f"{path} line {number}: {error}") from error
     return found
 
 

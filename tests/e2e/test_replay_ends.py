@@ -23,9 +23,10 @@ class Replay:
         trace = folder / "two.swf"
         trace.write_text(JOB.format(id=1, submit=0) + JOB.format(id=2, submit=7200))
         (folder / "tmp").mkdir()
+        self.out = folder / "out"
         self.environment = {**os.environ, "UNDERSTUDY_REGISTRY": str(folder / "registry"), "TMPDIR": str(folder / "tmp")}
         self.environment.pop("SLURM_CONF", None)
-        arguments = ["replay", str(trace), "--nodes", "4", "--scheduler", "easy", "--break", "1h", "--out", str(folder / "out"), "--patience", "1"]
+        arguments = ["replay", str(trace), "--nodes", "4", "--scheduler", "easy", "--break", "1h", "--out", str(self.out), "--patience", "1"]
         self.process = subprocess.Popen([UNDERSTUDY, *arguments], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         deadline = time.monotonic() + 30
         while "paused (breakpoint)" not in self.run(UNDERSTUDY, "clock", "status"):
@@ -87,6 +88,7 @@ def test_jobs_that_can_never_start_end_it_and_are_named(replay):
     assert code == 1
     assert "nobody has anything left to do" in said
     assert "unfinished: job 2 (2)" in said
+    assert (replay.out / "jobs.csv").read_text().splitlines()[2].startswith("2,7200,,,PENDING,")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -34,6 +34,11 @@ def test_keys_set_to_their_default_do_not_count_as_without_effect() -> None:
     assert conf_check.not_emulated(conf.read_text(HEAD + "SwitchType=switch/none\nMpiParams=ports=1-2\n")) == ["MpiParams"]
 
 
+@pytest.mark.parametrize("setting", ["MaxArraySize=5000", "PreemptType=preempt/qos", "PreemptMode=REQUEUE", "Licenses=a:2", "SlurmUser=slurm"])
+def test_keys_that_the_controller_heeds_are_not_said_to_be_without_effect(setting: str) -> None:
+    assert conf_check.not_emulated(conf.read_text(f"{HEAD}{setting}\n")) == []
+
+
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
         conf_check.check(tmp_path / "slurm.conf")

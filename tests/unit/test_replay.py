@@ -192,6 +192,20 @@ def test_a_replay_that_cannot_go_on_says_why_and_submits_no_more(kind, failure, 
         assert len(controller.received) == 1
 
 
+def test_a_replay_that_is_given_up_has_what_became_of_the_jobs_so_far():
+    clock = Clock()
+    controller = Controller(clock)
+    controller.rows[1] = ["1", EPOCH + 1, EPOCH + 90, EPOCH + 150, int(JobState.PENDING), 1, "", 60]
+    outcomes = []
+    replayer = Replayer([job(1, 0), job(2, 1000)], controller, clock, ReplayOptions(jobs_ahead=1))
+    replayer.start(outcomes.append)
+    replayer.give_up("nothing to do")
+    clock.run()
+    (outcome,) = outcomes
+    assert outcome.error == "nothing to do"
+    assert [(each.job, each.state, each.start, each.end) for each in outcome.records] == [(1, "PENDING", None, None)]
+
+
 def test_a_timer_that_comes_a_clock_tick_early_still_sends_its_jobs():
     class EarlyClock(Clock):
         def run(self):

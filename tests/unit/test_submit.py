@@ -46,12 +46,26 @@ def h() -> Harness:
         ({"deadline": START + 10, "time_min_s": 60}, 2124),
         ({"partition": "small", "time_limit_s": 1200, "time_min_s": 660}, 2124),
         ({"extra": {"batch": "fast"}}, 2114),
+        ({"name": "x" * 1025}, 2012),
+        ({"partition": "x" * 1025}, 2012),
+        ({"extra": {"network": "x" * 1025}}, 2012),
+        ({"work_dir": "/" * 4097}, 2012),
+        ({"work_dir": "/home", "std_out": "x" * 4091}, 2012),
         ({"extra": {"batch": "slow"}, "features": "fast"}, 2114),
     ],
 )
 def test_what_cannot_be_is_refused(h: Harness, spec: dict[str, Any], code: int) -> None:
     assert h.refused(**spec) == code
     assert not h.core.tables.pending
+
+
+@pytest.mark.parametrize(("length", "answer"), [(4194304, Submitted), (4194305, Failure)])
+def test_a_script_may_have_four_megabytes(h: Harness, length: int, answer: type) -> None:
+    assert isinstance(h.ask(SubmitJob(JobSpec(), "x" * length), USER), answer)
+
+
+def test_texts_may_be_as_long_as_slurm_takes_them(h: Harness) -> None:
+    h.submit(name="x" * 1024, work_dir="/home", std_out="x" * 4090)
 
 
 def test_a_refused_configuration_uses_up_a_job_id_and_leaves_a_failed_job(h: Harness) -> None:
