@@ -8,7 +8,7 @@ from understudy.commands.accounting_client import DEBUG, DEBUG2, AccountingClien
 from understudy.commands.client import VERSION, Client, Context, RefusedError, run
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable, last_values
 from understudy.commands.sacct_choice import JobName, Wanted, chosen, is_named
-from understudy.commands.states import REQUEUE, job_state, job_state_from
+from understudy.commands.states import REQUEUE, RESIZING, job_state, job_state_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -434,7 +434,7 @@ def _say_more(options: "dict[str, str | None]", wanted: Wanted, now: float, cont
     """-v: what will be shown; -vv: the options."""
     if "verbose" not in options:
         return
-    states = ",".join("REQUEUED" if state == REQUEUE else job_state(state, 0) for state in wanted.states or ()) or "Eligible"
+    states = ",".join(job_state(0, state) if state > 0xFF else job_state(state, 0) for state in wanted.states or ()) or "Eligible"
     context.complain(f"sacct: Jobs {states} in the time window from {_moment(wanted.start)} to {_moment(wanted.end or now)}")
     if int(options["verbose"] or 1) < DEBUG:
         return
@@ -600,7 +600,7 @@ def _state(word: str, context: Context) -> int:
         context.complain(f"sacct: fatal: unrecognized job state value '{word}'")
         raise _BadRequestError
     base, flag = found
-    if base < 0 and flag != REQUEUE:
+    if base < 0 and flag not in {REQUEUE, RESIZING}:
         context.fatal(f"job state {word} is not supported / accounted")
         raise _BadRequestError
     return base if base >= 0 else flag or REQUEUE

@@ -4,7 +4,7 @@ Place: commands alone; pure.
 """
 
 from understudy.commands.sacct_fields import cpus, nodes
-from understudy.commands.states import COMPLETED, PENDING, RUNNING, SUSPENDED
+from understudy.commands.states import COMPLETED, PENDING, RESIZING, RUNNING, SUSPENDED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def chosen(rows: "list[Row]", wanted: Wanted) -> "list[Row]":
         latest: dict[tuple[str, int], Row] = {}
         for row in sorted(found, key=_run):
             latest[row["cluster"], row["job_id"]] = row
-        found = list(latest.values())
+        found = [*latest.values(), *(row for row in found if row["state"] == RESIZING and row is not latest[row["cluster"], row["job_id"]])]
     found.sort(key=_place)
     return found
 

@@ -18,6 +18,7 @@ from understudy.controller.accounting_records import (
     node_event,
     reservation_changes,
     reservation_record,
+    resized_records,
     signature,
     step_records,
     unusable,
@@ -122,6 +123,7 @@ class AccountingLink:
             queue.restore(saved.read())
         core.take_associations = self._take_over
         core.when_recorded = self.when_told
+        core.when_resized = self._end_part
 
     def start(self, address: str) -> None:
         """Ask for associations, and tell what is left in the queue."""
@@ -303,6 +305,15 @@ class AccountingLink:
         self._ready.append(job_record(self._core, job, self.kept, self._blocked.get(job.job_id, "")))
         if job.allocation is not None and self._core.settings.enforced.steps:
             self._ready += step_records(self._core, job, self.kept)
+
+    def _end_part(self, job: Job) -> None:
+        """The job is about to go on with fewer nodes: its record ends, and another begins."""
+        if not self._core.settings.enforced.jobs:
+            return
+        if not self._changed and not self._ready:
+            self._soon(self._record)
+        self._record_job(job)  # in case that it is not on record yet
+        self._ready += resized_records(self._core, job, self.kept, int(self._core.time.now()))
 
     def _record(self) -> None:
         """Put what has changed into the queue."""

@@ -36,6 +36,7 @@ _MEGABYTES: Final = {"M": 1, "G": 1 << 10, "T": 1 << 20, "P": 1 << 30}
 _SIGTERM: Final = 15
 _ENDED: Final = frozenset((JobState.TIMEOUT, JobState.PREEMPTED, JobState.DEADLINE))
 _NOT_BLOCKING: Final = frozenset(("None", "Priority", "Resources"))
+RESIZING: Final = int(JobFlag.RESIZING)  # in place of a base state: it went on with fewer nodes
 REQUEUED: Final = int(JobFlag.REQUEUE)  # in place of a base state: the run ended because the job was put back into the queue
 _OUT: Final = NodeFlag.DRAIN | NodeFlag.FAIL
 
@@ -118,7 +119,7 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
     was_refused = job.state is JobState.FAILED and job.reason == BAD_CONSTRAINTS  # what is a signal elsewhere is a code here
     return JobRecord(
         job_id=job.job_id,
-        submit_time=job.submit_time,
+        submit_time=_told_from(job),
         restarts=job.restarts,
         user=user,
         user_id=job.user_id,
@@ -134,8 +135,8 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
         wckey_id=_wckey_id(core, user, spec.wckey) if kept.wckeys else 0,
         state=recorded_state(job),
         reason=blocked or "None",
-        eligible_time=job.eligible_time,
-        start_time=job.start_time if ran or was_refused else None,
+        eligible_time=job.eligible_time if job.resize_time is None else job.resize_time,
+        start_time=_start(job) if ran or was_refused else None,
         end_time=job.end_time if job.is_finished else None,
         suspended_s=job.suspended_s,
         exit_code=0 if was_ended else job.exit_signal if was_refused else job.exit_code,
@@ -175,6 +176,27 @@ def job_texts(core: Core, job: Job, kept: Kept) -> dict[str, JobText]:
     return {name: JobText(sha256(text.encode(errors="surrogateescape")).hexdigest(), text) for name, text in texts.items() if text}
 
 
+def _told_from(job: Job) -> int:
+    """What its present record has as the time of its submission: one that goes on with fewer nodes has another from then on."""
+    return job.submit_time if job.resize_time is None else job.resize_time
+
+
+def _start(job: Job) -> int | None:
+    """A job that lost a node begins anew in accounting; one that gave back nodes does not."""
+    return job.resize_time if job.resize_time is not None and job.spec.no_kill else job.start_time
+
+
+def resized_records(core: Core, job: Job, kept: Kept, now: int) -> list[JobRecord | StepRecord]:
+    """The records, which end, of a job that goes on with fewer nodes. Its steps stay on record as they are now."""
+    record = msgspec.structs.replace(job_record(core, job, kept, ""), state=RESIZING, end_time=now)
+    if not core.settings.enforced.steps:
+        return [record]
+    steps = [
+        each if each.end_time is not None else msgspec.structs.replace(each, state=RESIZING, end_time=now) for each in step_records(core, job, kept)
+    ]
+    return [record, *steps]
+
+
 def _wckey_id(core: Core, user: str, name: str) -> int:
     return next((each.id for each in core.associations.wckeys if (each.user, each.name) == (user, name)), 0)
 
@@ -199,10 +221,11 @@ def step_records(core: Core, job: Job, kept: Kept) -> list[StepRecord]:
     if held is None or job.start_time is None:
         return []
     found = []
-    if job.job_id in core.scripts:
+    since = job.resize_time
+    if job.job_id in core.scripts and since is None:
         found.append(_batch_step(core, job))
-    found += [_numbered_step(core, job, step) for step in job.steps.values()]
-    if kept.extern_step:
+    found += [_numbered_step(core, job, step) for step in job.steps.values() if since is None or (step.start_time or 0) >= since]
+    if kept.extern_step and since is None:
         state = JobState.COMPLETED if job.is_finished else job.state
         found.append(_step(job, "extern", state, 0, 0, amounts(tres_allocated(core, job, core.time.now())), job.node_list, held.node_count))
     return found
@@ -236,7 +259,7 @@ def _numbered_step(core: Core, job: Job, step: Step) -> StepRecord:
     usage = {name: value for name, value in step.usage.items() if name not in {"user_cpu_us", "system_cpu_us"}}
     return StepRecord(
         job_id=job.job_id,
-        submit_time=job.submit_time,
+        submit_time=_told_from(job),
         restarts=job.restarts,
         step=str(step.step_id),
         name=step.name,

@@ -154,6 +154,7 @@ class Core:
     read_configuration: Callable[[], None] = field(default=lambda: None)  # the edge's: for Reconfigure
     change_configuration: Callable[[dict[str, str]], None] = field(default=lambda _changes: None)  # the edge's: keys with other values for now
     when_recorded: Callable[[Callable[[], None]], None] = field(default=lambda action: action())  # the edge's: act when accounting knows all
+    when_resized: Callable[[Job], None] = field(default=lambda _job: None)  # the edge's: a running job is about to give back nodes
     federation: FederationPlace | None = None  # the cluster's, as accounting tells of it
     remote_licenses: dict[str, int] = field(default_factory=dict)  # by `name@server`, as accounting tells of them
     take_associations: Callable[[AssociationsChanged], Message | Later] = field(default=lambda _message: Ok())  # the edge's: accounting has changed

@@ -28,6 +28,8 @@ def leave(core: Core, job: Job, lost: int, now: float) -> None:
     """The nodes (a bitmap) are no longer the job's."""
     allocation = job.allocation
     assert allocation is not None
+    core.when_resized(job)
+    job.resize_time = int(now)
     if job.steps:
         end_steps(core, job, lost)
     table = core.tables.nodes
@@ -97,5 +99,4 @@ def shrink(core: Core, job: Job, kept: int, now: float) -> None:
     job.min_nodes = job.max_nodes = kept.bit_count()
     if job.num_tasks == before:
         job.num_tasks = job.min_nodes
-    job.resize_time = int(now)
     core.changed("free", now)

@@ -8,9 +8,10 @@ from controller_harness import ROOT, START, FakeWire, Harness
 
 from understudy.controller.accounting import GATHER_S, PEER, RETRY_S, AccountingLink, NotingJournal
 from understudy.controller.accounting_queue import QueueFile, RecordQueue
-from understudy.controller.accounting_records import REQUEUED, Kept
+from understudy.controller.accounting_records import REQUEUED, RESIZING, Kept
 from understudy.controller.enforcement.options import Enforced
 from understudy.controller.ports import NoJournal
+from understudy.controller.resize import keep_number
 from understudy.controller.submit import check_licenses
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState, NodeState
@@ -359,3 +360,26 @@ def test_jobs_of_a_federation_have_the_clusters_number_above_their_own():
 
 def replace_state(place, state):
     return msgspec.structs.replace(place, state=state)
+
+
+@pytest.mark.parametrize(("no_kill", "starts"), [(False, 0), (True, 5)])
+def test_a_job_that_goes_on_with_fewer_nodes_has_a_record_for_each_part(told, no_kill, starts):
+    h = told.harness
+    job = h.submit(min_nodes=2, num_tasks=2, no_kill=no_kill)
+    h.acknowledge()
+    told.settle()
+    h.run(5)
+    keep_number(h.core, job, "1", h.core.time.now())
+    told.settle()
+    h.run(5)
+    h.complete(job)
+    runs = {}
+    for record in told.of(JobRecord):
+        runs[record.submit_time] = record
+    begin = int(START)
+    first, second = runs[begin], runs[begin + 5]
+    assert (first.state, first.start_time, first.end_time, first.node_count) == (RESIZING, begin, begin + 5, 2)
+    assert (second.state, second.start_time, second.end_time, second.node_count) == (JobState.COMPLETED, begin + starts, begin + 10, 1)
+    assert second.eligible_time == begin + 5
+    batch = told.of(StepRecord)[-1]  # it stays with the first part
+    assert (batch.submit_time, batch.state, batch.end_time) == (begin, RESIZING, begin + 5)

@@ -13,7 +13,7 @@ from understudy.model.task_usage import summed_up
 from understudy.protocol.messages import AccountingRecords, JobRecord, JobText, StepRecord
 
 COMPLETED, CANCELLED, FAILED = int(JobState.COMPLETED), int(JobState.CANCELLED), int(JobState.FAILED)
-RUNNING, REQUEUED = int(JobState.RUNNING), int(JobFlag.REQUEUE)
+RUNNING, REQUEUED, RESIZING = int(JobState.RUNNING), int(JobFlag.REQUEUE), int(JobFlag.RESIZING)
 TWO_NODES = {"cpu": 3, "mem": 1000, "node": 2, "billing": 3}
 ONE_CPU = {"cpu": 1, "mem": 100, "node": 1, "billing": 1}
 
@@ -416,3 +416,12 @@ def test_scripts_go_with_the_last_job_that_has_them(house):
     house.tell(AccountingRecords("conform", [JobText("k1", "a"), JobText("k2", "b"), ran(20, 1, 2, script="k1"), ran(21, 1, 500, environment="k2")]))
     house.accounting.purge({"Job": 50})
     assert [row["key"] for row in house.store.find(schema.job_texts)] == ["k2"]
+
+
+def test_all_parts_of_a_job_that_went_on_with_fewer_nodes_are_shown(house):
+    parts = [ran(60, 1, 5, state=RESIZING, nodes="n[1-2]", node_count=2), ran(60, 1, 9, submit_time=NOW + 5, eligible_time=NOW + 5)]
+    house.tell(AccountingRecords("conform", [*parts, batch(60, 1, 5, state=RESIZING), batch(60, 6, 7, step="0", name="true", submit_time=NOW + 5)]))
+    lines = ["60|RESIZING|n[1-2]|00:00:04", "60.batch|RESIZING|n1|00:00:04", "60|COMPLETED|n1|00:00:08", "60.0|COMPLETED|n1|00:00:01"]
+    for options in ("-j 60", "-D -j 60"):
+        assert show(house, f"-n -P {options} -o jobid,state,nodelist,elapsed") == lines
+    assert show(house, "-n -P -X -j 60 -s RS -o state") == ["RESIZING"]
