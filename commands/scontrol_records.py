@@ -257,7 +257,7 @@ def node_lines(node: "Record", *, details: bool = False) -> list[str]:
             parts.append(f"CPUSpecList={node['cpu_spec_list']}")
         if node["mem_spec_limit_mb"]:
             parts.append(f"MemSpecLimit={node['mem_spec_limit_mb']}")
-        lines.append(" ".join(parts))
+        lines.append(" ".join(parts) + (" " if node["core_spec_count"] else ""))
     lines += [
         (
             f"State={node_state_flags(node['state'], node['flags'])} ThreadsPerCore={node['threads_per_core']} TmpDisk={node['tmp_disk_mb']}"

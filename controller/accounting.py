@@ -154,7 +154,7 @@ class AccountingLink:
             return
         self._is_fetching = True
         nodes = self._core.tables.nodes.nodes
-        cpus = sum(node.cpus for node in nodes)
+        cpus = sum(node.effective_cpus for node in nodes)
         tres = {"cpu": cpus, "mem": sum(node.memory_mb for node in nodes), "node": len(nodes), "billing": cpus}
         there = totals(self._core.names.all, self._core.tables.nodes)
         for name in self._core.settings.tracked_tres:

@@ -328,7 +328,7 @@ def node_event(node: Node, now: float) -> EventRecord | None:
 
 def unusable(node: Node, now: float, state: int, reason: str, user_id: int | None) -> EventRecord:
     """The node cannot be used from now on."""
-    tres = {"cpu": node.cpus, "mem": node.memory_mb, "node": 1, "billing": node.cpus}
+    tres = {"cpu": node.effective_cpus, "mem": node.memory_mb, "node": 1, "billing": node.effective_cpus}
     return EventRecord(node.name, int(now), None, state, reason, user_id, tres)
 
 

@@ -44,6 +44,9 @@ _STATES: Final[dict[str, tuple[NodeState, NodeFlag]]] = {
 def build_tables(config: SlurmConfig) -> tuple[Tables, NodeNames]:
     """The tables that the configuration describes, and the nodes' names."""
     made = [_node(conf, index) for index, conf in enumerate(config.nodes)]
+    if config.text("SelectType") == "select/linear":  # which gives whole nodes, the system's cores with them
+        for node in made:
+            node.spec_cores = 0
     if PowerPlan.of(config) is None:  # nobody could switch them on
         for node in made:
             if node.flags & NodeFlag.CLOUD:
@@ -83,6 +86,8 @@ def _node(conf: NodeConf, index: int) -> Node:
         flags=flags,
         reason=conf.reason,
         cpu_bind=_binding(conf.cpu_bind),
+        spec_cores=conf.spec_cores,
+        mem_spec_mb=conf.mem_spec_limit_mb,
         active_features=tuple(conf.features),
     )
 

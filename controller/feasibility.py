@@ -85,7 +85,7 @@ def is_too_large(core: Core, job: Job, partition: Partition) -> bool:
     """Whether all of the partition has fewer CPUs than the job asks for."""
     if job.min_cpus <= 1 and partition.nodes:
         return False
-    return job.min_cpus > sum(kind.cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
+    return job.min_cpus > sum(kind.all_cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
 
 
 def complaint(core: Core, job: Job, partition: Partition) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from understudy.controller.core import Core
     from understudy.controller.job import Job
+    from understudy.controller.nodes import Node
     from understudy.controller.partitions import Partition
 
 JobGetter = "Callable[[Core, Job, float], Any]"
@@ -181,10 +182,14 @@ def cpu_ids(core: Core, job: Job, _now: float) -> list[Any]:
     table = core.tables.nodes.nodes
     for share in [] if job.allocation is None else job.allocation.shares:
         node = table[share.node]
-        threads = max(1, node.cpus // max(1, node.sockets * node.cores_per_socket))
-        whole = (1 << threads) - 1
-        found.append(_ranges(sum(whole << (number * threads) for number in nodeset.indices(share.cores))))
+        found.append(cpus_of(node, share.cores))
     return found
+
+
+def cpus_of(node: Node, cores: int) -> str:
+    """The CPUs of the cores, as `0-3,8`."""
+    whole = (1 << node.cpus_of_core) - 1
+    return _ranges(sum(whole << (number * node.cpus_of_core) for number in nodeset.indices(cores)))
 
 
 def _ranges(mask: int) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.gres_columns import configured_counts, node_gres, node_gres_used, tres_text, used_counts
-from understudy.controller.job_columns import memory_text
+from understudy.controller.job_columns import cpus_of, memory_text
 from understudy.controller.power import OFF
 from understudy.controller.reservations import shown_nodes
 from understudy.model import nodeset
@@ -116,7 +116,7 @@ def flags(view: NodeView, node: Node) -> int:
 
 def alloc_cpus(view: NodeView, node: Node) -> int:
     """CPUs held; all of them where one job holds the node alone."""
-    return node.cpus if view.whole[node.index] else node.cpus - view.free_cpus[node.index]
+    return node.effective_cpus if view.whole[node.index] else node.effective_cpus - view.free_cpus[node.index]
 
 
 def _is_usable(node: Node) -> bool:
@@ -132,11 +132,12 @@ def other_cpus(view: NodeView, node: Node) -> int:
 
 
 def alloc_memory_mb(view: NodeView, node: Node) -> int:
-    return node.memory_mb - view.free_memory[node.index]
+    return node.memory_mb - node.mem_spec_mb - view.free_memory[node.index]
 
 
 def tres_configured(view: NodeView, node: Node) -> str:
-    plain = f"cpu={node.cpus},mem={memory_text(node.memory_mb)},billing={node.cpus}"
+    cpus = node.effective_cpus
+    plain = (f"cpu={cpus}," if cpus else "") + f"mem={memory_text(node.memory_mb)}" + (f",billing={cpus}" if cpus else "")
     gres = view.table.gres
     return plain if gres is None else plain + tres_text(view.core, configured_counts([gres.layouts[node.index]]))
 
@@ -151,7 +152,7 @@ def tres_allocated(view: NodeView, node: Node) -> str:
 
 def cpu_load(view: NodeView, node: Node) -> float | None:
     """An emulated node is loaded by the CPUs that jobs hold."""
-    return None if node.boot_time is None else float(node.cpus - view.free_cpus[node.index])
+    return None if node.boot_time is None else float(node.effective_cpus - view.free_cpus[node.index])
 
 
 def last_busy(view: NodeView, node: Node) -> int | None:
@@ -196,7 +197,7 @@ NODE_COLUMNS: Final[dict[str, Callable[[NodeView, Node], Any]]] = {
     "arch": lambda _v, n: "" if n.boot_time is None else "x86_64",
     "owner": owner,
     "cpus": lambda _v, n: n.cpus,
-    "effective_cpus": lambda _v, n: n.cpus,
+    "effective_cpus": lambda _v, n: n.effective_cpus,
     "boards": lambda _v, n: n.boards,
     "sockets": lambda _v, n: n.sockets,
     "cores_per_socket": lambda _v, n: n.cores_per_socket,
@@ -221,6 +222,9 @@ NODE_COLUMNS: Final[dict[str, Callable[[NodeView, Node], Any]]] = {
     "comment": lambda _v, n: n.comment,
     "extra": lambda _v, n: n.extra,
     "cpu_bind": lambda _v, n: n.cpu_bind,
+    "core_spec_count": lambda _v, n: n.spec_cores.bit_count(),
+    "cpu_spec_list": lambda _v, n: cpus_of(n, n.spec_cores),
+    "mem_spec_limit_mb": lambda _v, n: n.mem_spec_mb,
     "daemon": lambda _v, n: n.daemon,
 }
 

@@ -69,10 +69,22 @@ class Node:
     comment: str = ""
     extra: str = ""
     cpu_bind: str = ""  # as shown: cores, sockets ...
+    spec_cores: int = 0  # a mask: cores that are the system's (CoreSpecCount, CpuSpecList), which no job gets
+    mem_spec_mb: int = 0  # memory that is the system's (MemSpecLimit)
     active_features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.active_features = self.active_features or self.features  # none is active only after an update
+
+    @property
+    def cpus_of_core(self) -> int:
+        """ThreadsPerCore, unless CPUs= says otherwise."""
+        return max(self.cpus // (self.sockets * self.cores_per_socket), 1)
+
+    @property
+    def effective_cpus(self) -> int:
+        """Those that jobs can have."""
+        return self.cpus - self.spec_cores.bit_count() * self.cpus_of_core
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +92,26 @@ class NodeKind:
     """Nodes that are alike in all that matters to the choice of nodes, features aside."""
 
     nodes: int  # bitmap
-    cpus: int
+    cpus: int  # that jobs can have
     sockets: int
-    cores: int
+    cores: int  # in all
     threads: int
-    memory_mb: int
+    memory_mb: int  # that jobs can have
     tmp_disk_mb: int
     weight: int
+    spec_cores: int  # a mask: those that are the system's
+    all_cpus: int
+    all_memory_mb: int
 
     @property
     def threads_of_core(self) -> int:
         """CPUs of a core: ThreadsPerCore, unless CPUs= says otherwise."""
-        return max(self.cpus // self.cores, 1)
+        return max(self.all_cpus // self.cores, 1)
+
+    @property
+    def job_cores(self) -> int:
+        """A mask of the cores that jobs can have."""
+        return (1 << self.cores) - 1 & ~self.spec_cores
 
 
 @dataclass(slots=True, eq=False)
@@ -101,12 +121,15 @@ class NodeTable:
     nodes: list[Node]
     gres: GresTable | None = None  # None: nobody has generic resources
     index_of: dict[str, int] = field(init=False)
-    cpus: NDArray[np.int64] = field(init=False)
+    cpus: NDArray[np.int64] = field(init=False)  # that jobs can have, as memory
     most_cpus: int = field(init=False)  # of one node
     sockets: NDArray[np.int64] = field(init=False)
     cores: NDArray[np.int64] = field(init=False)  # cores in all
     threads: NDArray[np.int64] = field(init=False)  # per core
+    core_cpus: NDArray[np.int64] = field(init=False)  # CPUs of a core
+    spec_cores: dict[int, int] = field(init=False)  # masks of cores that are the system's, of nodes that have such
     memory: NDArray[np.int64] = field(init=False)  # MB
+    all_memory: NDArray[np.int64] = field(init=False)  # MB, the system's with it
     weight: NDArray[np.int64] = field(init=False)
     tmp_disk: NDArray[np.int64] = field(init=False)  # MB
     up_nodes: int = 0  # registered, neither down nor draining nor failing: new jobs may go there
@@ -139,12 +162,15 @@ class NodeTable:
         def vector(values: list[int]) -> NDArray[np.int64]:
             return np.array(values, dtype=np.int64)
 
-        self.cpus = vector([n.cpus for n in nodes])
-        self.most_cpus = max((n.cpus for n in nodes), default=1)
+        self.cpus = vector([n.effective_cpus for n in nodes])
+        self.most_cpus = max((1, *(n.effective_cpus for n in nodes)))
         self.sockets = vector([n.sockets for n in nodes])
         self.cores = vector([n.sockets * n.cores_per_socket for n in nodes])
         self.threads = vector([n.threads_per_core for n in nodes])
-        self.memory = vector([n.memory_mb for n in nodes])
+        self.core_cpus = vector([n.cpus_of_core for n in nodes])
+        self.spec_cores = {n.index: n.spec_cores for n in nodes if n.spec_cores}
+        self.all_memory = vector([n.memory_mb for n in nodes])
+        self.memory = self.all_memory - vector([n.mem_spec_mb for n in nodes])
         self.weight = vector([n.weight for n in nodes])
         self.tmp_disk = vector([n.tmp_disk_mb for n in nodes])
         self._free_cpus = self.cpus.copy()
@@ -153,6 +179,8 @@ class NodeTable:
         self._last_busy = np.zeros(len(nodes), dtype=np.int64)
         most = max((n.sockets * n.cores_per_socket for n in nodes), default=0)
         self._used_cores = np.zeros(len(nodes), dtype=np.int64) if most < _INT_BITS else np.full(len(nodes), 0, dtype=np.object_)
+        for index, cores in self.spec_cores.items():
+            self._used_cores[index] = cores
         self.idle_nodes = (1 << len(nodes)) - 1
 
     @property
@@ -182,7 +210,7 @@ class NodeTable:
 
     @property
     def used_cores(self) -> list[int]:
-        """Bit masks of the cores in use, one a node."""
+        """Bit masks of the cores in use, one a node; the system's are."""
         if self._late:
             self._catch_up()
         listed: list[int] = self._used_cores.tolist()
@@ -306,8 +334,7 @@ class NodeTable:
 
     def cpus_of_core(self, node: int) -> int:
         """CPUs of a core of the node with this index."""
-        each = self.nodes[node]
-        return max(each.cpus // (each.sockets * each.cores_per_socket), 1)
+        return self.nodes[node].cpus_of_core
 
     def _first_with(self, nodes: int, cores: int) -> str:
         return next(self.nodes[i].name for i in nodeset.indices(nodes) if self._used_cores[i] & cores)
@@ -360,7 +387,8 @@ class NodeTable:
         if self._kinds is None:
             alike: dict[tuple[int, ...], list[int]] = {}
             for n in self.nodes:
-                key = (n.cpus, n.sockets, n.sockets * n.cores_per_socket, n.threads_per_core, n.memory_mb, n.tmp_disk_mb, n.weight)
+                cores, memory = n.sockets * n.cores_per_socket, n.memory_mb - n.mem_spec_mb
+                key = (n.effective_cpus, n.sockets, cores, n.threads_per_core, memory, n.tmp_disk_mb, n.weight, n.spec_cores, n.cpus, n.memory_mb)
                 alike.setdefault(key, []).append(n.index)
             self._configured_kinds = [NodeKind(nodeset.from_positions(indices), *key) for key, indices in alike.items()]
             self._kinds = self._configured_kinds if not self.boot_nodes else self._split_kinds()

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def total_cpus(core: Core, partition: Partition) -> int:
-    return sum(kind.cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
+    return sum(kind.all_cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
 
 
 def tres(core: Core, partition: Partition) -> str:
     if not partition.nodes:
         return ""
-    memory = sum(kind.memory_mb * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
-    cpus = total_cpus(core, partition)
+    memory = sum(kind.all_memory_mb * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
+    cpus = sum(kind.cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
     cost = cpus
     if partition.tres_billing_weights:
         have: dict[str, float] = {"cpu": cpus, "mem": memory, "node": partition.nodes.bit_count()}

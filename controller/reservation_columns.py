@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def core_count(core: Core, reservation: Reservation) -> int:
     if reservation.cores is not None:
         return sum(mask.bit_count() for mask in reservation.cores.values())
-    return sum(kind.cores * (kind.nodes & reservation.nodes).bit_count() for kind in core.tables.nodes.kinds)
+    return sum(kind.job_cores.bit_count() * (kind.nodes & reservation.nodes).bit_count() for kind in core.tables.nodes.kinds)
 
 
 def cpu_count(core: Core, reservation: Reservation) -> int:
     table = core.tables.nodes
     if reservation.cores is not None:
-        return sum(mask.bit_count() * max(int(table.cpus[i]) // int(table.cores[i]), 1) for i, mask in reservation.cores.items())
+        return sum(mask.bit_count() * table.cpus_of_core(i) for i, mask in reservation.cores.items())
     return sum(kind.cpus * (kind.nodes & reservation.nodes).bit_count() for kind in table.kinds)
 
 

@@ -609,7 +609,7 @@ def _too_small(core: Core, job: Job, partition: Partition) -> str:
     """Whether all of the partition would not be enough."""
     if job.min_nodes > partition.nodes.bit_count():
         return "PartitionNodeLimit"
-    cpus = sum(kind.cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
+    cpus = sum(kind.all_cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
     return "PartitionCpuLimit" if job.min_cpus > cpus and not job.spec.overcommit else ""
 
 

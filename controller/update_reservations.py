@@ -390,7 +390,7 @@ def pick(core: Core, nodes: int, count: int) -> int:
 
 def _free_cores(core: Core, new: Reservation, node: int, now: float) -> int:
     """A mask of the node's cores that neither another reservation nor a job will have."""
-    free: int = (1 << int(core.tables.nodes.cores[node])) - 1
+    free: int = (1 << int(core.tables.nodes.cores[node])) - 1 & ~core.tables.nodes.nodes[node].spec_cores
     for each in _others(core, new, now):
         if each.nodes >> node & 1:
             free &= 0 if each.cores is None else ~each.cores.get(node, 0)

@@ -54,7 +54,7 @@ def _validate_job(core: Core, job: Job) -> None:
 def _validate_nodes(core: Core) -> None:
     nodes = core.tables.nodes
     cpus, memory, count = nodes.cpus.copy(), nodes.memory.copy(), [0] * len(nodes.nodes)
-    used = [0] * len(nodes.nodes)
+    used = [node.spec_cores for node in nodes.nodes]
     shared = [0] * len(nodes.nodes)
     busy = completing = 0
     for listed in (core.tables.running, core.completing):

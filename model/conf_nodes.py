@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from understudy.model import conf_values, hostlist
+from understudy.model import bits, conf_values, hostlist
 from understudy.model.conf_keys import with_defaults
 from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding
 
@@ -39,8 +39,7 @@ class NodeConf:
     gres: str
     state: str
     reason: str
-    core_spec_count: int
-    cpu_spec_list: str
+    spec_cores: int  # a mask of the cores that are the system's (CoreSpecCount, CpuSpecList)
     mem_spec_limit_mb: int
     cpu_bind: str
     tres_weights: str
@@ -117,8 +116,8 @@ class NodeReader:
         common = (
             shape.cpus, shape.boards, shape.sockets, shape.cores, shape.threads, memory, self._amount(line, settings, "TmpDisk", "0"),
             self._amount(line, settings, "Weight", "1"), features, settings.get("gres", ""), state, settings.get("reason", ""),
-            self._amount(line, settings, "CoreSpecCount", "0"), settings.get("cpuspeclist", ""),
-            self._amount(line, settings, "MemSpecLimit", "0"), settings.get("cpubind", ""), settings.get("tresweights", ""), line.file, line.line,
+            self._spec_cores(line, settings, shape), self._spec_memory(line, settings, memory),
+            settings.get("cpubind", ""), settings.get("tresweights", ""), line.file, line.line,
         )  # fmt: skip
         nodes, index_of = self.nodes, self.index_of
         twice = []
@@ -178,6 +177,41 @@ class NodeReader:
         value = self._number(line, key, settings.get(key.lower(), default), default)
         return int(default) if value is None else value
 
+    def _spec_cores(self, line: ConfLine, settings: dict[str, str], shape: _Shape) -> int:
+        """The cores that are the system's: those with CPUs of the list, else so many from the last of each socket down, the last socket first."""
+        count, listed, cores = self._amount(line, settings, "CoreSpecCount", "0"), settings.get("cpuspeclist", ""), shape.sockets * shape.cores
+        if listed:
+            if count:
+                self._reset(line, "CoreSpecCount", count, 0, "is invalid with CPUSpecList")
+            try:
+                cpus = bits.from_positions(int(cpu) for cpu in hostlist.expand(f"[{listed.strip('[]')}]"))
+            except ValueError:
+                cpus = -1
+            if cpus < 0 or cpus >> shape.cpus:
+                message = (
+                    f"NodeNames={line.value} CpuSpecList={listed} - unable to convert it to bitmap of size CPUs={shape.cpus}. Ignoring CpuSpecList."
+                )
+                self._complain(line, "reset_value", WARNING, listed, message, "CpuSpecList")
+                return 0
+            each = max(shape.cpus // cores, 1)
+            return sum(1 << core for core in range(cores) if cpus >> core * each & (1 << each) - 1)
+        if count and count >= cores:
+            self._reset(line, "CoreSpecCount", count, 1)
+            count = 1
+        return sum(1 << (shape.sockets - i % shape.sockets) * shape.cores - 1 - i // shape.sockets for i in range(min(count, cores)))
+
+    def _spec_memory(self, line: ConfLine, settings: dict[str, str], memory: int) -> int:
+        """The memory that is the system's, in MB."""
+        found = self._amount(line, settings, "MemSpecLimit", "0")
+        if found < memory:
+            return found
+        if found:
+            self._reset(line, "MemSpecLimit", found, 0)
+        return 0
+
+    def _reset(self, line: ConfLine, key: str, value: int, to: int, why: str = "is invalid") -> None:
+        self._complain(line, "reset_value", WARNING, str(value), f"NodeNames={line.value} {key}={value} {why}, reset to {to}", key)
+
     def _shape(self, line: ConfLine, settings: dict[str, str]) -> _Shape:
         """CPUs, boards, sockets, cores and threads that fit each other."""
         given = {
@@ -188,7 +222,7 @@ class NodeReader:
         for name, value in given.items():
             if value is None or value == 0:
                 if value == 0:
-                    self._complain(line, "reset_value", WARNING, "0", f"NodeNames={line.value} {name}=0 is invalid, reset to 1", name)
+                    self._reset(line, name, 0, 1)
                 given[name] = 1
         boards = given.get("Boards") or 1
         cores = given.get("CoresPerSocket") or 1

@@ -31,12 +31,23 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 HOP_S = 0.003  # from an event to the controller's knowing
 
 
-def node(index: int, *, sockets: int = 1, cores: int = 1, threads: int = 1, memory: int = 1000, weight: int = 1, features: str = "") -> Node:
+def node(
+    index: int,
+    *,
+    sockets: int = 1,
+    cores: int = 1,
+    threads: int = 1,
+    memory: int = 1000,
+    weight: int = 1,
+    features: str = "",
+    spec_cores: int = 0,
+    mem_spec: int = 0,
+) -> Node:
     """A node that is up; `cores` a socket, `threads` a core."""
     return Node(
         name=f"n{index}", index=index, cpus=sockets * cores * threads, boards=1, sockets=sockets, cores_per_socket=cores, threads_per_core=threads,
         memory_mb=memory, tmp_disk_mb=0, weight=weight, features=tuple(features.split(",")) if features else (), gres="", address="", hostname="",
-        port=0, state=NodeState.IDLE,
+        port=0, state=NodeState.IDLE, spec_cores=spec_cores, mem_spec_mb=mem_spec,
     )  # fmt: skip
 
 

@@ -57,20 +57,21 @@ class FreeState:
     full_nodes: int
     exclusive_nodes: int
     gres: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    spec_cores: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, table: NodeTable) -> FreeState:
         """Every node idle."""
         gres = {} if table.gres is None else table.gres.total
-        return cls(table.cpus, table.memory, nodeset.mask(len(table.nodes)), 0, 0, gres)
+        return cls(table.cpus, table.memory, nodeset.mask(len(table.nodes)), 0, 0, gres, table.spec_cores)
 
     def free_gres(self, key: str) -> NDArray[np.int64] | None:
         """As in `NodeTable`."""
         return self.gres.get(key)
 
     def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
-        """Of these nodes (indices): none."""
-        return [0] * len(nodes)
+        """Of these nodes (indices): the system's."""
+        return [self.spec_cores.get(node, 0) for node in nodes.tolist()] if self.spec_cores else [0] * len(nodes)
 
 
 class StateWithout:
@@ -133,7 +134,7 @@ class StateWithout:
         at = {index: place for place, index in enumerate(nodes.tolist())}
         here = nodeset.from_array(nodes)
         for index in nodeset.indices(self._cleaned & here):
-            used[at[index]] = 0
+            used[at[index]] = self._tables.nodes.spec_cores.get(index, 0)
         if self._cleaned & here:
             for job in self._tables.running.values():
                 for group in job.holding.groups if job.holding is not None else ():
@@ -201,7 +202,7 @@ def restricted(free: Free, table: NodeTable, blocked: dict[int, int] | None) -> 
     at = np.array(sorted(blocked), dtype=np.intp)
     for node, used in zip(at.tolist(), free.used_cores_of(at), strict=True):
         cores = int(table.cores[node])
-        cpus[node] = (cores - (used | blocked[node]).bit_count()) * max(int(table.cpus[node]) // cores, 1)
+        cpus[node] = (cores - (used | blocked[node]).bit_count()) * table.cpus_of_core(node)
         idle &= ~(1 << node)
         if not cpus[node]:
             full |= 1 << node
@@ -453,7 +454,7 @@ class Timeline:
                 shared |= piece.allocation.nodes
         at = nodeset.positions_array(shared & ~self._completing)
         for node, used in zip(at.tolist(), self.used_cores(rank, at), strict=True):
-            cpus[node] = table.cpus[node] - used.bit_count() * table.cpus_of_core(node)
+            cpus[node] = table.cpus[node] - (used & ~table.nodes[node].spec_cores).bit_count() * table.cpus_of_core(node)
 
     def gres(self, rank: int, key: str) -> NDArray[np.int64] | None:
         """Free devices of a name, or name and type, after the job at that place in the order has ended, all before it and those that complete.
@@ -489,7 +490,8 @@ class Timeline:
 
     def used_cores(self, rank: int, nodes: NDArray[np.intp]) -> list[int]:
         """Bit masks of the cores that later jobs hold on these nodes (indices)."""
-        used = dict.fromkeys(nodes.tolist(), 0)
+        spec_cores = self.tables.nodes.spec_cores
+        used = {node: spec_cores.get(node, 0) for node in nodes.tolist()} if spec_cores else dict.fromkeys(nodes.tolist(), 0)
         asked = nodeset.from_array(nodes)
         for piece in self._pieces[rank + 1 :]:
             for group in piece.allocation.groups:

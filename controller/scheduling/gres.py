@@ -354,7 +354,7 @@ def _near_count(want: GresCount, index: int, tasks: int, request: Request, table
     free_cores = (1 << node.sockets * node.cores_per_socket) - 1 & ~table.used_cores_of(np.array([index]))[0]
     one = (GresCount(want.name, want.type, 1),)
     cores = near_cores(one, layout, gres, index, free_cores, node.sockets, node.cores_per_socket, 1)
-    if cores.bit_count() * max(node.cpus // max(node.sockets * node.cores_per_socket, 1), 1) < tasks * request.cpus_per_task:
+    if cores.bit_count() * node.cpus_of_core < tasks * request.cpus_per_task:
         cores = free_cores
     used = gres.used_devices[want.name][index]
     groups = [group for group in layout if group.name == want.name and want.type in ("", group.type)]

@@ -49,9 +49,9 @@ class RowView(Overlay):
         self.free_cpus = base.free_cpus.copy()
         idle = full = 0
         for node, cores in self.used.items():
-            free = int(table.cpus[node]) - cores.bit_count() * table.cpus_of_core(node)
+            free = int(table.cpus[node]) - (cores & ~table.nodes[node].spec_cores).bit_count() * table.cpus_of_core(node)
             self.free_cpus[node] = free
-            idle |= 0 if cores else 1 << node
+            idle |= 0 if cores & ~table.nodes[node].spec_cores else 1 << node
             full |= 0 if free else 1 << node
         seen = nodeset.from_positions(self.used)
         self.idle_nodes = base.idle_nodes & ~seen | idle

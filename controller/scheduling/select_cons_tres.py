@@ -111,7 +111,7 @@ class SelectConsTres(ChoosingSelector):
     @staticmethod
     def _threads(table: NodeTable, at: NDArray[np.intp], kind: NodeKind | None) -> Any:
         """CPUs of a core: a number if all nodes are of a kind."""
-        return kind.threads_of_core if kind is not None else np.maximum(table.cpus[at] // table.cores[at], 1)
+        return kind.threads_of_core if kind is not None else table.core_cpus[at]
 
     def _capacity(self, request: Request, cores: Any, threads: Any, cpus: Any, sockets: Any, free_memory: Any, memory: Any, tmp_disk: Any) -> Any:
         """CPUs for the job's tasks on nodes with so many free cores, 0 if they will not do. For numbers and for vectors.
@@ -233,8 +233,9 @@ class SelectConsTres(ChoosingSelector):
     def _choose_alike(self, request: Request, usable: int, table: NodeTable, free: Free, kind: NodeKind, *, nodes_only: bool) -> Choice | None:
         threads = kind.threads_of_core
         rules = self._rules(request, self._of_core(request, threads))
-        cores = kind.cores if rules is None else rules.usable((1 << kind.cores) - 1, kind.sockets, kind.cores).bit_count()
-        each = int(self._capacity(request, cores, threads, kind.cpus, kind.sockets, kind.memory_mb, kind.memory_mb, kind.tmp_disk_mb))
+        cores = (kind.job_cores if rules is None else rules.usable(kind.job_cores, kind.sockets, kind.cores)).bit_count()
+        memory = kind.memory_mb if self.consumes_memory else kind.all_memory_mb
+        each = int(self._capacity(request, cores, threads, kind.cpus, kind.sockets, memory, memory, kind.tmp_disk_mb))
         if not each:
             return None
         for_cpus = -(-request.cpus // each)
@@ -261,7 +262,7 @@ class SelectConsTres(ChoosingSelector):
         threads = self._threads(table, at, kind)
         free_memory = memory = tmp_disk = None
         if request.memory_per_cpu_mb or request.memory_per_node_mb or self.consumes_memory:
-            free_memory, memory = free.free_memory[at], table.memory[at]
+            free_memory, memory = free.free_memory[at], (table.memory if self.consumes_memory else table.all_memory)[at]
         if request.tmp_disk_mb:
             tmp_disk = table.tmp_disk[at]
         cores = self._free_cores(request, at, table, free, kind)
@@ -385,7 +386,7 @@ class SelectConsTres(ChoosingSelector):
             for kind in table.kinds:
                 here = nodes & kind.nodes
                 if part := here & open_nodes:
-                    share = self._share(request, kind, 0, kind.memory_mb, tasks)
+                    share = self._share(request, kind, kind.spec_cores, kind.memory_mb, tasks)
                     held[share] = held.get(share, 0) | part
                 for (used, memory, at_most), part in _alike(here & ~open_nodes, request.view or table, table.free_memory, blocked, most):
                     share = self._share(request, kind, used, memory, tasks, at_most)
@@ -427,7 +428,7 @@ class SelectConsTres(ChoosingSelector):
     def _share(self, request: Request, kind: NodeKind, used: int, free_memory: int, tasks: int, most: int = 0) -> tuple[int, int, int, int]:
         """(CPUs, cores, memory, tasks) of a node of the kind on which the cores `used` belong to others; `most` CPUs, 0 for any number."""
         if request.exclusive:
-            cpus, cores = kind.cpus, (1 << kind.cores) - 1
+            cpus, cores = kind.cpus, kind.job_cores
         else:
             cpus, cores = self._cores(request, kind, used, tasks, most)
         if not self.consumes_memory:
@@ -462,7 +463,7 @@ class SelectConsTres(ChoosingSelector):
         each = kind.cores // kind.sockets
         cores = place(free, count, kind.sockets, each, request.cpus_per_task, of_core, block=block)
         if self._gives_sockets(request):
-            cores = whole_sockets(cores, kind.sockets, kind.cores)
+            cores = whole_sockets(cores, kind.sockets, kind.cores) & kind.job_cores
         return cores.bit_count() * kind.threads_of_core, cores
 
 

@@ -124,7 +124,7 @@ class SelectLinear(ChoosingSelector):
                     if self.consumes_memory:
                         per_cpu = request.memory_per_cpu_mb
                         memory = per_cpu * kind.cpus if per_cpu else request.memory_per_node_mb or kind.memory_mb
-                    groups.append(ShareGroup(part, kind.cpus, (1 << kind.cores) - 1, memory, tasks))
+                    groups.append(ShareGroup(part, kind.cpus, kind.job_cores, memory, tasks))
         if request.gres is not None and table.gres is not None:
             return Allocation.of_shares(_with_devices(request.gres, Allocation.of_groups(tuple(groups)).shares, table, table.gres), whole=True)
         return Allocation.of_groups(tuple(groups), whole=True)
@@ -141,10 +141,10 @@ def _with_devices(needs: GresNeeds, shares: list[NodeShare], table: NodeTable, g
 
 def _room(request: Request, kind: NodeKind) -> int:
     """Tasks that an idle node of the kind can take, 0 if it does not suit the job."""
-    per_core = max(kind.cpus // kind.cores, 1)
-    usable = kind.cores * min(per_core, request.threads_per_core) if request.threads_per_core else kind.cpus
+    per_core, cores = kind.threads_of_core, kind.job_cores.bit_count()
+    usable = cores * min(per_core, request.threads_per_core) if request.threads_per_core else kind.cpus
     if request.tasks_per_core:
-        usable = min(usable, kind.cores * min(per_core, request.tasks_per_core * request.cpus_per_task))
+        usable = min(usable, cores * min(per_core, request.tasks_per_core * request.cpus_per_task))
     if request.min_cpus_per_node > usable or request.tmp_disk_mb > kind.tmp_disk_mb:
         return 0
     if max(request.memory_per_node_mb or 0, request.memory_per_cpu_mb or 0) > kind.memory_mb:

@@ -43,6 +43,12 @@ def test_nodes_and_partitions_are_as_configured() -> None:
     assert (b.priority_tier, b.state, b.allow_groups) == (3, "DOWN", ("g1", "g2"))
 
 
+def test_the_systems_cores_are_kept_from_jobs_but_where_nodes_are_given_whole() -> None:
+    text = "ClusterName=x\nSlurmctldHost=h\nNodeName=n1 CPUs=4 CoreSpecCount=1\nPartitionName=p Nodes=n1\n"
+    assert build_tables(read_text(text + "SelectType=select/cons_tres\n"))[0].nodes.free_cpus.tolist() == [3]
+    assert build_tables(read_text(text + "SelectType=select/linear\n"))[0].nodes.free_cpus.tolist() == [4]
+
+
 def test_bindings_are_shown_and_nodes_that_are_down_have_a_reason() -> None:
     text = f"{TEXT}NodeName=d1 CpuBind=socket\nDownNodes=a1 State=FAIL\nPartitionName=c Nodes=d1 CpuBind=Core\n"
     tables, _ = build_tables(read_text(text))

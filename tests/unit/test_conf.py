@@ -28,6 +28,35 @@ def complaints(text: str) -> list[tuple[str, int, str]]:
 
 
 @pytest.mark.parametrize(
+    ("settings", "cores", "complaint"),
+    [
+        ("Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 CoreSpecCount=2", {3, 7}, ""),
+        ("Sockets=2 CoresPerSocket=4 CoreSpecCount=3", {3, 6, 7}, ""),
+        ("Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 CpuSpecList=0,1", {0}, ""),
+        ("Sockets=2 CoresPerSocket=4 CpuSpecList=2-4", {2, 3, 4}, ""),
+        ("Sockets=2 CoresPerSocket=4 CoreSpecCount=2 CpuSpecList=0,1,2", {0, 1, 2}, "CoreSpecCount=2 is invalid with CPUSpecList, reset to 0"),
+        ("Sockets=2 CoresPerSocket=4 CoreSpecCount=8", {7}, "CoreSpecCount=8 is invalid, reset to 1"),
+        (
+            "Sockets=2 CoresPerSocket=4 CpuSpecList=6-12",
+            set(),
+            "CpuSpecList=6-12 - unable to convert it to bitmap of size CPUs=8. Ignoring CpuSpecList.",
+        ),
+        ("CPUs=4 CpuSpecList=x", set(), "CpuSpecList=x - unable to convert it to bitmap of size CPUs=4. Ignoring CpuSpecList."),
+    ],
+)
+def test_cores_of_the_system_are_as_slurm_22_05_chooses_them(settings: str, cores: set[int], complaint: str) -> None:
+    config = config_of(f"NodeName=n1 {settings}\n")
+    assert config.nodes[0].spec_cores == sum(1 << core for core in cores)
+    assert [each.message for each in config.findings] == ([f"NodeNames=n1 {complaint}"] if complaint else [])
+
+
+def test_memory_of_the_system_is_less_than_the_node_has() -> None:
+    config = config_of("NodeName=n1 RealMemory=8000 MemSpecLimit=1000\nNodeName=n2 RealMemory=8000 MemSpecLimit=8000\n")
+    assert [each.mem_spec_limit_mb for each in config.nodes] == [1000, 0]
+    assert [each.message for each in config.findings] == ["NodeNames=n2 MemSpecLimit=8000 is invalid, reset to 0"]
+
+
+@pytest.mark.parametrize(
     ("settings", "cpus", "boards", "sockets", "cores", "threads"),
     [
         ("", 1, 1, 1, 1, 1),
