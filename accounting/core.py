@@ -10,7 +10,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from understudy.accounting import change_jobs, conditions, deleted, schema
+from understudy.accounting import archive, change_jobs, conditions, deleted, schema
 from understudy.accounting.change import ACCESS_DENIED, Actor, change, is_admin, is_administrator
 from understudy.accounting.change_clusters import register
 from understudy.accounting.ledger import Draft, Ledger, first_ledger
@@ -19,6 +19,7 @@ from understudy.accounting.rollup import hour_of
 from understudy.accounting.statistics import Counters
 from understudy.accounting.tree import Tree
 from understudy.accounting.usage import roll_up
+from understudy.model.dbd_conf import purge_of
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState
 from understudy.protocol.messages import (
@@ -28,10 +29,12 @@ from understudy.protocol.messages import (
     AccountingRecords,
     Associations,
     AssociationsChanged,
+    DumpArchive,
     EventRecord,
     FederationPlace,
     GetAssociations,
     GetStatistics,
+    LoadArchive,
     Message,
     Ok,
     Ping,
@@ -40,22 +43,15 @@ from understudy.protocol.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from understudy.accounting.ledger import Transaction
     from understudy.accounting.store import Store
+    from understudy.model.dbd_conf import Purge
 
 log = logging.getLogger("understudy.accounting")
 UNEXPECTED_MESSAGE: Final = 1000
 CLUSTER_REGISTERED: Final = "Cluster Registered TRES"
-PURGED: Final = {  # name in slurmdbd.conf: the tables, and by when a record ended
-    "Event": (("events", "end_time"),),
-    "Job": (("jobs", "end_time"), ("steps", "end_time")),
-    "Resv": (("reservations", "end_time"),),
-    "Step": (("steps", "end_time"),),
-    "TXN": (("transactions", "time"),),
-    "Usage": (("usage", "start_time"),),
-}
 GATHERED: Final = 1000  # records that are written together
 
 
@@ -136,6 +132,10 @@ class Accounting:
                 return self._register(message, sender), []
             case GetStatistics():
                 return self._statistics(message, sender), []
+            case DumpArchive():
+                return self._dump_archive(message, sender), []
+            case LoadArchive():
+                return self._load_archive(message, sender), []
             case Ping():
                 return Ok(), []
             case Shutdown():
@@ -151,8 +151,7 @@ class Accounting:
             raise SlurmError(ACCESS_DENIED)
 
     def _statistics(self, message: GetStatistics, sender: Sender) -> Message:
-        if not is_administrator(self.ledger, Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)):
-            raise SlurmError(ACCESS_DENIED)
+        self._require_administrator(sender)
         now = self._now()
         if not message.reset:
             return self.counters.answer(now, self._user_name)
@@ -318,13 +317,34 @@ class Accounting:
         if rolled is not None and earliest < rolled:
             self.store.set_rolled_until(cluster, hour_of(earliest))
 
-    def purge(self, ages: Mapping[str, int]) -> None:
-        """Forget records that ended so many seconds ago, by kinds as in PURGED. What is still open stays."""
-        for kind, age in ages.items():
-            for table, column in PURGED[kind]:
-                self.store.forget(schema.metadata.tables[table], column, int(self._now()) - age)
-        if "Job" in ages:
-            self.store.forget_unused_texts()
+    def _dump_archive(self, message: DumpArchive, sender: Sender) -> Ok:
+        self._require_administrator(sender)
+        told = dict(self._configuration())
+        texts = {kind: message.purges.get(kind) or told.get(f"Purge{kind}After", "") for kind in archive.KINDS}
+        purges = {kind: purge for kind, text in texts.items() if (purge := purge_of(text, self._now())) is not None}
+        if not purges.keys() >= set(message.archived):
+            raise SlurmError(archive.UNSPECIFIED)
+        self.purge(purges, message.archived, message.folder or told.get("ArchiveDir", ""))
+        return Ok()
+
+    def _load_archive(self, message: LoadArchive, sender: Sender) -> Ok:
+        self._require_administrator(sender)
+        self.flush()
+        archive.load(self.store, message.path)
+        return Ok()
+
+    def _require_administrator(self, sender: Sender) -> None:
+        if not is_administrator(self.ledger, Actor(self._user_name(sender.user_id), sender.user_id in self._superusers)):
+            raise SlurmError(ACCESS_DENIED)
+
+    def purge(self, purges: Mapping[str, Purge], archived: Collection[str] = (), folder: str = "") -> None:
+        """Forget old records, by kinds as in archive.KINDS; those archived are written to files before.
+
+        Raises:
+            SlurmError: a file cannot be written.
+        """
+        self.flush()
+        archive.purge(self.store, purges, archived, folder, next(iter(sorted(self.ledger.clusters)), "cluster"))
 
     def roll_up(self) -> None:
         """Add up what has not been, for all clusters."""

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from understudy.accounting.archive import due
 from understudy.accounting.configuration import configuration
-from understudy.accounting.core import PURGED, Accounting, Sender
+from understudy.accounting.core import Accounting, Sender
 from understudy.accounting.rollup import HOUR_S, hour_of
 from understudy.accounting.store import Store, StoreError
 from understudy.clock.daemon import Daemon, run_daemon
@@ -65,7 +66,7 @@ class Server:
         cluster = daemon.cluster
         self._daemon = daemon
         dbd = load_beside(cluster.conf)
-        self._ages = {name: age for name in PURGED if (age := dbd.purge_after_s(f"Purge{name}After")) is not None}
+        self._dbd = dbd
         self.store = Store(database_url(cluster, daemon.run_dir), durable=cluster.state == "disk")
         self.core = Accounting(
             self.store,
@@ -138,10 +139,16 @@ class Server:
         with self._daemon.time.hold():
             try:
                 self.core.roll_up()
-                self.core.purge(self._ages)
+                self._purge()
             except SQLAlchemyError as error:
                 self._daemon.log.error("usage cannot be added up: %s", error)  # noqa: TRY400  the text says all
+            except SlurmError:
+                self._daemon.log.error("archives cannot be written to ArchiveDir, and nothing is purged")  # noqa: TRY400
         self._daemon.time.call_at(hour_of(self._daemon.time.now()) + HOUR_S, self._every_hour)
+
+    def _purge(self) -> None:
+        """What slurmdbd.conf says of Purge*After and Archive*."""
+        self.core.purge(*due(self._dbd, self._daemon.time.now()))
 
 
 async def start(daemon: Daemon) -> Server:

@@ -205,6 +205,12 @@ class Store:
         with self.engine.connect() as connection:
             return any(connection.execute(select(column).where(column.in_(part)).limit(1)).first() is not None for part in _parts(values))
 
+    def insert(self, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+        """Put rows into a table of the history: all of them, or none if one is there."""
+        with self.engine.begin() as connection:
+            for part in _parts(rows):
+                connection.execute(table.insert(), part)
+
     def forget(self, table: Table, column: str, before: int) -> None:
         """Delete the rows whose time in the column is earlier; those without one stay."""
         with self.engine.begin() as connection:

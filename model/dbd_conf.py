@@ -6,9 +6,10 @@ Place: the vocabulary, on understudy.model.conf_scan. The database that a site's
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from understudy.model.conf_scan import scan
@@ -34,11 +35,38 @@ _KEYS: Final = {
     "StorageType": _STORAGE,
 }
 _BY_LOWER: Final = {name.lower(): (name, kind) for name, kind in _KEYS.items()}
-_AGE_FORM: Final = re.compile(r"(\d+)(hours?|days?|months?)?", re.IGNORECASE)
-_AGE_S: Final = {"h": 3600, "d": 86400, "m": 30 * 86400}
+_AGE_FORM: Final = re.compile(r"(\d+)(h(?:ours?)?|d(?:ays?)?|m(?:onths?)?)?", re.IGNORECASE)
 _NUMBER_FORM: Final = re.compile(r"\d+")
 _BOOLEANS: Final = frozenset(("yes", "no", "true", "false", "1", "0", "up", "down"))
 _DRIVERS: Final = {"mysql": "mariadb+pymysql", "postgresql": "postgresql+psycopg", "sqlite": "sqlite"}  # the last two are this program's own
+
+
+class Purge(NamedTuple):
+    """Which records are old: those before a time, at which an hour, a day or a month (`unit`: h, d, m) begins."""
+
+    before: int
+    unit: str
+
+    def period_start(self, when: int) -> int:
+        """When the hour, day or month began in which the time is."""
+        return _period_start(when, self.unit)
+
+
+def _period_start(when: float, unit: str, back: int = 0) -> int:
+    moment = time.localtime(when)
+    if unit == "h":
+        return int(when) // 3600 * 3600 - back * 3600
+    day, month = (moment.tm_mday - back, moment.tm_mon) if unit == "d" else (1, moment.tm_mon - back)
+    return int(time.mktime((moment.tm_year, month, day, 0, 0, 0, 0, 0, -1)))
+
+
+def purge_of(text: str, now: float) -> Purge | None:
+    """What `12months`, `3days` or `36hours` makes old; full hours, days or months. A number alone means months. None: no such text."""
+    match = _AGE_FORM.fullmatch(text)
+    if match is None:
+        return None
+    unit = (match[2] or "m")[0].lower()
+    return Purge(_period_start(now, unit, int(match[1])), unit)
 
 
 @dataclass(slots=True)
@@ -53,13 +81,6 @@ class DbdConfig:
 
     def boolean(self, name: str) -> bool:
         return self.text(name).lower() in {"yes", "true", "1", "up"}
-
-    def purge_after_s(self, name: str) -> int | None:
-        """After how many seconds records of a kind are forgotten; None for never. A number alone means months."""
-        match = _AGE_FORM.fullmatch(self.text(name))
-        if match is None or not int(match[1]):
-            return None
-        return int(match[1]) * _AGE_S[(match[2] or "m")[0].lower()]
 
     @property
     def url(self) -> str:

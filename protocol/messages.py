@@ -1012,6 +1012,23 @@ class AccountingRecords(Message, frozen=True, tag=110):
     records: list[JobRecord | StepRecord | EventRecord | ReservationRecord | JobText]
 
 
+class DumpArchive(Message, frozen=True, tag=113):
+    """sacctmgr archive dump: forget old records. Answered by `Ok` or `Failure`. What is not given is as slurmdbd.conf has it.
+
+    `archived`: kinds of records (Event, Job, Resv, Step, TXN, Usage) to write to files before; `purges`: how old each kind may get, as `12months`.
+    """
+
+    folder: str = ""
+    archived: list[str] = []
+    purges: dict[str, str] = {}
+
+
+class LoadArchive(Message, frozen=True, tag=114):
+    """sacctmgr archive load: put back what is in a file on the daemon's host. Answered by `Ok` or `Failure`."""
+
+    path: str
+
+
 class AwaitRecorded(Message, frozen=True, tag=111):
     """A replay asks the controller: answered by `Ok` when accounting knows all that has happened so far, or does not answer."""
 
@@ -1100,5 +1117,7 @@ AnyMessage = (
     | EventRecord
     | ReservationRecord
     | AccountingRecords
+    | DumpArchive
+    | LoadArchive
     | AwaitRecorded
 )

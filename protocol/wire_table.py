@@ -89,5 +89,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "EventRecord": (108, ("node", "start_time", "end_time", "state", "reason", "user_id", "tres", "nodes"), (None, 0, "", None, {}, "")),
     "ReservationRecord": (109, ("id", "name", "start_time", "end_time", "nodes", "tres", "flags", "associations"), ("", {}, "", [])),
     "AccountingRecords": (110, ("cluster", "records"), ()),
+    "DumpArchive": (113, ("folder", "archived", "purges"), ("", [], {})),
+    "LoadArchive": (114, ("path",), ()),
     "AwaitRecorded": (111, (), ()),
 }

@@ -12,6 +12,7 @@ from sqlalchemy import MetaData, create_engine, text
 from understudy.accounting import migrate, schema
 from understudy.accounting.core import Accounting
 from understudy.accounting.store import Store, StoreError
+from understudy.model.dbd_conf import Purge
 from understudy.model.states import JobState
 from understudy.protocol.messages import AccountingQuery, AccountingRecords, EventRecord, JobRecord, ReservationRecord, StepRecord
 
@@ -194,10 +195,41 @@ def test_old_records_are_purged_by_kind_and_open_ones_stay(house):
         EventRecord("n2", old),
     ]
     house.tell(AccountingRecords("conform", records))
-    house.accounting.purge({"Job": 500})
+    house.accounting.purge({"Job": Purge(NOW - 500, "h")})
     left = house.store.find(schema.jobs, order=[schema.jobs.c.job_id])
     assert [row["job_id"] for row in left] == [2, 3]
-    assert sorted(row["job_id"] for row in house.store.find(schema.steps)) == [2, 3]
+    assert sorted(row["job_id"] for row in house.store.find(schema.steps)) == [1, 2, 3]  # steps have an age of their own
     assert len(house.store.find(schema.events, [schema.events.c.node != ""])) == 2
-    house.accounting.purge({"Event": 500})
+    house.accounting.purge({"Step": Purge(NOW - 500, "h")})
+    assert sorted(row["job_id"] for row in house.store.find(schema.steps)) == [2, 3]
+    house.accounting.purge({"Event": Purge(NOW - 500, "h")})
     assert [row["node"] for row in house.store.find(schema.events, [schema.events.c.node != ""])] == ["n2"]
+
+
+def test_what_is_archived_goes_into_files_and_comes_back_once(house, tmp_path):
+    house.do("add account physics")
+    records = [
+        job(1, start_time=NOW - 900, end_time=NOW - 800, tres_allocated={"cpu": 2}, work_dir="/tmp/ü"),
+        StepRecord(1, NOW, 0, "batch", start_time=NOW - 900, end_time=NOW - 800, tres_allocated={"cpu": 2}),
+        EventRecord("n1", NOW - 900, NOW - 800, reason="broken"),
+        ReservationRecord(3, "maintenance", NOW - 900, NOW - 800, "n[1-2]", {"cpu": 8}, "MAINT", [1, 2]),
+        job(2),
+    ]
+    house.tell(AccountingRecords("conform", records))
+    house.now += 2 * 86400
+    tables = [schema.jobs, schema.steps, schema.events, schema.reservations, schema.transactions]
+    before = [sorted(map(str, house.store.find(table))) for table in tables]
+    house.do(
+        f"archive dump directory={tmp_path} events jobs steps resv txn purgeeventafter=1day purgejobafter=24hours purgestepafter=1d"
+        " purgeresvafter=1days purgetxnafter=1days"
+    )
+    counts = [len(house.store.find(table)) for table in tables]
+    assert counts == [1, 0, 1, 0, 0]  # what is open stays
+    files = sorted(path for path in tmp_path.iterdir() if "_archive_" in path.name)
+    kinds = [path.name.partition("_table_archive_")[0].removeprefix("conform_") for path in files]
+    assert kinds == ["event", "job", "resv", "step", "txn"]
+    for path in files:
+        house.do(f"archive load file={path}")
+        said = house.sacctmgr(f"-i archive load {path}")
+        assert (said.code, said.err) == (1, "sacctmgr: error: Error with request.\n Problem loading archive file: Unspecified error\n")
+    assert [sorted(map(str, house.store.find(table))) for table in tables] == before

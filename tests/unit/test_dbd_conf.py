@@ -1,8 +1,10 @@
 """slurmdbd.conf: the database that it names, how long records are kept, and errors with file and line."""
 
+import time
+
 import pytest
 
-from understudy.model.dbd_conf import load, load_beside
+from understudy.model.dbd_conf import load, load_beside, purge_of
 from understudy.model.errors import ConfigError
 
 ORDINARY = """
@@ -38,8 +40,15 @@ def test_the_database_is_named_by_a_url(tmp_path):
 
 def test_ages_are_hours_days_or_months(tmp_path):
     config = read(tmp_path, ORDINARY)
-    ages = [config.purge_after_s(f"Purge{name}After") for name in ("Job", "Event", "TXN", "Step", "Usage")]
-    assert ages == [12 * 30 * 86400, 36 * 3600, 2 * 30 * 86400, 10 * 86400, None]
+    now = time.mktime((2023, 3, 15, 10, 20, 30, 0, 0, -1))
+    olds = [purge_of(config.text(f"Purge{name}After"), now) for name in ("Job", "Event", "TXN", "Step", "Usage")]
+    said = [(old.unit, time.strftime("%F %T", time.localtime(old.before))) if old is not None else None for old in olds]
+    assert said == [("m", "2022-03-01 00:00:00"), ("h", "2023-03-13 22:00:00"), ("m", "2023-01-01 00:00:00"), ("d", "2023-03-05 00:00:00"), None]
+    assert [time.strftime("%F %T", time.localtime(olds[index].period_start(int(now)))) for index in (0, 1, 3)] == [
+        "2023-03-01 00:00:00",
+        "2023-03-15 10:00:00",
+        "2023-03-15 00:00:00",
+    ]
     assert config.boolean("TrackWCKey")
     assert not config.boolean("TrackSlurmctldDown")
 

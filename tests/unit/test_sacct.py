@@ -8,6 +8,7 @@ from accounting_harness import NOW, House
 from understudy.accounting import schema
 from understudy.commands.sacct import past_time, sacct
 from understudy.commands.sacct_fields import FIELDS, cpu_time, fields_of
+from understudy.model.dbd_conf import Purge
 from understudy.model.states import JobFlag, JobState
 from understudy.model.task_usage import summed_up
 from understudy.protocol.messages import AccountingRecords, JobRecord, JobText, StepRecord
@@ -414,7 +415,7 @@ def test_scripts_and_environments_are_shown_to_whom_the_jobs_belong_and_to_admin
 
 def test_scripts_go_with_the_last_job_that_has_them(house):
     house.tell(AccountingRecords("conform", [JobText("k1", "a"), JobText("k2", "b"), ran(20, 1, 2, script="k1"), ran(21, 1, 500, environment="k2")]))
-    house.accounting.purge({"Job": 50})
+    house.accounting.purge({"Job": Purge(NOW + 50, "h")})
     assert [row["key"] for row in house.store.find(schema.job_texts)] == ["k2"]
 
 

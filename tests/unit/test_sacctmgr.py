@@ -266,6 +266,31 @@ def test_there_are_no_federations_and_resources_and_no_archives(house):
     )
 
 
+def test_archives_need_ages_and_are_written_where_asked(house, tmp_path):
+    house.tell(AccountingRecords("conform", [_job(1, end_time=NOW + 9, state=3)]))
+    house.now = NOW + 90000
+    problem = "sacctmgr: error: Error with request.\n Problem dumping archive: Unspecified error\n"
+    done = "sacctmgr: accounting_storage/slurmdbd: jobacct_storage_p_archive: SUCCESS\n"
+    strange = " dump: Failed to stat /no/such: No such file or directory\n Note: For archive dump, the script must be on the calling host.\n"
+    junk = tmp_path / "junk"
+    junk.write_text("junk\n")
+    for words, code, err in (
+        ("dump", 0, done),
+        (f"dump directory={tmp_path} jobs", 1, problem),
+        ("dump purgejobafter=soon", 1, "sacctmgr: error: Invalid purge string 'soon'\n"),
+        ("dump script=/no/such", 1, strange),
+        ("dump jobs purgejobafter=1hours directory=/proc", 1, problem),
+        ("load", 1, "sacctmgr: error: Error with request.\n Problem loading archive file: Unspecified error\n"),
+        (f"load file={junk}", 1, "sacctmgr: error: Error with request.\n Problem loading archive file: Bad address\n"),
+        ("load foo=1", 1, " Unknown option: foo=1\n"),
+    ):
+        said = house.sacctmgr(f"-i archive {words}")
+        assert (said.code, said.out, said.err) == (code, "", err), words
+    assert len(house.store.find(schema.jobs)) == 1
+    house.do("archive dump purgejobafter=24hours")  # forgotten, without a file
+    assert house.store.find(schema.jobs) == []
+
+
 def _job(number, **fields):
     known = {"submit_time": NOW, "restarts": 0, "user": "daemon", "user_id": 1, "group_id": 1, "account": "root"}
     known |= {"partition": "debug", "qos": "normal", "name": "j", "association_id": 1}
