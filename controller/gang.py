@@ -62,6 +62,12 @@ class Gang:
         if not fits:
             self._arm()
 
+    def add_running(self, job: Job) -> None:
+        """A job that somebody had suspended was resumed: it runs at once, beside those whose turn it is, and waits for its own as if it did not."""
+        assert job.allocation is not None
+        self.lists.setdefault(job.allocation.shared_in, []).append(Member(job, cores_of(job.allocation)))
+        self._arm()
+
     def has(self, job: Job) -> bool:
         """Whether the job is in a list."""
         return any(each.job is job for each in self.lists.get(_list_of(job), ()))
@@ -79,7 +85,8 @@ class Gang:
             if not each.runs and _fits(each, row):
                 _add(each.cores, row)
                 each.runs = each.is_filler = True
-                go_on(self.core, each.job, now, in_row=True)
+                if each.job.state is JobState.SUSPENDED:
+                    go_on(self.core, each.job, now, in_row=True)
 
     def _arm(self) -> None:
         """Someone waits for a turn: set the timer for the end of the slice."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.complete import signal_job
 from understudy.controller.job import Allocation, JobEvent, NodeShare, advance
 from understudy.controller.limits import watch_limits
+from understudy.controller.sharing import cores_of
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState
 
@@ -37,10 +38,12 @@ def suspend(core: Core, job: Job, now: float) -> None:
     core.pushed_aside.pop(job.job_id, None)
     job.priority, job.pushed_aside = 0, False
     if core.gang is not None and core.gang.has(job):
-        if job.is_running:
+        was_its_turn = job.is_running
+        if was_its_turn:
             stop(core, job, now, in_row=True)
         core.gang.remove(job, now)
-        give_up(core, job)
+        if was_its_turn:  # one that waits for its turn keeps its place
+            give_up(core, job)
         core.changed("change", now)
     elif job.is_running:
         stop(core, job, now)
@@ -58,9 +61,9 @@ def resume(core: Core, job: Job, now: float) -> None:
         raise SlurmError(NOT_SUSPENDED)
     if not job.priority:
         job.priority = core.priorities.assign(job, now)
-    go_on(core, job, now)
+    go_on(core, job, now, in_row=job.held is None)
     if core.gang is not None and job.held is None and job.allocation is not None and job.allocation.shared_in:
-        core.gang.add(job, now)
+        core.gang.add_running(job)
 
 
 def _require_active(job: Job) -> None:
@@ -170,7 +173,22 @@ def hold_again(core: Core, job: Job) -> None:
     """The job's CPUs are its own again, as far as nobody else has them."""
     if job.held is not None and job.held.nodes:
         core.tables.nodes.release(job.held, job.held.nodes)
-    take_what_is_free(core, job)
+    if core.gang is not None and _may_share(core.tables.nodes, job):
+        assert job.allocation is not None
+        job.held = None
+        core.tables.nodes.allocate(job.allocation)
+    else:
+        take_what_is_free(core, job)
+
+
+def _may_share(table: NodeTable, job: Job) -> bool:
+    """Whether whoever has the job's cores shares them."""
+    allocation = job.allocation
+    if allocation is None or not allocation.shared_in or allocation.nodes & table.exclusive_nodes:
+        return False
+    cores, used = cores_of(allocation), table.used_cores
+    shared = table.sharing.on(cores)
+    return not any(used[node] & ~shared[node] & mask for node, mask in cores.items())
 
 
 def take_what_is_free(core: Core, job: Job) -> None:

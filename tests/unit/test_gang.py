@@ -109,6 +109,46 @@ def test_a_job_that_an_administrator_suspends_leaves_the_row_until_it_is_resumed
     assert (first.state, second.state) == (JobState.SUSPENDED, JobState.RUNNING)
 
 
+def test_jobs_that_are_resumed_run_beside_others_until_their_turn_is_over() -> None:
+    """As recorded: jobs 1 to 3 of 4 CPUs each, suspended and resumed by an administrator between turns."""
+    h = harness()
+    jobs = [h.submit(num_tasks=4, mem_per_cpu_mb=1) for _ in range(3)]
+    h.acknowledge()
+    h.run(4 * SLICE_S + 4)
+    for job in (jobs[0], jobs[1], jobs[2]):
+        assert h.control("suspend", job, ROOT) == 0
+    h.acknowledge()
+    assert states(h) == "SSS"
+    h.run(SLICE_S)
+    h.control("resume", jobs[0], ROOT)
+    h.control("resume", jobs[1], ROOT)
+    seen = [states(h)]
+    for number in range(7):
+        h.run(SLICE_S)
+        h.acknowledge()
+        seen.append(states(h))
+        if number == 1:
+            h.control("resume", jobs[2], ROOT)
+            seen.append(states(h))
+    assert seen == ["RRS", "RRS", "SRS", "SRR", "RSR", "SSR", "SRS", "RSS", "SSR"]
+
+
+def test_a_job_that_waits_for_its_turn_and_is_suspended_keeps_its_place() -> None:
+    h = harness(2)
+    jobs = [h.submit(num_tasks=4, mem_per_cpu_mb=1) for _ in range(2)]
+    h.acknowledge()
+    h.control("suspend", jobs[1], ROOT)
+    third = h.submit(num_tasks=4, mem_per_cpu_mb=1)
+    h.run(50)
+    assert third.is_pending
+    assert h.control("resume", jobs[1], ROOT) == 0
+    h.acknowledge()
+    assert states(h) == "RRP"
+    h.run(2 * SLICE_S)
+    h.acknowledge()
+    assert states(h).count("R") == 1
+
+
 def test_after_a_restart_they_take_turns_again(h: Harness) -> None:
     jobs = [h.submit(num_tasks=4, mem_per_cpu_mb=1) for _ in range(2)]
     h.acknowledge()
