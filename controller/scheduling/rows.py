@@ -80,8 +80,14 @@ def views(request: Request, tables: Tables, free: Free) -> Iterator[Free]:
         yield RowView(free, table, {node: used | row.get(node, 0) for node, used in others.items()})
 
 
+def _under(free: Free) -> Free:
+    """The state of which that one shows only some jobs: who shares is the same there."""
+    return _under(free.base) if isinstance(free, RowView) else free
+
+
 def _shared(partition: Partition, tables: Tables, free: Free) -> tuple[Cores, Cores]:
     """The cores of sharing jobs of this partition and of others whose tier is not higher, and of those of higher ones."""
+    free = _under(free)
     if free is tables.nodes:
         held = [(name, cores) for name, each in tables.nodes.sharing.held.items() for cores in each.values()]
     else:
@@ -148,6 +154,7 @@ def _with(free: Free, table: NodeTable, more: Cores, fewer: Cores) -> RowView:
 
 def _rows(partition: str, table: NodeTable, free: Free) -> list[Cores]:
     """The rows in that state, the fullest first."""
+    free = _under(free)
     if free is table:
         rows = table.sharing.rows.get(partition, [])
     elif isinstance(free, StateAfter):

@@ -221,10 +221,10 @@ class ChoosingSelector(ABC):
             usable &= ~nodes_of_another_kind(request, tables, free)
         if request.max_cpus_per_node is not None:
             request.cpus_left = cpus_left(request, tables, free)
-        is_alone = request.rows == 1
-        if is_alone and not _pushes_aside(tables):
+        is_alone, pushes_aside = request.rows == 1, _pushes_aside(tables)
+        if is_alone and not pushes_aside:
             return self._choose_any(request, usable, table, restricted(free, table, request.blocked_cores), nodes_only=nodes_only)
-        for view in tiers(request, tables, free) if is_alone else views(request, tables, free):
+        for view in _views(request, tables, free, shares=not is_alone, pushes_aside=pushes_aside):
             choice = self._choose_any(request, usable, table, restricted(view, table, request.blocked_cores), nodes_only=nodes_only)
             if choice is not None:
                 request.view = view
@@ -258,6 +258,12 @@ class ChoosingSelector(ABC):
             return None
         least = max(request.min_nodes, chosen.bit_count())
         return self.choose(replace(request, min_nodes=least, wanted_nodes=max(request.wanted_nodes, least), required=chosen), usable, table, free)
+
+
+def _views(request: Request, tables: Tables, free: Free, *, shares: bool, pushes_aside: bool) -> Iterator[Free]:
+    """What is free for a job that shares its cores, or pushes others aside, or both: then row by row for each tier that may have to go."""
+    for tier in tiers(request, tables, free) if pushes_aside else (free,):
+        yield from views(request, tables, tier) if shares else (tier,)
 
 
 def _pushes_aside(tables: Tables) -> bool:

@@ -2,6 +2,7 @@ import pytest
 from scheduling_harness import make_job, table, tables_of
 from tests.controller_harness import ROOT, Harness, make_tables
 
+from understudy.controller.gang import Gang
 from understudy.controller.partitions import Partition
 from understudy.controller.preempt import make_room
 from understudy.controller.scheduling.backfill import Backfill
@@ -363,3 +364,26 @@ def test_those_of_higher_partitions_go_on_first():
     assert [job.state for job in mid] == [JobState.SUSPENDED] + [JobState.RUNNING] * 3
     harness.complete(high)
     assert (mid[0].is_running, low[0].is_running) == (True, False)
+
+
+def test_jobs_that_share_their_cores_push_lower_ones_aside_and_take_turns():
+    """As recorded from Slurm 22.05.8, with OverSubscribe=FORCE:1, and FORCE:2 in the middle partition."""
+    harness = cluster("SUSPEND,GANG", Backfill)
+    for name, rows in (("low", 1), ("mid", 2), ("high", 1)):
+        harness.core.tables.partitions[name].oversubscribe = f"FORCE:{rows}"
+    harness.core.gang = Gang(harness.core, 5)
+    low = fill(harness)
+    first, second, third = (submit(harness, "mid", required_nodes="n1") for _ in range(3))
+    harness.run(5)
+    harness.acknowledge()
+    assert [job.state for job in low] == [JobState.SUSPENDED] + [JobState.RUNNING] * 3
+    assert (first.state, second.state, third.state) == (JobState.RUNNING, JobState.SUSPENDED, JobState.PENDING)
+    harness.run(10)
+    harness.acknowledge()
+    assert {first.state, second.state} == {JobState.RUNNING, JobState.SUSPENDED}
+    harness.cancel(third)
+    for job in (first, second):
+        harness.cancel(job)
+        harness.acknowledge()
+        harness.epilog(job)
+    assert low[0].is_running
