@@ -78,6 +78,7 @@ OPTIONS = OptionTable(
     ]
 )
 
+_REVOKED = 0x100000  # asked for, though no job is ever in that state
 _LISTS = {"accounts", "associations", "clusters", "flags", "format", "groups", "jobs", "name", "partition", "qos", "state", "users"}
 _JOB_COLUMNS = [
     "cluster",
@@ -600,6 +601,8 @@ def _state(word: str, context: Context) -> int:
         context.complain(f"sacct: fatal: unrecognized job state value '{word}'")
         raise _BadRequestError
     base, flag = found
+    if word.upper() in {"RV", "REVOKED"}:
+        return _REVOKED
     if base < 0 and flag not in {REQUEUE, RESIZING}:
         context.fatal(f"job state {word} is not supported / accounted")
         raise _BadRequestError
@@ -629,6 +632,7 @@ def _with_steps(jobs: "list[Row]", wanted: Wanted, conditions: "dict[str, list[A
                 found.append(step)
             for name in ("user_cpu_us", "system_cpu_us"):
                 job[name] = job.get(name, 0) + (step[name] or 0)
+            job["knows_energy"] = job.get("knows_energy") or sacct_use.was_measured(step)
     return found
 
 

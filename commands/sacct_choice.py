@@ -157,8 +157,6 @@ def was_there(row: "Row", wanted: Wanted) -> bool:
 def _was_in(state: int, row: "Row", start: float, end: float, eligible: "int | None", began: "int | None", ended: "int | None") -> bool:
     if state == PENDING:
         left = began if began is not None else ended
-        if eligible is None and ended is not None:
-            return row["submit_time"] <= end and ended >= start
         return eligible is not None and eligible <= end and (left is None or left >= start)
     if state == RUNNING:
         return began is not None and began <= end and (ended is None or ended >= start)

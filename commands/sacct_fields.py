@@ -214,8 +214,13 @@ def _allocated_nodes(row: "Row") -> int:
     return int(row["node_count"] or 0)
 
 
-def _energy(_row: "Row") -> str:
+def _zero(_row: "Row") -> str:
     return "0"
+
+
+def _energy(row: "Row") -> str:
+    """Nobody measures it; of a job it is the sum of what is known of its steps."""
+    return "0" if row.get("knows_energy") else ""
 
 
 def _duration(function: "Callable[[Row], int]") -> "Make":
@@ -230,7 +235,7 @@ FIELDS = [
     Field("AllocTRES", 10, _tres("tres_allocated"), _tres("tres_allocated")),
     Field("AssocID", 7, _text("association_id"), _of_job(_text("association_id")), fit=_whole),
     Field("AveCPU", 10, _blank, of_tasks("ave", "cpu_us")),
-    Field("AveCPUFreq", 10, _blank, _energy),
+    Field("AveCPUFreq", 10, _blank, _zero),
     Field("AveDiskRead", 14, _blank, disk("ave", "read")),
     Field("AveDiskWrite", 14, _blank, disk("ave", "written")),
     Field("AvePages", 10, _blank, of_tasks("ave", "pages")),
@@ -240,12 +245,12 @@ FIELDS = [
     Field("Cluster", 10, _text("cluster"), _text("cluster")),
     Field("Comment", 14, _text("comment")),
     Field("Constraints", 19, _text("constraints")),
-    Field("ConsumedEnergy", 14, _energy, _energy),
-    Field("ConsumedEnergyRaw", 17, _energy, _energy),
+    Field("ConsumedEnergy", 14, _energy, _zero),
+    Field("ConsumedEnergyRaw", 17, _energy, _zero),
     Field("Container", 19, _text("container")),
     Field("CPUTime", 10, _duration(_cpu_seconds), _duration(_cpu_seconds), fit=_whole),
     Field("CPUTimeRAW", 10, _number(_cpu_seconds), _number(_cpu_seconds), fit=_whole),
-    Field("DBIndex", 10, _text("job_id"), _text("job_id"), fit=_whole),
+    Field("DBIndex", -10, _text("job_id"), _text("job_id"), fit=_whole),
     Field("DerivedExitCode", 15, _derived),
     Field("Elapsed", 10, _duration(elapsed), _duration(elapsed), fit=_whole),
     Field("ElapsedRaw", 10, _number(elapsed), _number(elapsed), fit=_whole),

@@ -8,7 +8,7 @@ import re
 
 from understudy.commands.client import VERSION
 from understudy.commands.sacct_fields import elapsed, nodes
-from understudy.commands.sacct_use import IN, OUT, amount_of
+from understudy.commands.sacct_use import IN, OUT, amount_of, was_measured
 from understudy.commands.states import job_state
 
 TYPE_CHECKING = False
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     Numbers = Mapping[str, int]
 
 _SCHEDULERS = {"SchedSubmit": "STARTED_ON_SUBMIT", "SchedMain": "STARTED_ON_SCHEDULE", "SchedBackfill": "STARTED_ON_BACKFILL"}
-# Whatever a job's exit code is: so 22.05.8 prints it.
-_EXIT = {"status": "SUCCESS", "return_code": 0}
+# Of a step of srun that does not ask for a frequency: so 22.05.8 reads what is on record.
+_GOVERNORS = ["Conservative", "Performance", "PowerSave", "OnDemand", "UserSpace"]
 
 _NOTHING_FOUND = {
     "description": "Nothing found",
@@ -41,6 +41,7 @@ def document(rows: "Iterable[Row]", numbers: "Numbers") -> "Row":
             jobs[-1]["steps"].append(_step(row, numbers))
         else:
             jobs.append(_job(row, numbers))
+    jobs.sort(key=lambda job: job["job_id"])  # as they came on record
     major, minor, micro = VERSION.split(".")
     version = {"major": int(major), "micro": int(micro), "minor": int(minor)}
     plugin = {"type": "openapi/dbv0.0.38", "name": "Slurm OpenAPI DB v0.0.38"}
@@ -99,22 +100,22 @@ def _job(row: "Row", numbers: "Numbers") -> "Row":
         "array": {
             "job_id": row["array_job_id"] or 0,
             "limits": {"max": {"running": {"tasks": int((row["array_tasks"] or "").partition("%")[2] or 0)}}},
-            "task": row["array_tasks"] or None,
+            "task": _bitmap(row["array_tasks"]),
             "task_id": row["array_task_id"],
         },
         "association": {"account": row["account"], "cluster": row["cluster"], "partition": None, "user": row["user"]},
         "cluster": row["cluster"],
         "constraints": row["constraints"],
         "container": row["container"] or None,
-        "derived_exit_code": dict(_EXIT),
+        "derived_exit_code": _exit(row["derived_exit_signal"]),
         "time": _times(
             row,
             eligible={"eligible": row["eligible_time"] or 0},
             submission={"submission": row["submit_time"]},
             limit={"limit": row["time_limit_min"] if row["time_limit_min"] is not None and row["time_limit_min"] >= 0 else None},
         ),
-        "exit_code": dict(_EXIT),
-        "flags": ["CLEAR_SCHEDULING", *[_SCHEDULERS[flag] for flag in (row["flags"] or "").split(",") if flag in _SCHEDULERS]],
+        "exit_code": _exit(row["exit_signal"]),
+        "flags": [word for flag in (row["flags"] or "").split(",") if flag in _SCHEDULERS for word in ("CLEAR_SCHEDULING", _SCHEDULERS[flag])],
         "group": row["group"],
         "het": {"job_id": row["het_job_id"] or 0, "job_offset": row["het_offset"] if row["het_job_id"] else None},
         "job_id": row["job_id"],
@@ -142,10 +143,12 @@ def _step(row: "Row", numbers: "Numbers") -> "Row":
         "nodes": {"list": _hosts(row["nodes"]), "count": nodes(row), "range": row["nodes"]},
         "tres": {"requested": _used(row, IN, numbers), "consumed": _used(row, OUT, numbers), "allocated": _amounts(row["tres_allocated"], numbers)},
         "time": _times(row),
-        "exit_code": dict(_EXIT),
+        "exit_code": _exit(row["exit_signal"]),
         "tasks": {"count": row["tasks"]},
         "pid": None,
-        "CPU": {"requested_frequency": {"min": 0, "max": 0}, "governor": []},
+        "CPU": {"requested_frequency": {"min": None, "max": None}, "governor": list(_GOVERNORS)}
+        if name.isdigit()
+        else {"requested_frequency": {"min": 0, "max": 0}, "governor": []},
         "kill_request_user": _killer(row),
         "state": _state(row["state"]),
         "statistics": {"CPU": {"actual_frequency": 0}, "energy": {"consumed": 0}},
@@ -154,13 +157,38 @@ def _step(row: "Row", numbers: "Numbers") -> "Row":
     }
 
 
+def _exit(signal: "int | None") -> "Row":
+    """A signal is told; of an exit code 22.05.8 says nothing."""
+    import signal as signals
+
+    if not signal:
+        return {"status": "SUCCESS", "return_code": 0}
+    try:
+        name = signals.strsignal(signal)
+    except ValueError:
+        name = None
+    return {"status": "SIGNALED", "return_code": None, "signal": {"signal_id": signal, "name": name or f"Unknown signal {signal}"}}
+
+
+def _bitmap(tasks: "str | None") -> "str | None":
+    """Those of an array that are left: `1-4%2` as `0x1E`."""
+    found = 0
+    for part in (tasks or "").partition("%")[0].split(","):
+        span, _, step = part.partition(":")
+        first, _, last = span.partition("-")
+        if first.isdigit():
+            for task in range(int(first), int(last or first) + 1, int(step or 1)):
+                found |= 1 << task
+    return f"0x{found:X}" if found else None
+
+
 def _times(row: "Row", eligible: "Row | None" = None, submission: "Row | None" = None, limit: "Row | None" = None) -> "Row":
     user, system = row.get("user_cpu_us") or 0, row.get("system_cpu_us") or 0
     return {
         "elapsed": elapsed(row),
         **(eligible or {}),
         "end": row["end_time"] or 0,
-        "start": row["start_time"] or 0,
+        "start": row["start_time"] or (None if row["end_time"] else 0),
         **(submission or {}),
         "suspended": row["suspended_s"] or 0,
         "system": _cpu(system),
@@ -190,7 +218,7 @@ def _used(row: "Row", names: "tuple[tuple[str, str], ...]", numbers: "Numbers") 
         return found // 1000 if quantity == "cpu_us" and not which.endswith("_task") else found
 
     measured = amount_of(row, "sum", "rss") is not None
-    known = names if measured else [pair for pair in names if not pair[1]] if row["end_time"] else []
+    known = names if measured else [pair for pair in names if not pair[1]] if was_measured(row) else []
     found: Row = {"max": [], "min": []}
     for which in ("max", "min") if measured else ():
         found[which] = _amounts({name: count(which, quantity) for name, quantity in names}, numbers)

@@ -54,7 +54,7 @@ def _text(quantity: str, amount: int) -> str:
 
 def was_measured(row: "Row") -> bool:
     """Whether the step has ended, and what it used is known at least in part."""
-    return bool(row["end_time"] and (row.get("usage") or row.get("user_cpu_us") or row.get("system_cpu_us")))
+    return bool(row["end_time"] and "energy" in (row.get("usage") or ()))
 
 
 def amount_of(row: "Row", which: str, quantity: str) -> "int | str | None":

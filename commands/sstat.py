@@ -1,7 +1,7 @@
 """sstat: what the tasks of running steps use. Follows sstat(1) of 22.05."""
 
 from understudy.commands.client import Context, RefusedError, run
-from understudy.commands.options import NONE, REQUIRED, Option, OptionTable, last_values
+from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
 from understudy.commands.texts import convert_units, thousands
 
 TYPE_CHECKING = False
@@ -126,7 +126,11 @@ def _fields() -> "dict[str, tuple[str, int, Callable[[dict[str, Any]], str]]]":
 
 def sstat(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
-    given, operands = OPTIONS.parse(arguments)
+    try:
+        given, operands = OPTIONS.parse(arguments)
+    except OptionError as error:  # without a word of --help
+        context.complain(f"sstat: {error}")
+        return 1
     options = last_values(given)
     if context.tells(OPTIONS, options, "sstat [OPTION] -j JOB[.STEP]", "Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help"):
         return 0
@@ -206,7 +210,7 @@ def _steps(word: str, options: "dict[str, str | None]", context: Context) -> "li
             context.error(f"StepId={word} not found running.")
     else:
         chosen = [step for step in _SPECIAL_STEPS if step in by_name and "allsteps" in options]
-        if not numbered and not chosen:
+        if not numbered and not chosen and not by_name:
             known = context.client.query("jobs", ["job_id"], {"job_id": [int(job)]}).rows
             context.error(f"No steps running for job {job}" if known else f"couldn't get steps for job {job}")
     found = [

@@ -55,6 +55,8 @@ def create_step(settings: "Settings", allocation: "Allocation", name: str, step_
         wanted.pop("ntasks_per_node", None)  # Slurm lays tasks out by the job's CPUs then
     if owns_job:
         wanted["min_nodes"] = wanted["max_nodes"] = allocation.node_count
+    if owns_job:
+        wanted.setdefault("distribution", "block")
     if owns_job and "num_tasks" not in wanted:
         wanted["num_tasks"] = allocation.node_count * int(spec.get("ntasks_per_node") or 1)
         if spec.get("ntasks_per_tres"):

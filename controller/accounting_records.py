@@ -12,7 +12,7 @@ import msgspec
 
 from understudy.controller.gres_columns import held_counts, tres_text
 from understudy.controller.job import BAD_CONSTRAINTS
-from understudy.controller.job_columns import tres_allocated, tres_requested
+from understudy.controller.job_columns import step_memory_mb, tres_allocated, tres_requested
 from understudy.controller.reservation_columns import cpu_count
 from understudy.model.distribution import shown
 from understudy.model.prolog_flags import prolog_words
@@ -116,6 +116,7 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
     reserved = core.tables.reservations.by_name.get(reservation)
     # of a job that is ended from outside accounting is told before its script has gone
     was_ended = job.state in _ENDED or (job.state is JobState.CANCELLED and job.killed_by is not None)
+    derived = _derived(job, was_ended=was_ended)
     was_refused = job.state is JobState.FAILED and job.reason == BAD_CONSTRAINTS  # what is a signal elsewhere is a code here
     return JobRecord(
         job_id=job.job_id,
@@ -141,8 +142,8 @@ def job_record(core: Core, job: Job, kept: Kept, blocked: str) -> JobRecord:
         suspended_s=job.suspended_s,
         exit_code=0 if was_ended else job.exit_signal if was_refused else job.exit_code,
         exit_signal=0 if was_ended or was_refused else job.exit_signal,
-        derived_exit_code=job.derived_exit_code,
-        derived_exit_signal=0 if job.derived_exit_code else max((step.exit_signal for step in job.steps.values() if not step.is_running), default=0),
+        derived_exit_code=derived[0],
+        derived_exit_signal=derived[1],
         nodes=job.node_list,
         node_count=held.node_count if held is not None else 0,
         tres_requested=amounts(tres_requested(core, job, now)),
@@ -197,6 +198,15 @@ def resized_records(core: Core, job: Job, kept: Kept, now: int) -> list[JobRecor
     return [record, *steps]
 
 
+def _derived(job: Job, *, was_ended: bool) -> tuple[int, int]:
+    """The highest exit code of the steps, or else signal, as far as they were over when the job ended."""
+    if job.end_time is None or not job.is_finished:
+        return 0, 0
+    over = [step for step in job.steps.values() if step.end_time is not None and (not was_ended or step.end_time < int(job.end_time))]
+    code = max((step.exit_code for step in over), default=0)
+    return code, 0 if code else max((step.exit_signal for step in over), default=0)
+
+
 def _wckey_id(core: Core, user: str, name: str) -> int:
     return next((each.id for each in core.associations.wckeys if (each.user, each.name) == (user, name)), 0)
 
@@ -245,18 +255,20 @@ def _batch_step(core: Core, job: Job) -> StepRecord:
 
 def with_usage(step: StepRecord, used: Mapping[str, int]) -> StepRecord:
     """The record with what the step's processes have used."""
-    rest = {name: value for name, value in used.items() if name not in {"user_cpu_us", "system_cpu_us"}}
+    rest = {"energy": 0} | {name: value for name, value in used.items() if name not in {"user_cpu_us", "system_cpu_us"}}
     return msgspec.structs.replace(step, user_cpu_us=used.get("user_cpu_us", 0), system_cpu_us=used.get("system_cpu_us", 0), usage=rest)
 
 
 def _tres(core: Core, cpus: int, memory_mb: int, nodes: int, gres: Iterable[Held]) -> dict[str, int]:
     tracked = amounts(tres_text(core, held_counts(gres))) if core.settings.tracked_gres else {}
-    return {"cpu": cpus, **({"mem": memory_mb} if memory_mb else {}), "node": nodes, **tracked}
+    return {"cpu": cpus, "mem": step_memory_mb(core, memory_mb), "node": nodes, **tracked}
 
 
 def _numbered_step(core: Core, job: Job, step: Step) -> StepRecord:
     tres = _tres(core, step.cpus, step.memory_mb, len(step.places), [held for place in step.places for held in place.gres])
     usage = {name: value for name, value in step.usage.items() if name not in {"user_cpu_us", "system_cpu_us"}}
+    if step.usage and core.settings.gathers_usage:  # of what nobody measures this alone is said
+        usage["energy"] = 0
     return StepRecord(
         job_id=job.job_id,
         submit_time=_told_from(job),

@@ -102,7 +102,7 @@ def _try(core: Core, job: Job, now: float) -> None:
     for _ in MainPass(core.tables, core.selector, Planning(core), {}).run(records, len(records), now):
         pass
     if job.is_running:
-        job.last_scheduler = "Main"
+        job.last_scheduler = "Submit"
 
 
 def _give_up(core: Core, job: Job, now: float) -> None:

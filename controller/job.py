@@ -311,7 +311,7 @@ class Job:
     used_reservation: str = ""  # the one in which it runs, or is asked for
     blocked_cores: dict[int, int] | None = None  # asked for without these (masks by node), which are reserved
     last_sched_eval: int | None = None
-    last_scheduler: str = ""  # Main or Backfill
+    last_scheduler: str = ""  # Main, Backfill, or Submit: started as it was submitted
     lifted: tuple[str, ...] = ()  # "time", "qos" or resources that an administrator set: their limits of associations and QOS do not count
     qos_flags: tuple[str, ...] = ()  # those of its QOS that let it pass limits of partitions
     admin_comment: str = ""

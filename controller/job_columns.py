@@ -196,6 +196,11 @@ def _ranges(mask: int) -> str:
     return ",".join(str(first) if length == 1 else f"{first}-{first + length - 1}" for first, length in nodeset.runs(mask))
 
 
+def step_memory_mb(core: Core, megabytes: int) -> int:
+    """What a step is said to have of memory: none where nobody counts it."""
+    return megabytes if getattr(core.selector, "consumes_memory", True) else 0
+
+
 def memory_text(megabytes: int) -> str:
     """`4000M`, `2G`, `62.50G`: in a larger unit where that makes a whole number of halves."""
     size, units = megabytes, "MGTP"
@@ -456,7 +461,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "pre_suspend_s": lambda _c, j, _n: j.pre_suspend_s,
     "deadline": lambda _c, j, _n: None if j.spec.deadline is None else int(j.spec.deadline),
     "last_sched_eval": lambda _c, j, _n: j.last_sched_eval,
-    "last_scheduler": lambda _c, j, _n: j.last_scheduler,
+    "last_scheduler": lambda _c, j, _n: "Main" if j.last_scheduler == "Submit" else j.last_scheduler,
     "time_limit_s": time_limit,
     "time_limit_is_set": lambda _c, j, _n: j.time_limit_is_set,
     "time_min_s": lambda _c, j, _n: j.spec.time_min_s,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.gres_columns import held_counts
 from understudy.controller.gres_columns import tres_text as gres_tres
-from understudy.controller.job_columns import memory_text
+from understudy.controller.job_columns import memory_text, step_memory_mb
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
@@ -97,4 +97,5 @@ def _batch(core: Core, job: Job, now: float) -> dict[str, Any]:
 
 def tres_text(core: Core, cpus: int, memory_mb: int, nodes: int, gres: Iterable[Held]) -> str:
     """`cpu=2,gres/gpu=2,mem=100M,node=1`."""
-    return f"cpu={cpus}{gres_tres(core, held_counts(gres))},mem={memory_text(memory_mb) if memory_mb else 0},node={nodes}"
+    memory = step_memory_mb(core, memory_mb)
+    return f"cpu={cpus}{gres_tres(core, held_counts(gres))},mem={memory_text(memory) if memory else 0},node={nodes}"

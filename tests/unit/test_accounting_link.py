@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from controller_harness import ROOT, START, FakeWire, Harness
+from controller_harness import ROOT, START, USER, FakeSender, FakeWire, Harness
 
 from understudy.controller.accounting import GATHER_S, PEER, RETRY_S, AccountingLink, NotingJournal
 from understudy.controller.accounting_queue import QueueFile, RecordQueue
@@ -17,18 +17,25 @@ from understudy.model.errors import SlurmError
 from understudy.model.states import JobState, NodeState
 from understudy.protocol.messages import (
     AccountingRecords,
+    AllocateJob,
     Associations,
     AssociationsChanged,
     AwaitRecorded,
+    CancelJobs,
+    CompleteJob,
+    CreateStep,
     EventRecord,
     Failure,
     FederationPlace,
     GetAssociations,
     JobRecord,
+    JobSpec,
     JobText,
     Ok,
     ReservationRecord,
+    StepComplete,
     StepRecord,
+    StepSpec,
     UpdateReservation,
 )
 
@@ -383,3 +390,32 @@ def test_a_job_that_goes_on_with_fewer_nodes_has_a_record_for_each_part(told, no
     assert second.eligible_time == begin + 5
     batch = told.of(StepRecord)[-1]  # it stays with the first part
     assert (batch.submit_time, batch.state, batch.end_time) == (begin, RESIZING, begin + 5)
+
+
+NODED = FakeSender("noded0", 0, 0, is_daemon=True)
+
+
+def test_what_starts_as_it_is_submitted_says_so_and_steps_have_no_memory_where_nobody_counts_it():
+    told = Told(before=lambda core: setattr(core.selector, "consumes_memory", False))
+    h = told.harness
+    job = h.ask(AllocateJob(JobSpec(num_tasks=1)), USER).job_id
+    h.ask(CreateStep(job, StepSpec(mem_per_node_mb=100)), USER)
+    assert told.of(JobRecord)[-1].flags == "SchedSubmit,StartRecieved"
+    assert told.of(StepRecord)[-1].tres_allocated == {"cpu": 1, "mem": 0, "node": 1}
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_steps_that_end_with_a_job_that_is_cancelled_do_not_count_for_its_derived_exit_code(told, is_cancelled):
+    h = told.harness
+    job = h.ask(AllocateJob(JobSpec(num_tasks=1)), USER).job_id
+    h.ask(CreateStep(job, StepSpec()), USER)
+    h.ask(StepComplete(job, 0, 0, "n1", 3, 0), NODED)
+    h.run(5)
+    assert told.of(JobRecord)[-1].derived_exit_code == 0  # as long as it runs
+    h.ask(CreateStep(job, StepSpec()), USER)
+    if is_cancelled:
+        h.ask(CancelJobs([str(job)]), USER)
+    h.ask(StepComplete(job, 0, 1, "n1", 4, 0), NODED)
+    if not is_cancelled:
+        h.ask(CompleteJob(job, 0), USER)
+    assert told.of(JobRecord)[-1].derived_exit_code == (3 if is_cancelled else 4)

@@ -38,7 +38,7 @@ def batch(number, start, end, **fields):
 
 RECORDS = [
     ran(1, 6, 14, state=FAILED, exit_code=3, nodes="n[1-2]", node_count=2, tres_requested=TWO_NODES, tres_allocated=TWO_NODES, name="ok"),
-    batch(1, 6, 14, state=FAILED, exit_code=3, user_cpu_us=6000, system_cpu_us=5400),
+    batch(1, 6, 14, state=FAILED, exit_code=3, user_cpu_us=6000, system_cpu_us=5400, usage={"energy": 0}),
     StepRecord(1, NOW, 0, "0", "true", COMPLETED, NOW + 6, NOW + 6, nodes="n[1-2]", node_count=2, tasks=2, cpus=3, tres_allocated=TWO_NODES),
     ran(2, 6, None, state=RUNNING, user="daemon", user_id=1, account="phys", suspended_s=2),
     batch(2, 6, None, state=RUNNING),
@@ -146,6 +146,7 @@ def test_what_tasks_used_is_told_in_the_unit_that_is_asked_for(house, option, ex
 def test_of_steps_too_short_to_be_looked_at_the_energy_alone_is_known(house):
     assert show(house, "-n -P -j 1.batch -o tresusageinave,tresusageintot,tresusageinmax,maxrss,maxdiskread") == ["energy=0|energy=0|||"]
     assert show(house, "-n -P -j 2.batch -o tresusageinave") == [""]
+    assert show(house, "-n -P -j 1,2 -o consumedenergy,consumedenergyraw") == ["0|0", "0|0", "0|0", "|", "0|0"]
 
 
 def test_what_tasks_used_is_in_the_json(house):
@@ -325,8 +326,15 @@ def test_jobs_and_steps_as_json(house):
     ]
     assert second["time"]["end"] == 0
     assert cancelled["kill_request_user"] == "root"
-    assert [task["array"]["task_id"] for task in tasks] == [1, 2, None]
-    assert tasks[-1]["array"]["limits"] == {"max": {"running": {"tasks": 2}}}
+    assert [task["array"]["task_id"] for task in tasks] == [None, 2, 1]  # by their own numbers
+    assert tasks[0]["array"]["limits"] == {"max": {"running": {"tasks": 2}}}
+    assert tasks[0]["array"]["task"] == "0x38"
+    assert (tasks[0]["flags"], tasks[0]["time"]["start"], cancelled["time"]["start"]) == ([], 0, None)
+    assert tasks[2]["exit_code"] == {"status": "SIGNALED", "return_code": None, "signal": {"signal_id": 9, "name": "Killed"}}
+    assert first["exit_code"] == {"status": "SUCCESS", "return_code": 0}  # so 22.05.8 prints it
+    assert first["steps"][0]["CPU"] == {"requested_frequency": {"min": 0, "max": 0}, "governor": []}
+    assert first["steps"][1]["CPU"]["requested_frequency"] == {"min": None, "max": None}
+    assert first["steps"][1]["tres"]["requested"]["total"] == []  # nobody has looked at it
 
 
 def test_texts_that_are_too_long_are_marked_times_cut_and_numbers_left_whole(house):
@@ -426,3 +434,14 @@ def test_all_parts_of_a_job_that_went_on_with_fewer_nodes_are_shown(house):
     for options in ("-j 60", "-D -j 60"):
         assert show(house, f"-n -P {options} -o jobid,state,nodelist,elapsed") == lines
     assert show(house, "-n -P -X -j 60 -s RS -o state") == ["RESIZING"]
+
+
+def test_a_job_that_was_held_until_it_was_cancelled_was_never_pending(house):
+    house.tell(AccountingRecords("conform", [job(32, eligible_time=None, end_time=NOW + 9, state=CANCELLED)]))
+    assert "32" not in ids(house, "-s PD -S 2020-01-01 -E now")
+    assert "4" in ids(house, "-s PD -S 2020-01-01 -E now")
+
+
+@pytest.mark.parametrize("state", ["RS", "resizing", "RV", "Revoked"])
+def test_states_that_no_job_keeps_may_be_asked_for(house, state):
+    assert show(house, f"-n -s {state}") == []

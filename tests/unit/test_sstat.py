@@ -66,3 +66,14 @@ def test_all_that_tasks_use_at_once(running):
     assert said(running, "-n -P -j 7.0 -o tresusageintot").out == "cpu=00:00:02,energy=0,fs/disk=3371678,mem=446787585,pages=3,vmem=442744K\n"
     assert said(running, "-n -P -j 7.0 -o tresusageinmaxt").out == "cpu=00:00:02,fs/disk=2,mem=2,pages=2,vmem=2\n"
     assert said(running, "-n -P -j 7.0 -o tresusageoutmaxn").out == "energy=c1,fs/disk=c1\n"
+
+
+def test_a_job_with_a_script_alone_has_nothing_to_show_and_that_is_no_error(client):
+    client.tables["steps"] = [record("steps", job_id=7, step="batch", nodes="n1")]
+    shown = said(client, "-n -j 7")
+    assert (shown.code, shown.out, shown.err) == (0, "", "")
+
+
+def test_an_option_that_is_not_known_is_named_without_a_hint(client):
+    wrong = said(client, "--nosuch")
+    assert (wrong.code, wrong.err) == (1, "sstat: unrecognized option '--nosuch'\n")
