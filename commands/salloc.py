@@ -131,8 +131,6 @@ def _salloc(arguments: list[str], context: Context) -> int:
         context.error(f"chdir({job.spec['work_dir']}): No such file or directory")
         return 1
     say_ignored(job, context)
-    if refuses_gres(job, context):
-        return 1
     if "verbose" in names:
         from understudy.commands.verbose import say_options
 
@@ -144,6 +142,8 @@ def _salloc(arguments: list[str], context: Context) -> int:
     if not ignore_specialised(job, context):
         return 1
     fit_nodes(job, context, quiet=quiet)
+    if refuses_gres(job, context):
+        return 1
     others = [Job(time.time()) for _ in further]
     for component, more in zip(others, further, strict=True):
         for option, value in more:

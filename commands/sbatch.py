@@ -98,11 +98,11 @@ def _submit(arguments: list[str], context: Context) -> int:
             return 1
     client = context.client
     for job in jobs:
-        if refuses_gres(job, context):
-            return 1
         if not ignore_specialised(job, context):
             return 1
         fit_nodes(job, context, quiet="quiet" in job.flags)
+        if refuses_gres(job, context):
+            return 1
         _complete(job, where, operands[1:], bool(wraps), arguments, context)
         if job.begin or job.deadline:
             from understudy.model.moments import parse_time

@@ -151,17 +151,17 @@ class Candidates:
     most_leaves: int = 0  # of the tree that the nodes may be on, 0 for any number
     small_leaves: bool = False  # select/linear's way through the tree
 
-    def choose(self, demand: Demand, *, contiguous: bool = False) -> NDArray[np.intp] | None:
+    def choose(self, demand: Demand, *, contiguous: bool = False, leaves_out: bool = True) -> NDArray[np.intp] | None:
         """Positions (in these vectors) of the chosen nodes in the order in which they were taken, or None.
 
-        When the nodes allowed do not hold enough, small ones are left out step by step and it is tried again.
+        When the nodes allowed do not hold enough, small ones are left out step by step and it is tried again, unless `leaves_out` is false.
         """
         if len(self.index) < demand.min_nodes or int(self.cpus.sum()) < demand.cpus:
             return None
         if self.tree is not None and (self.small_leaves or not contiguous):
             return self._choose_on_tree(self.tree, demand)
         found = self._attempt(demand, contiguous=contiguous)
-        if found is not None or demand.max_nodes >= len(self.index):
+        if found is not None or not leaves_out or demand.max_nodes >= len(self.index):
             return found
         for smallest in np.unique(self.cpus)[1:].tolist():
             keep = self.cpus >= smallest

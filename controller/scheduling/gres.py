@@ -5,7 +5,7 @@ their kin, gres.conf(5) Cores.
 
 On a node that gives a job generic resources no more cores are offered than its tasks there can use; cores are withdrawn one by one from the
 socket that has most left, the first of several, highest core first. Where devices are near some cores, first only sockets near enough devices are
-offered, those with most free cores first; all others in a second attempt, unless the job insists.
+offered, those with most free cores first; all others in a second attempt, unless the job insists, and then those others are withdrawn first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from understudy.model import nodeset
 from understudy.model.gres import GPU, GresCount, read_request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -126,7 +126,7 @@ def with_gres(
     assert needs is not None
     most = most_tasks(needs, free, at)
     each = request.cpus_per_task
-    cpus = np.minimum(cpus, most * each)
+    cpus = np.minimum(cpus // each, most) * each
     gpus = gpus_wanted(needs.per_node)
     if needs.cpus_per_gpu:
         cpus = cpus * (cpus >= max(gpus, gpus_wanted(needs.wants) > 0) * needs.cpus_per_gpu)  # no node without a GPU and its CPUs
@@ -175,11 +175,26 @@ def _near_cpus(request: Request, at: NDArray[np.intp], cpus: NDArray[np.int64], 
             continue
         node = table.nodes[index]
         free_cores = (1 << node.sockets * node.cores_per_socket) - 1 & ~used[place]
-        wants = needs.on_node(_tasks_possible(request, gres, index)) + tuple(_at_most_free(want, gres, index) for want in needs.per_job)
-        keep = _cores_kept(request, wants, int(units[place]))
-        cores = near_cores(wants, layout, gres, index, free_cores, node.sockets, node.cores_per_socket, keep)
-        found[place] = min(int(cpus[place]), cores.bit_count() * int(units[place]) // request.cpus_per_task * request.cpus_per_task)
+        wants = _possible(request, gres, index, needs.on_node(_tasks_possible(request, gres, index)))
+        all_near, beside = near_cores(wants, layout, gres, index, free_cores, node.sockets, node.cores_per_socket)
+        count = all_near.bit_count()
+        if all_near:
+            count = max(count, min(_least_cores(request, int(units[place])), count + beside.bit_count()))
+        found[place] = min(int(cpus[place]), count * int(units[place]) // request.cpus_per_task * request.cpus_per_task)
     return found
+
+
+def _least_cores(request: Request, unit: int) -> int:
+    """Cores without which a node is of no use to the job: those of a task, or of all its tasks there if their number is known."""
+    tasks = (request.tasks_per_node or -(-request.tasks // request.min_nodes)) if request.tasks_are_known else 1
+    return -(-tasks * request.cpus_per_task // unit)
+
+
+def _possible(request: Request, gres: GresTable, index: int, wants: Sequence[GresCount]) -> tuple[GresCount, ...]:
+    """What a node might give: beside these wants as much as it has of that which is meant for the whole job."""
+    needs = request.gres
+    assert needs is not None
+    return merged([*wants, *(_at_most_free(want, gres, index) for want in needs.per_job)])
 
 
 def _at_most_free(want: GresCount, gres: GresTable, index: int) -> GresCount:
@@ -196,16 +211,6 @@ def _tasks_possible(request: Request, gres: GresTable, index: int) -> int:
         free = gres.free.get(_key(want))
         most = min(most, 0 if free is None else int(free[index]) // want.count)
     return most
-
-
-def _cores_kept(request: Request, wants: Sequence[GresCount], unit: int) -> int:
-    """Cores that a node must offer: what its tasks need if their number is known."""
-    needs = request.gres
-    assert needs is not None
-    tasks = 0
-    if request.tasks_are_known:
-        tasks = request.tasks_per_node or -(-request.tasks // request.min_nodes)
-    return -(-max(tasks * request.cpus_per_task, gpus_wanted(wants) * needs.cpus_per_gpu) // unit)
 
 
 def choose_for_job(
@@ -303,20 +308,9 @@ class _Seek:
         return enough and sum(self.cpus[place] for place in self.taken) >= cpus
 
 
-def wanted_on(request: Request, choice: Choice, table: NodeTable, gres: GresTable) -> Iterator[tuple[int, int, tuple[GresCount, ...]]]:
-    """(node, tasks, what it gives) for each node of the choice, in index order."""
-    tasks_on = sorted((index, tasks) for nodes, tasks in choice for index in nodeset.indices(nodes))
-    needs = request.gres
-    if needs is None:
-        for index, tasks in tasks_on:
-            yield index, tasks, ()
-        return
-    shared: list[tuple[GresCount, ...]] = [()] * len(tasks_on)
-    if needs.per_job:
-        nodes = [index for index, _ in tasks_on]
-        shared = _shares(needs, nodes, tasks_on, request, table, gres)
-    for (index, tasks), part in zip(tasks_on, shared, strict=True):
-        yield index, tasks, merged(needs.on_node(tasks) + part)
+def tasks_in_order(choice: Choice) -> list[tuple[int, int]]:
+    """(node, tasks) for each node of the choice, in index order."""
+    return sorted((index, tasks) for nodes, tasks in choice for index in nodeset.indices(nodes))
 
 
 def merged(wants: Sequence[GresCount]) -> tuple[GresCount, ...]:
@@ -328,38 +322,41 @@ def merged(wants: Sequence[GresCount]) -> tuple[GresCount, ...]:
     return tuple(GresCount(name, kind, count) for (name, kind), count in most.items())
 
 
-def _shares(
-    needs: GresNeeds, nodes: list[int], tasks_on: list[tuple[int, int]], request: Request, table: NodeTable, gres: GresTable
-) -> list[tuple[GresCount, ...]]:
+def shares_of_job(request: Request, cores_on_node: Mapping[int, int], table: NodeTable, gres: GresTable) -> list[tuple[tuple[GresCount, ...], bool]]:
+    """What each node gives, in index order, of that which is meant for the whole job, as `shares_of` says it.
+
+    `cores_on_node`: those that the job gets there.
+    """
+    needs = request.gres
+    assert needs is not None
     have: dict[str, dict[int, int]] = {}
     close: dict[str, dict[int, int]] = {}
+    far: dict[str, dict[int, int]] = {}
+    nodes = sorted(cores_on_node)
     for want in needs.per_job:
-        counts = {index: min(int(gres.free[_key(want)][index]), needs.most_on_node(want)) for index in nodes}
+        free = {index: int(gres.free[_key(want)][index]) for index in nodes}
+        counts = {index: min(count, needs.most_on_node(want)) for index, count in free.items()}
         if needs.cpus_per_gpu and want.name == GPU:
             free_cpus = table.free_cpus
             counts = {index: min(count, int(free_cpus[index]) // needs.cpus_per_gpu) for index, count in counts.items()}
         if needs.memory_per_gpu_mb and want.name == GPU:
             free_memory = table.free_memory
             counts = {index: min(count, int(free_memory[index]) // needs.memory_per_gpu_mb) for index, count in counts.items()}
-        close[_key(want)] = counts
+        near = free
         if gres.has_cores and not needs.ignores_cores:
-            close[_key(want)] = {index: min(counts[index], _near_count(want, index, tasks, request, table, gres)) for index, tasks in tasks_on}
+            near = {index: _near_count(want, gres, index, cores) for index, cores in cores_on_node.items()}
+        close[_key(want)] = {index: min(count, near[index]) for index, count in counts.items()}
+        far[_key(want)] = {index: free[index] - near[index] for index in nodes}
         have[_key(want)] = counts
-    return shares_of(needs.per_job, nodes, have, close)
+    return shares_of(needs.per_job, nodes, have, close, far)
 
 
-def _near_count(want: GresCount, index: int, tasks: int, request: Request, table: NodeTable, gres: GresTable) -> int:
-    """The free devices near the cores that so many tasks would get on the node."""
-    node, layout = table.nodes[index], gres.layouts[index]
-    free_cores = (1 << node.sockets * node.cores_per_socket) - 1 & ~table.used_cores_of(np.array([index]))[0]
-    one = (GresCount(want.name, want.type, 1),)
-    cores = near_cores(one, layout, gres, index, free_cores, node.sockets, node.cores_per_socket, 1)
-    if cores.bit_count() * node.cpus_of_core < tasks * request.cpus_per_task:
-        cores = free_cores
+def _near_count(want: GresCount, gres: GresTable, index: int, cores: int) -> int:
+    """The free devices of the node near these cores."""
     used = gres.used_devices[want.name][index]
-    groups = [group for group in layout if group.name == want.name and want.type in ("", group.type)]
+    groups = [group for group in gres.layouts[index] if group.name == want.name and want.type in ("", group.type)]
     if not all(group.has_files for group in groups):
-        return want.count
+        return int(gres.free[_key(want)][index])
     return sum((group.devices & ~used).bit_count() for group in groups if not group.cores or group.cores & cores)
 
 
@@ -391,11 +388,13 @@ def cores_on(
     assert needs is not None
     sockets, per_socket = node.sockets, node.cores_per_socket
     layout = gres.layouts[node.index]
+    first = 0  # cores of the sockets near the devices
     if not needs.ignores_cores and any(group.cores for group in layout):
-        possible = merged([*wants, *needs.on_node(_tasks_possible(request, gres, node.index))]) if needs.per_task else wants
-        near = near_cores(possible, layout, gres, node.index, cores, sockets, per_socket, _cores_kept(request, wants, usable))
-        if near.bit_count() >= taken:
-            cores = near
+        tasks_possible = _tasks_possible(request, gres, node.index) if needs.per_task else tasks
+        possible = _possible(request, gres, node.index, [*wants, *needs.on_node(tasks_possible)])
+        first, beside = near_cores(possible, layout, gres, node.index, cores, sockets, per_socket)
+        if request.near_devices and first and (first | beside).bit_count() >= taken:
+            cores = first if first.bit_count() >= taken else trimmed(first | beside, taken, sockets, per_socket, first)
     each = request.cpus_per_task
     most = cores.bit_count() * usable // each
     if request.tasks_are_known:
@@ -404,7 +403,7 @@ def cores_on(
         free = gres.free.get(_key(want))
         most = min(most, int(free[node.index]) // want.count) if free is not None else 0
     keep = max(-(-most * each // usable) if request.tasks_are_known or needs.per_task else most * each // usable, taken)
-    return trimmed(cores, keep, sockets, per_socket)
+    return trimmed(cores, keep, sockets, per_socket, first)
 
 
 def most_tasks(needs: GresNeeds, free: Free, at: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -439,68 +438,78 @@ def gpus_wanted(wants: Sequence[GresCount]) -> int:
     return sum(want.count for want in wants if want.name == GPU)
 
 
-def trimmed(cores: int, keep: int, sockets: int, per_socket: int, unit: int = 1) -> int:
-    """So many of the free cores: withdrawn from the fullest socket until that many are left. `unit`: cores that are withdrawn together."""
+def trimmed(cores: int, keep: int, sockets: int, per_socket: int, first: int = 0) -> int:
+    """So many of the free cores. Those of sockets that have none in `first` are withdrawn first, one socket after the other; all others one by one
+    from the socket that has most left.
+    """
     left = cores.bit_count()
     if left <= keep:
         return cores
     mask = (1 << per_socket) - 1
     on_socket = [cores >> socket * per_socket & mask for socket in range(sockets)]
     counts = [each.bit_count() for each in on_socket]
+    others = [socket for socket in range(sockets) if first and not first >> socket * per_socket & mask]
     while left > keep:
-        fullest = max(counts)
-        socket = counts.index(fullest)
-        for _ in range(min(unit, fullest)):
-            on_socket[socket] ^= 1 << on_socket[socket].bit_length() - 1
-            counts[socket] -= 1
-            left -= 1
+        while others and not counts[others[0]]:
+            others.pop(0)
+        socket = others[0] if others else counts.index(max(counts))
+        on_socket[socket] ^= 1 << on_socket[socket].bit_length() - 1
+        counts[socket] -= 1
+        left -= 1
     return sum(each << socket * per_socket for socket, each in enumerate(on_socket))
 
 
-def near_cores(needs: Sequence[GresCount], layout: Layout, table: GresTable, index: int, cores: int, sockets: int, per_socket: int, keep: int) -> int:
-    """Of the free cores those of the sockets near enough free devices, and of more sockets as long as they are fewer than `keep`.
+def near_cores(
+    needs: Sequence[GresCount], layout: Layout, table: GresTable, index: int, cores: int, sockets: int, per_socket: int
+) -> tuple[int, int]:
+    """Of the free cores those of the sockets near enough free devices, all where these are near all cores and none if they are too few; and those of
+    sockets beside them that were looked at and have none.
 
-    0 if the devices near free cores are too few.
+    Sockets are looked at by the number of their free cores, most first, until they have what is wanted.
     """
     mask = (1 << per_socket) - 1
-    chosen = 0  # bit mask of sockets
-    order = sorted(range(sockets), key=lambda socket: -(cores >> socket * per_socket & mask).bit_count())
+    count_on = [(cores >> socket * per_socket & mask).bit_count() for socket in range(sockets)]
+    order = sorted((socket for socket in range(sockets) if count_on[socket]), key=lambda socket: -count_on[socket])
+    with_devices: set[int] = set()
+    seen: set[int] = set()
     for want in needs:
         groups = [group for group in layout if group.name == want.name and want.type in ("", group.type)]
         if not any(group.cores for group in groups):
             continue
         used = table.used_devices[want.name][index]
-        anywhere = sum((group.devices & ~used).bit_count() for group in groups if not group.cores)
-        on_socket = [
-            sum((group.devices & ~used).bit_count() for group in groups if group.cores >> socket * per_socket & mask) for socket in range(sockets)
-        ]
-        enough = [socket for socket in order if on_socket[socket] + anywhere >= want.count and cores >> socket * per_socket & mask]
-        if chosen and any(chosen >> socket & 1 for socket in enough):
-            continue
-        if enough:
-            chosen |= 1 << enough[0]
-            continue
-        missing = want.count - anywhere - sum(count for socket, count in enumerate(on_socket) if chosen >> socket & 1)
-        for socket in sorted(order, key=lambda socket: -on_socket[socket]):
-            if missing > 0 and not chosen >> socket & 1 and on_socket[socket] and cores >> socket * per_socket & mask:
-                chosen |= 1 << socket
-                missing -= on_socket[socket]
+        free = [(group.cores, (group.devices & ~used).bit_count()) for group in groups]
+        near = {socket: sum(count for theirs, count in free if theirs >> socket * per_socket & mask) for socket in order}
+        missing = want.count - sum(count for theirs, count in free if not theirs) - sum(near[socket] for socket in seen)
+        for socket in order:
+            if missing > 0 and socket not in seen:
+                seen.add(socket)
+                missing -= near[socket]
+        with_devices.update(socket for socket in seen if near[socket])
         if missing > 0:
-            return 0
-    if not chosen:
-        return cores
-    near = sum((cores >> socket * per_socket & mask) << socket * per_socket for socket in range(sockets) if chosen >> socket & 1)
-    if near.bit_count() < keep:
-        rest = cores & ~near
-        near |= trimmed(rest, keep - near.bit_count(), sockets, per_socket)
-        return near
-    return near
+            return 0, 0
+    if not seen:
+        return cores, 0
+    found = [0, 0]
+    for socket in seen:
+        found[socket not in with_devices] |= cores & mask << socket * per_socket
+    return found[0], found[1]
 
 
 def take_devices(
-    wants: Sequence[GresCount], layout: Layout, table: GresTable, index: int, cores: int, sockets: int, per_socket: int
+    wants: Sequence[GresCount],
+    needs: GresNeeds,
+    tasks: int,
+    of_core: int,
+    layout: Layout,
+    table: GresTable,
+    index: int,
+    cores: int,
+    sockets: int,
+    per_socket: int,
+    *,
+    far: bool = False,
 ) -> tuple[Held, ...]:
-    """What a job with these cores gets on the node: devices near its cores first, one from each of its sockets in turn, then the lowest numbers."""
+    """What a job with these cores, and so many tasks and CPUs of a core, gets on the node: devices near its cores first, or last (`far`)."""
     mask = (1 << per_socket) - 1
     ours = [socket for socket in range(sockets) if cores >> socket * per_socket & mask]
     found: dict[tuple[str, str], tuple[int, int]] = {}
@@ -511,22 +520,20 @@ def take_devices(
             found[want.name, ""] = want.count, _gpu_with_room(groups, table, index, want.count)
             continue
         used = table.used_devices[want.name][index] | taken.get(want.name, 0)
-        left = want.count
-        picked = 0
+        near = [0] * len(ours)
         if any(group.cores for group in groups):
-            near = [sum(group.devices for group in groups if not group.cores or group.cores >> socket * per_socket & mask) for socket in ours]
-            while left and any(devices & ~used & ~picked for devices in near):
-                for devices in near:
-                    rest = devices & ~used & ~picked
-                    if rest and left:
-                        picked |= rest & -rest
-                        left -= 1
-        for group in groups:
-            rest = group.devices & ~used & ~picked
-            while rest and left:
-                picked |= rest & -rest
-                rest &= rest - 1
-                left -= 1
+            near = [sum(group.devices & ~used for group in groups if not group.cores or group.cores >> socket * per_socket & mask) for socket in ours]
+        here = [(cores >> socket * per_socket & mask).bit_count() * of_core for socket in ours]
+        picked = 0 if far else _near_devices(want, needs, tasks, near, here)
+        left = want.count - picked.bit_count()
+        last = 0
+        for devices in near if far else ():
+            last |= devices
+        others = [group.devices & ~used & ~picked for group in groups]
+        for devices in [*(each & ~last for each in others), last]:
+            more = nodeset.lowest(devices, min(left, devices.bit_count()))
+            picked |= more
+            left -= more.bit_count()
         for group in groups:
             devices = picked & group.devices
             counted = 0
@@ -541,6 +548,31 @@ def take_devices(
     order = {name: place for place, name in enumerate(table.names)}
     held = (Held(name, kind, count, devices) for (name, kind), (count, devices) in found.items())
     return tuple(sorted(held, key=lambda each: order.get(each.name, len(order))))
+
+
+def _near_devices(want: GresCount, needs: GresNeeds, tasks: int, near: Sequence[int], cpus: Sequence[int]) -> int:
+    """Which of the free devices near the job's sockets it gets; of each socket the devices (bit masks) and how many CPUs it has there.
+
+    What it wants of a node is taken from all sockets, one from each, before more of the first; what its tasks want from the sockets on which they
+    are if each CPU has one; what is meant for the whole job from the first sockets.
+    """
+    each = max((each.count for each in needs.per_task if (each.name, each.type) == (want.name, want.type)), default=0)
+    most = [want.count] * len(near)
+    if any((each.name, each.type) == (want.name, want.type) for each in needs.per_node):
+        rounds = [[1] * len(near), most]
+    elif each:
+        rounds = [[]]
+        for count in cpus:
+            rounds[0].append(min(count, tasks) * each)
+            tasks -= min(count, tasks)
+    else:
+        rounds = [most]
+    picked = 0
+    for limits in rounds:
+        for devices, limit in zip(near, limits, strict=True):
+            rest = devices & ~picked
+            picked |= nodeset.lowest(rest, min(limit, rest.bit_count(), want.count - picked.bit_count()))
+    return picked
 
 
 def _gpu_with_room(groups: Sequence[DeviceGroup], table: GresTable, index: int, parts: int) -> int:
@@ -566,22 +598,31 @@ def all_of(layout: Layout, table: GresTable) -> tuple[Held, ...]:
 
 
 def shares_of(
-    wants: Sequence[GresCount], nodes: Sequence[int], have: Mapping[str, Mapping[int, int]], near: Mapping[str, Mapping[int, int]]
-) -> list[tuple[GresCount, ...]]:
-    """What each of the nodes gives of that which is meant for the whole job: each as much as it has near its cores, but for one for each that comes
-    later; then, node after node, what is still missing.
+    wants: Sequence[GresCount],
+    nodes: Sequence[int],
+    have: Mapping[str, Mapping[int, int]],
+    near: Mapping[str, Mapping[int, int]],
+    far: Mapping[str, Mapping[int, int]],
+) -> list[tuple[tuple[GresCount, ...], bool]]:
+    """What each of the nodes gives of that which is meant for the whole job, and whether that is far from its cores: each as much as it has near
+    them, but for one for each node that comes later; if that leaves it nothing, one that is far. Then, node after node, what is still missing.
     """
     given: list[list[GresCount]] = [[] for _ in nodes]
+    are_far = [False] * len(nodes)
     for want in wants:
         left = want.count
         free, close = have[_key(want)], near[_key(want)]
         counts = []
         for place, index in enumerate(nodes):
-            counts.append(min(max(min(close[index], left - (len(nodes) - place - 1)), 1), free[index]))  # none goes away empty-handed, as in Slurm
-            left -= counts[-1]
+            count = min(close[index], left - (len(nodes) - place - 1))
+            if count <= 0:
+                count = min(far[_key(want)][index], 1)
+                are_far[place] |= count > 0
+            counts.append(count)
+            left -= count
         for place, index in enumerate(nodes):
             more = max(min(left, free[index] - counts[place]), 0)
             counts[place] += more
             left -= more
             given[place].append(GresCount(want.name, want.type, counts[place], want.is_consumed))
-    return [tuple(each for each in wants_here if each.count) for wants_here in given]
+    return [(tuple(each for each in here if each.count), is_far) for here, is_far in zip(given, are_far, strict=True)]

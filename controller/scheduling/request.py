@@ -58,6 +58,7 @@ class Request:
     max_cpus_per_node: int | None = None  # of all jobs of the partition
     cpus_left: NDArray[np.int64] | None = None  # of that, on each node
     cpus_at_most: dict[int, int] | None = None  # by node, where the job gets fewer CPUs than its tasks asked for
+    near_devices: bool = False  # its nodes were chosen for their cores near devices
     is_serial: bool = False  # one CPU is all that it needs
     tasks_on_node: int = 0  # that each node of the job gets, where that is said
     uses_threads: bool = False  # --hint=multithread, whatever the site's rule

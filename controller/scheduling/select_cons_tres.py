@@ -22,10 +22,12 @@ from understudy.controller.scheduling.gres import (
     choose_for_job,
     cores_on,
     cpus_needed,
+    merged,
     part_on,
     preferred,
+    shares_of_job,
     take_devices,
-    wanted_on,
+    tasks_in_order,
     with_gres,
 )
 from understudy.controller.scheduling.placing import place
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from understudy.controller.nodes import NodeKind, NodeTable
     from understudy.controller.scheduling.free import Free
     from understudy.controller.scheduling.selection import Choice
+    from understudy.model.gres import GresCount
 
 
 _LAST = 1 << 48  # above the weights of nodes
@@ -285,6 +288,7 @@ class SelectConsTres(ChoosingSelector):
         *,
         by_load: bool,
         near: bool = False,
+        leaves_out: bool = True,
         nodes_only: bool = False,
     ) -> Choice | None:
         at, cpus, of_core = self._could_give(request, usable, table, free, kind)
@@ -331,7 +335,7 @@ class SelectConsTres(ChoosingSelector):
             chosen = candidates.choose_in_order(np.lexsort((at, -free.free_cpus[at], table.weight[at])), demand)
         else:
             candidates = Candidates(at, cpus, weight, required, table.tree_for(request.switches), request.switches)
-            chosen = candidates.choose(demand, contiguous=request.contiguous)
+            chosen = candidates.choose(demand, contiguous=request.contiguous, leaves_out=leaves_out)
         if chosen is None:
             return None
         if nodes_only:
@@ -360,13 +364,16 @@ class SelectConsTres(ChoosingSelector):
         return _grouped(at[chosen], deal(max(request.tasks, len(chosen)), room, at_a_time))
 
     def _choose_with_gres(self, request: Request, usable: int, table: NodeTable, free: Free, *, by_load: bool) -> Choice | None:
-        """First with cores near the devices, then with any."""
+        """First with cores near the devices, then with any; only then are small nodes left out to find room."""
         assert request.gres is not None
         kind = table.kind_of(usable)
-        for near in attempts(request.gres, table, free):
-            choice = self._choose_any_kind(request, usable, table, free, kind, by_load=by_load, near=near)
-            if choice is not None:
-                return choice
+        which = attempts(request.gres, table, free)
+        for leaves_out in (False, True) if len(which) > 1 else (True,):
+            for near in which:
+                choice = self._choose_any_kind(request, usable, table, free, kind, by_load=by_load, near=near, leaves_out=leaves_out)
+                if choice is not None:
+                    request.near_devices = near
+                    return choice
         return None
 
     def _might_with_gres(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
@@ -402,28 +409,40 @@ class SelectConsTres(ChoosingSelector):
 
     def _shares_with_gres(self, request: Request, choice: Choice, table: NodeTable, gres: GresTable) -> list[NodeShare]:
         """Node by node: devices and the cores near them are not the same everywhere."""
-        shares = []
-        for index, tasks, wants in wanted_on(request, choice, table, gres):
-            node = table.nodes[index]
-            used = (request.view or table).used_cores_of(np.array([index]))[0] | (request.blocked_cores or {}).get(index, 0)
-            kind = table.kind_of(1 << index)
-            assert kind is not None
-            own = request
-            offered = (1 << kind.cores) - 1 & ~used
-            if wants:
-                needs = request.gres
-                assert needs is not None
-                of_core = self._of_core(request, kind.threads_of_core)
-                own = part_on(request, wants, consumes_memory=self.consumes_memory)
-                count = max(-(-tasks * request.cpus_per_task // of_core), -(-own.memory_cpus // kind.threads_of_core))
-                offered = cores_on(request, wants, gres, node, offered, tasks, of_core, count)
-            cpus, cores, memory, tasks_here = self._share(own, kind, (1 << kind.cores) - 1 & ~offered, int(table.free_memory[index]), tasks)
-            if request.exclusive:
-                held = all_of(gres.layouts[index], gres)
-            else:
-                held = take_devices(wants, gres.layouts[index], gres, index, cores, node.sockets, node.cores_per_socket)
-            shares.append(NodeShare(index, cpus, cores, memory, tasks_here, held))
-        return shares
+        tasks_on = tasks_in_order(choice)
+        needs = request.gres
+        if needs is None:
+            return [self._share_with_gres(request, index, tasks, (), table, gres) for index, tasks in tasks_on]
+        wants = {index: merged(needs.on_node(tasks)) for index, tasks in tasks_on}
+        far: dict[int, bool] = {}
+        if needs.per_job:  # how much a node gives follows the cores that the job gets there, or these follow the GPUs
+            cores = {index: self._share_with_gres(request, index, tasks, wants[index], table, gres).cores for index, tasks in tasks_on}
+            for index, (part, is_far) in zip(cores, shares_of_job(request, cores, table, gres), strict=True):
+                wants[index], far[index] = merged(wants[index] + part), is_far
+        return [self._share_with_gres(request, index, tasks, wants[index], table, gres, far=far.get(index, False)) for index, tasks in tasks_on]
+
+    def _share_with_gres(
+        self, request: Request, index: int, tasks: int, wants: tuple[GresCount, ...], table: NodeTable, gres: GresTable, *, far: bool = False
+    ) -> NodeShare:
+        node = table.nodes[index]
+        used = (request.view or table).used_cores_of(np.array([index]))[0] | (request.blocked_cores or {}).get(index, 0)
+        kind = table.kind_of(1 << index)
+        assert kind is not None
+        own, needs = request, request.gres
+        offered = (1 << kind.cores) - 1 & ~used
+        of_core = self._of_core(request, kind.threads_of_core)
+        if needs is not None:
+            own = part_on(request, wants, consumes_memory=self.consumes_memory)
+            count = max(-(-tasks * request.cpus_per_task // of_core), -(-own.memory_cpus // kind.threads_of_core))
+            offered = cores_on(request, wants, gres, node, offered, tasks, of_core, count)
+        cpus, cores, memory, tasks_here = self._share(own, kind, (1 << kind.cores) - 1 & ~offered, int(table.free_memory[index]), tasks)
+        if request.exclusive:
+            held = all_of(gres.layouts[index], gres)
+        elif needs is None:
+            held = ()
+        else:
+            held = take_devices(wants, needs, tasks, of_core, gres.layouts[index], gres, index, cores, node.sockets, node.cores_per_socket, far=far)
+        return NodeShare(index, cpus, cores, memory, tasks_here, held)
 
     def _share(self, request: Request, kind: NodeKind, used: int, free_memory: int, tasks: int, most: int = 0) -> tuple[int, int, int, int]:
         """(CPUs, cores, memory, tasks) of a node of the kind on which the cores `used` belong to others; `most` CPUs, 0 for any number."""

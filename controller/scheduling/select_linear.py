@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from understudy.controller.nodes import NodeKind, NodeTable
     from understudy.controller.scheduling.api import Tables
     from understudy.controller.scheduling.free import Free
-    from understudy.controller.scheduling.gres import GresNeeds
     from understudy.controller.scheduling.request import Request
     from understudy.controller.scheduling.selection import Choice
 
@@ -126,15 +125,17 @@ class SelectLinear(ChoosingSelector):
                         memory = per_cpu * kind.cpus if per_cpu else request.memory_per_node_mb or kind.memory_mb
                     groups.append(ShareGroup(part, kind.cpus, kind.job_cores, memory, tasks))
         if request.gres is not None and table.gres is not None:
-            return Allocation.of_shares(_with_devices(request.gres, Allocation.of_groups(tuple(groups)).shares, table, table.gres), whole=True)
+            return Allocation.of_shares(_with_devices(request, Allocation.of_groups(tuple(groups)).shares, table, table.gres), whole=True)
         return Allocation.of_groups(tuple(groups), whole=True)
 
 
-def _with_devices(needs: GresNeeds, shares: list[NodeShare], table: NodeTable, gres: GresTable) -> list[NodeShare]:
+def _with_devices(request: Request, shares: list[NodeShare], table: NodeTable, gres: GresTable) -> list[NodeShare]:
+    needs = request.gres
+    assert needs is not None
     found = []
     for share in shares:
         node, layout = table.nodes[share.node], gres.layouts[share.node]
-        held = take_devices(needs.per_node, layout, gres, share.node, share.cores, node.sockets, node.cores_per_socket)
+        held = take_devices(needs.per_node, needs, share.tasks, 1, layout, gres, share.node, share.cores, node.sockets, node.cores_per_socket)
         found.append(share._replace(gres=held))
     return found
 

@@ -16,12 +16,19 @@ from understudy.model import nodeset
 FLAT = (DeviceGroup("gpu", "b", 8, 0, has_files=True), DeviceGroup("tape", "", 2))
 SOCKETS = (DeviceGroup("gpu", "a", 4, 0, has_files=True),)
 NEAR = (DeviceGroup("gpu", "d", 2, 0, has_files=True, cores=0x0F), DeviceGroup("gpu", "d", 2, 2, has_files=True, cores=0xF0))
+FOUR = tuple(DeviceGroup("gpu", "e", 2, 2 * at, has_files=True, cores=0xF << 4 * at) for at in range(4))
+MANY = (DeviceGroup("gpu", "m", 4, 0, has_files=True, cores=0x0F), DeviceGroup("gpu", "m", 4, 4, has_files=True, cores=0xF0))
+ONE_SIDE = (DeviceGroup("gpu", "o", 4, 0, has_files=True, cores=0x0F),)
 KINDS: dict[str, tuple[Any, dict[str, int]]] = {
     "f": (FLAT, {"sockets": 16}),
     "g": (SOCKETS, {"sockets": 2, "cores": 4}),
     "h": (SOCKETS, {"sockets": 2, "cores": 4, "threads": 2}),
     "a": (NEAR, {"sockets": 2, "cores": 4}),
     "c": ((), {"sockets": 8}),
+    "4": (FOUR, {"sockets": 4, "cores": 4}),
+    "m": (MANY, {"sockets": 2, "cores": 4}),
+    "t": (MANY, {"sockets": 2, "cores": 4, "threads": 2}),
+    "o": (ONE_SIDE, {"sockets": 2, "cores": 4}),
 }
 
 
@@ -96,6 +103,73 @@ def _held(name: str, _kind: str, amount: int, devices: int) -> str:
 )  # fmt: skip
 def test_where_a_job_goes(kinds: str, asked: dict[str, Any], expected: Any) -> None:
     assert Bench(kinds).place(**asked) == expected
+
+
+ONE_NODE = {"min_nodes": 1, "max_nodes": 1}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "asked", "expected"),
+    [
+        # for each node: one from each of its sockets, then more of the first
+        ("m", {"num_tasks": 6, "gres": "gpu:4"}, [(0, "0-5", "gpu:0-2,4")]),
+        ("m", {"num_tasks": 3, "gres": "gpu:6"}, [(0, "0,4-5", "gpu:0-5")]),
+        ("4", {"num_tasks": 9, "gres": "gpu:4"}, [(0, "0-7,12", "gpu:0-2,6")]),
+        # for the job: those of the first socket, then of the next
+        ("m", {"num_tasks": 6, "tres_per_job": "gres:gpu:2"}, [(0, "0-5", "gpu:0-1")]),
+        ("m", {"num_tasks": 6, "tres_per_job": "gres:gpu:2", "gres": "gpu:2"}, [(0, "0-5", "gpu:0,4")]),
+        ("4", {"num_tasks": 13, "tres_per_job": "gres:gpu:5"}, [(0, "0-12", "gpu:0-4")]),
+        # for the tasks: as many from a socket as it has CPUs of theirs, then the lowest
+        ("m", {"num_tasks": 5, "tres_per_task": "gres:gpu:1"}, [(0, "0-1,4-6", "gpu:0-1,4-6")]),
+        ("m", {"num_tasks": 3, "tres_per_task": "gres:gpu:2"}, [(0, "0,4-5", "gpu:0-1,4-7")]),
+        ("m", {"num_tasks": 2, "cpus_per_task": 4, "tres_per_task": "gres:gpu:2"}, [(0, "0-7", "gpu:0-3")]),
+        ("t", {"num_tasks": 5, "tres_per_task": "gres:gpu:1"}, [(0, "0,4-5", "gpu:0-1,4-6")]),
+        # cores beyond those near the devices: other sockets give theirs up first, one after the other
+        ("4", {"num_tasks": 9, "gres": "gpu:2"}, [(0, "0-3,8,12-15", "gpu:0,4")]),
+        ("4", {"num_tasks": 13, "gres": "gpu:1"}, [(0, "0-4,8-15", "gpu:0")]),
+        ("a", {"num_tasks": 1, "cpus_per_task": 5, "gres": "gpu:1"}, [(0, "0-4", "gpu:0")]),
+    ],
+)  # fmt: skip
+def test_devices_follow_the_sockets_of_the_job(kinds: str, asked: dict[str, Any], expected: Any) -> None:
+    assert Bench(kinds).place(**asked, **ONE_NODE) == expected
+
+
+@pytest.mark.parametrize(
+    ("kinds", "asked", "expected"),
+    [
+        # a node is good for whole tasks
+        ("aa", {"num_tasks": 4, "cpus_per_task": 3, "gres": "gpu:1"}, [(0, "0-5", "gpu:0"), (1, "0-5", "gpu:0")]),
+        ("gg", {"num_tasks": 4, "cpus_per_task": 3, "gres": "gpu:1"}, [(0, "0-2,4-6", "gpu:0"), (1, "0-2,4-6", "gpu:0")]),
+        # what a node gives to the job follows the cores that the job has there
+        ("mm", {"num_tasks": 3, "tres_per_job": "gres:gpu:9"}, [(0, "0,4", "gpu:0-7"), (1, "0", "gpu:0")]),
+        ("mm", {"num_tasks": 2, "tres_per_job": "gres:gpu:5", "min_nodes": 2, "max_nodes": 2}, [(0, "4", "gpu:4-7"), (1, "4", "gpu:4")]),
+        # fewer than nodes: each gives one that is far, if it has one
+        ("mm", {"num_tasks": 5, "tres_per_job": "gres:gpu:1"}, [(0, "0-3", "gpu:4"), (1, "0", "gpu:4")]),
+        ("gg", {"num_tasks": 9, "tres_per_job": "gres:gpu:1"}, [(0, "0-7", ""), (1, "0", "gpu:0")]),
+    ],
+)  # fmt: skip
+def test_what_several_nodes_give(kinds: str, asked: dict[str, Any], expected: Any) -> None:
+    assert Bench(kinds).place(**asked) == expected
+
+
+def test_sockets_are_looked_at_by_their_free_cores_until_they_have_enough_devices() -> None:
+    bench = Bench("4")
+    assert bench.place(gres="gpu:3", **ONE_NODE) == [(0, "0", "gpu:0-2")]
+    assert bench.place(num_tasks=6, tres_per_job="gres:gpu:2", **ONE_NODE) == [(0, "4-6,8-10", "gpu:3-4")]
+
+
+def test_sockets_that_were_looked_at_in_vain_help_out_with_cores_of_a_task() -> None:
+    bench = Bench("oo")
+    assert bench.place(num_tasks=1, cpus_per_task=3) == [(0, "0-2", "")]
+    assert bench.place(num_tasks=1, cpus_per_task=2, gres="gpu:1") == [(0, "3-4", "gpu:0")]
+
+
+def test_small_nodes_are_left_out_only_where_far_cores_do_not_help() -> None:
+    bench = Bench("mmm")
+    bench.place(num_tasks=2, min_nodes=2, max_nodes=2)
+    bench.place(num_tasks=1, tres_per_task="gres:gpu:1")
+    found = bench.place(num_tasks=4, cpus_per_task=2, gres="gpu:3", min_nodes=2, max_nodes=2)
+    assert found == [(0, "1-3,5-7", "gpu:0-1,5"), (1, "1-2", "gpu:0-2")]
 
 
 def test_no_device_is_given_twice() -> None:

@@ -32,6 +32,13 @@ def test_more_nodes_are_named_than_there_are_tasks() -> None:
     assert (spec.min_nodes, spec.required_nodes) == (1, "n1,n3")
 
 
+def test_gpus_are_compared_with_the_nodes_that_the_tasks_leave() -> None:
+    outcome, spec = submit("-N3", "-n2", "--gpus=2")
+    assert (outcome.code, outcome.err) == (0, "sbatch: Warning: can't run 2 processes on 3 nodes, setting nnodes to 2\n")
+    assert spec is not None
+    assert spec.min_nodes == 2
+
+
 def test_a_node_that_is_named_twice_is_one() -> None:
     assert submit("-w", "n1,n1", "-n1", "-N1")[0].err == ""
 
