@@ -423,6 +423,17 @@ def most_tasks(needs: GresNeeds, free: Free, at: NDArray[np.intp]) -> NDArray[np
     return most
 
 
+def nodes_with_all(nodes: int, gres: GresTable, free: Free) -> int:
+    """Those of the nodes (a bitmap) of whose devices none is in use."""
+    at = nodeset.positions_array(nodes)
+    are_free = np.ones(len(at), dtype=np.bool_)
+    for name, total in gres.total.items():
+        have = None if name.partition(":")[0] in gres.shared else free.free_gres(name)
+        if have is not None:
+            are_free &= have[at] >= total[at]
+    return nodeset.from_array(at[are_free])
+
+
 def nodes_having(needs: GresNeeds, nodes: int, free: Free) -> int:
     """Those of the nodes (a bitmap) that have what the job asks for of each node."""
     at = nodeset.positions_array(nodes)

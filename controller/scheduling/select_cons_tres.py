@@ -8,6 +8,7 @@ Idle nodes that are all of one kind, the everyday case of whole-node jobs and of
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,7 @@ from understudy.controller.scheduling.gres import (
     cores_on,
     cpus_needed,
     merged,
+    nodes_with_all,
     part_on,
     preferred,
     shares_of_job,
@@ -171,7 +173,7 @@ class SelectConsTres(ChoosingSelector):
 
     def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, nodes_only: bool = False) -> Choice | None:
         if request.exclusive:
-            usable &= free.idle_nodes
+            usable = self._for_one_job(request, usable, table, free)
             if request.max_cpus_per_node is not None:
                 at = nodeset.positions_array(usable)
                 usable = nodeset.from_array(at[table.cpus[at] <= request.max_cpus_per_node])
@@ -188,21 +190,36 @@ class SelectConsTres(ChoosingSelector):
             choice = self._choose_alike(request, usable, table, free, kind, nodes_only=nodes_only)
         else:
             choice = self._choose_any_kind(request, usable, table, free, kind, by_load=by_load, nodes_only=nodes_only)
-        if choice is not None and not nodes_only and self._may_lack_memory(request) and not self._has_memory(request, choice, table, free):
-            return None
+        if choice is not None and not nodes_only and self._may_lack_memory(request):
+            lacking = self._lacking_memory(request, choice, usable, table, free)
+            if lacking:
+                return self.choose(request, usable & ~lacking, table, free)
         return choice
+
+    @staticmethod
+    def _for_one_job(request: Request, nodes: int, table: NodeTable, free: Free) -> int:
+        """Those of the nodes that a job may have alone. Where it shares cores for all that, devices are not shared: it waits for those of others."""
+        nodes &= free.idle_nodes
+        if table.gres is not None and request.rows > 1:
+            nodes = nodes_with_all(nodes, table.gres, free)
+        return nodes
 
     def _may_lack_memory(self, request: Request) -> bool:
         """Whether a node that has the memory for the CPUs of the tasks may not have it for all that the job would hold there: whole sockets."""
         return bool(request.memory_per_cpu_mb) and self.consumes_memory and self._gives_sockets(request) and not request.exclusive
 
-    def _has_memory(self, request: Request, choice: Choice, table: NodeTable, free: Free) -> bool:
+    def _lacking_memory(self, request: Request, choice: Choice, usable: int, table: NodeTable, free: Free) -> int:
+        """If some of the chosen nodes have too little memory: all nodes that have too little for as many tasks."""
+        lacking = 0
         for nodes, tasks in choice:
+            unfit = 0
             for kind in table.kinds:
-                for (used, memory, _), _ in _alike(nodes & kind.nodes, free, free.free_memory):
+                for (used, memory, _), part in _alike(usable & kind.nodes, free, free.free_memory):
                     if self._share(request, kind, used, memory, tasks)[2] > memory:
-                        return False
-        return True
+                        unfit |= part
+            if nodes & unfit:
+                lacking |= unfit
+        return lacking
 
     def _are_empty(self, nodes: int, free: Free) -> bool:
         """Whether nobody holds anything there. A row in which nobody is says nothing of memory, which all rows share."""
@@ -217,7 +234,7 @@ class SelectConsTres(ChoosingSelector):
 
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
         if request.exclusive:
-            nodes &= free.idle_nodes
+            nodes = self._for_one_job(request, nodes, table, free)
             if nodes.bit_count() < request.min_nodes:
                 return False
         if request.gres is not None:
@@ -432,6 +449,8 @@ class SelectConsTres(ChoosingSelector):
         offered = (1 << kind.cores) - 1 & ~used
         of_core = self._of_core(request, kind.threads_of_core)
         if needs is not None:
+            if self._gives_sockets(request):
+                offered = SocketRules(whole=True).usable(offered, kind.sockets, kind.cores)
             own = part_on(request, wants, consumes_memory=self.consumes_memory)
             count = max(-(-tasks * request.cpus_per_task // of_core), -(-own.memory_cpus // kind.threads_of_core))
             offered = cores_on(request, wants, gres, node, offered, tasks, of_core, count)
@@ -474,6 +493,8 @@ class SelectConsTres(ChoosingSelector):
             count = max(count, -(-least // of_core))
         free = ~used & ((1 << kind.cores) - 1)
         rules = self._rules(request, of_core)
+        if rules is not None and request.gres is not None:  # sockets in use are left out already; the cores withdrawn are not in use
+            rules = replace(rules, whole=False)
         block = self.fills_sockets if request.fills_sockets is None else request.fills_sockets
         if rules is not None:
             most = rules.usable(free, kind.sockets, kind.cores)
@@ -482,7 +503,8 @@ class SelectConsTres(ChoosingSelector):
         each = kind.cores // kind.sockets
         cores = place(free, count, kind.sockets, each, request.cpus_per_task, of_core, block=block)
         if self._gives_sockets(request):
-            cores = whole_sockets(cores, kind.sockets, kind.cores) & kind.job_cores
+            offered = free if request.gres is not None else 0
+            cores = whole_sockets(cores, kind.sockets, kind.cores, offered, -(-request.cpus_per_task // of_core)) & kind.job_cores
         return cores.bit_count() * kind.threads_of_core, cores
 
 

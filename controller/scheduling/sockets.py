@@ -55,8 +55,20 @@ class SocketRules:
         return [known[each] for each in used]
 
 
-def whole_sockets(cores: int, sockets: int, count: int) -> int:
-    """All cores of the sockets of which any is in `cores`."""
+def whole_sockets(cores: int, sockets: int, count: int, offered: int = 0, of_task: int = 1) -> int:
+    """All cores of the sockets of which any is in `cores`.
+
+    Whole tasks of so many cores are placed first, then single cores from sockets in turn: a job that comes back to a socket on which no more cores
+    were `offered` does without the rest of it.
+    """
     each = count // sockets
     on_socket = (1 << each) - 1
-    return sum(on_socket << at for at in range(0, count, each) if cores >> at & on_socket)
+    taken = [(cores >> at & on_socket).bit_count() for at in range(0, count, each)]
+    singles = [here % of_task for here in taken] if of_task > 1 else taken
+    found = cores
+    for socket, here in enumerate(taken):
+        at = socket * each
+        came_back = any(theirs > singles[socket] + (other < socket) for other, theirs in enumerate(singles))
+        if here and not (came_back and cores >> at & on_socket == offered >> at & on_socket):
+            found |= on_socket << at
+    return found

@@ -55,7 +55,8 @@ def test_devices_belong_to_one_job_and_requests_are_met(kinds: list[int], asked:
             key, _, count = word.rpartition(":")
             assert held(job, key) >= int(count) * allocation.node_count
         if "tres_per_job" in fields:
-            assert held(job, "gpu") == max(int(fields["tres_per_job"].rpartition(":")[2]), allocation.node_count)
+            wanted = int(fields["tres_per_job"].rpartition(":")[2])
+            assert wanted <= held(job, "gpu") <= max(wanted, allocation.node_count)  # of nodes with too few each gives one that is far
         if "tres_per_task" in fields:
             assert held(job, "gpu") == int(fields["tres_per_task"].rpartition(":")[2]) * allocation.tasks
         if "cpus_per_tres" in fields:

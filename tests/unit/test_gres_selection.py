@@ -172,6 +172,28 @@ def test_small_nodes_are_left_out_only_where_far_cores_do_not_help() -> None:
     assert found == [(0, "1-3,5-7", "gpu:0-1,5"), (1, "1-2", "gpu:0-2")]
 
 
+def test_whole_sockets_are_given_with_the_cores_that_were_not_withdrawn() -> None:
+    for asked, expected in (
+        ({"num_tasks": 2, "gres": "gpu:1"}, (0, "0-3", "gpu:0")),
+        ({"num_tasks": 5, "gres": "gpu:2"}, (0, "0-4", "gpu:0,2")),
+        ({"num_tasks": 3, "tres_per_task": "gres:gpu:1"}, (0, "0,4-7", "gpu:0,2-3")),
+        ({"num_tasks": 2, "cpus_per_task": 3, "gres": "gpu:2"}, (0, "0-7", "gpu:0,2")),
+    ):
+        bench = Bench("a")
+        bench.selector = SelectConsTres(frozenset({"CR_SOCKET"}))
+        assert bench.place(**asked, **ONE_NODE) == [expected]
+
+
+def test_a_job_that_has_its_nodes_alone_waits_for_devices_where_cores_are_shared() -> None:
+    bench = Bench("aa")
+    bench.partition.oversubscribe = "FORCE:2"
+    bench.place(num_tasks=1, gres="gpu:1")
+    found = bench.place(num_tasks=1, exclusive=True)
+    assert found is not None
+    assert [(index, devices) for index, _, devices in found] == [(1, "gpu:0-3")]
+    assert bench.place(num_tasks=1, exclusive=True) is None
+
+
 def test_no_device_is_given_twice() -> None:
     bench = Bench("f")
     assert [bench.place(num_tasks=2, max_nodes=1, gres="gpu:3") for _ in range(3)] == [[(0, "14-15", "gpu:0-2")], [(0, "12-13", "gpu:3-5")], None]

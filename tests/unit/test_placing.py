@@ -1,3 +1,5 @@
+import pytest
+
 from understudy.controller.scheduling.placing import place
 from understudy.controller.scheduling.sockets import SocketRules, whole_sockets
 
@@ -47,3 +49,19 @@ def test_sockets_with_too_few_free_cores_do_not_count():
 def test_whole_sockets_are_free_or_not():
     assert SocketRules(whole=True).usable(0b1111_1110, 2, 8) == 0b1111_0000
     assert whole_sockets(0b0001_0000, 2, 8) == 0b1111_0000
+
+
+@pytest.mark.parametrize(
+    ("cores", "of_task", "expected"),
+    [
+        (0b0000_0001, 1, 0b0000_1111),
+        (0b0001_0001, 1, 0b1111_1111),
+        (0b0011_0001, 1, 0b1111_0001),
+        (0b0111_0011, 1, 0b1111_0011),
+        (0b0001_1111, 1, 0b0001_1111),
+        (0b0111_1111, 1, 0b1111_1111),
+        (0b0011_1111, 3, 0b1111_1111),
+    ],
+)  # fmt: skip
+def test_a_socket_to_which_a_job_comes_back_in_vain_is_not_given_whole(cores, of_task, expected):
+    assert whole_sockets(cores, 2, 8, cores, of_task) == expected

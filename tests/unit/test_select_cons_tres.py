@@ -449,6 +449,15 @@ def test_whole_sockets_do_not_take_more_memory_than_there_is():
     assert chosen(tables, by("CR_SOCKET_MEMORY"), num_tasks=4, memory_per_cpu_mb=500).shares[0].memory_mb == 4000
 
 
+def test_a_node_with_too_little_memory_for_whole_sockets_is_passed_over():
+    tables = tables_of(table_of([node(i, sockets=2, cores=4, memory=8000) for i in range(3)]))
+    selector = by("CR_SOCKET_MEMORY")
+    tables.nodes.allocate(chosen(tables, selector, num_tasks=1, memory_per_node_mb=4000))
+    assert indices(chosen(tables, selector, num_tasks=1, memory_per_cpu_mb=1500)) == [1]
+    assert indices(chosen(tables, selector, num_tasks=2, min_nodes=2, max_nodes=2, memory_per_cpu_mb=1500)) == [1, 2]
+    assert chosen(tables, selector, num_tasks=2, memory_per_cpu_mb=1500) is None  # both sockets of any node would need too much
+
+
 def test_a_job_that_is_to_be_spread_has_no_more_nodes_than_tasks():
     tables = tables_of(table(3, cores=4))
     assert chosen(tables, extra={"spread_job": "1"}).nodes.bit_count() == 1
