@@ -430,7 +430,7 @@ def run(program: str, command: "Callable[[list[str], Context], int]", usage_exit
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="surrogateescape")
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape")
     context = Context(program, client=client)
     try:
         code = guarded(context, command, sys.argv[1:], usage_exit)

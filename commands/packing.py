@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SHORT = 16384  # bytes
+_SIGN = b"\xf4\x8f"  # of bytes that are no UTF-8 (understudy.model.byte_texts)
 
 
 def pack(value: "Any") -> bytes:
@@ -26,7 +27,12 @@ def pack(value: "Any") -> bytes:
 def _pack(value: "Any", out: bytearray) -> None:
     kind = type(value)
     if kind is str:
-        text = value.encode()
+        try:
+            text = value.encode()
+        except UnicodeEncodeError:
+            from understudy.model.byte_texts import sendable
+
+            text = sendable(value).encode()
         _head(len(text), out, 0xA0, 31, 0xD9)
         out += text
     elif kind is int:
@@ -92,14 +98,23 @@ def unpack(data: bytes) -> "Any":
     if len(data) > _SHORT or "msgpack" in sys.modules:
         import msgpack
 
-        return msgpack.unpackb(data, strict_map_key=False)
+        return _restored(msgpack.unpackb(data, strict_map_key=False), data)
     try:
         value, end = _unpack(data, 0)
     except IndexError:
         end = -1
     if end != len(data):
         raise ValueError("malformed message")
-    return value
+    return _restored(value, data)
+
+
+def _restored(value: "Any", data: bytes) -> "Any":
+    """With bytes that are no UTF-8 in its texts, where the data have some."""
+    if _SIGN not in data:
+        return value
+    from understudy.model.byte_texts import restored
+
+    return restored(value)
 
 
 def _unpack(data: bytes, at: int) -> "tuple[Any, int]":

@@ -97,7 +97,7 @@ def down(run_dir: RunDir = None) -> None:
         fail("down", str(error))
     if stopped.killed:
         typer.echo(f"Killed, as they did not end by themselves: {', '.join(stopped.killed)}", err=True)
-    typer.echo(f"Ended {len(stopped.ended)} daemons: {', '.join(stopped.ended)}")
+    typer.echo(f"Ended {len(stopped.ended)} daemons: {', '.join(stopped.ended)} ({run_dir})")
 
 
 def status(run_dir: RunDir = None) -> None:

@@ -99,7 +99,8 @@ class QueueFile:
             self._database.executemany("DELETE FROM queue WHERE number = ?", [(number,) for number in gone])
             self._database.execute("COMMIT")
         except BaseException:
-            self._database.execute("ROLLBACK")
+            if self._database.in_transaction:  # a full disk has ended it already
+                self._database.execute("ROLLBACK")
             raise
 
     def close(self) -> None:

@@ -208,7 +208,8 @@ class Store:
                 database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", batch.state)
             database.execute("COMMIT")
         except BaseException:
-            database.execute("ROLLBACK")
+            if database.in_transaction:  # a full disk has ended it already
+                database.execute("ROLLBACK")
             raise
 
     def read(self, core: Core) -> list[Job]:

@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from understudy.model.byte_texts import restored
 from understudy.model.hostlist import expand
 from understudy.noded import family
 from understudy.noded.environment import batch_environment, limits_of, umask_of, wants_login
@@ -310,9 +311,11 @@ class RealExecutor:
             _remove(spool)
             spool.mkdir(mode=0o750)
         path = str(spool / "slurm_script")
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o700), "w") as file:
+        with open(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o700), "w", encoding="utf-8", errors="surrogateescape", newline=""
+        ) as file:
             os.fchmod(file.fileno(), 0o700)
-            file.write(launch.script)
+            file.write(restored(launch.script))
             if os.geteuid() == 0:
                 os.fchown(file.fileno(), launch.user_id, launch.group_id)
                 os.chown(spool, launch.user_id, launch.group_id)
@@ -373,7 +376,7 @@ class RealExecutor:
         }
         heard, says = os.pipe()
         with os.fdopen(os.memfd_create("order"), "wb") as file:
-            marshal.dump(order, file)
+            marshal.dump(restored(order), file)
             file.flush()
             file.seek(0)
             try:

@@ -23,6 +23,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from understudy.model.byte_texts import restored
 from understudy.model.hostlist import expand
 from understudy.noded import family
 from understudy.noded.environment import limits_in, without_limits
@@ -122,7 +123,7 @@ class RealSteps:
                 each.close()
             if result >= 0:
                 os.close(result)
-        data = marshal.dumps(order)
+        data = marshal.dumps(restored(order))
         ours.sendall(len(data).to_bytes(4, "big") + data)
         self._watch(step, _Running(launch, nodes, pid, ours))
 
