@@ -50,7 +50,7 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
     problems += [("no_account_on_cluster", list(each)) for each in missing]
     placed: list[Association] = []
     placeless: list[Association] = []
-    for user in message.names:
+    for user in sorted(message.names, key=ledger.users.__contains__):  # new users come first
         for account in known:
             for cluster in clusters:
                 above = ledger.association(cluster, account)
@@ -94,6 +94,7 @@ def add(draft: Draft, message: AccountingChange) -> AccountingChanged:
         for cluster in clusters:
             _settle_default(draft, user, cluster, default)
     tree = Tree(ledger)
+    placed.sort(key=lambda each: message.names.index(each.user))
     return AccountingChanged(
         added, [name_of(tree, ledger.associations[each.id]) for each in placed], [(each.user, each.name, each.cluster) for each in keys], problems
     )

@@ -71,7 +71,10 @@ def read_words(session: "Session", entity: str, words: list[str], *, sets: bool)
             found = sw.find_key(sw.SET[entity], key)
             if found is None:
                 request.is_well = False
-                _unknown_option(session, entity, word)
+                if entity == "account" and "names".startswith(key.lower()):
+                    session.context.complain(" Can't modify the name of an account")
+                else:
+                    _unknown_option(session, entity, word)
             else:
                 _set(session, request, entity, found, operator, value, word)
             continue

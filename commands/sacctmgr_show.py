@@ -143,7 +143,9 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
         where = {name: values for name, values in where.items() if name not in strange}
     try:
         is_of_cluster = entity == "event" and where.get("event", [""])[-1] == "cluster"
-        columns = fields.columns_of(form or (fields.DEFAULTS["event cluster"] if is_of_cluster else _default_format(entity, flags)))
+        columns = fields.columns_of(
+            form if form is not None else (fields.DEFAULTS["event cluster"] if is_of_cluster else _default_format(entity, flags))
+        )
     except fields.UnknownFieldError as error:
         context.complain(f"Unknown field '{error}'")
         return 1
@@ -159,12 +161,12 @@ def show(session: "Session", entity: str, words: list[str]) -> int:
     return 0
 
 
-def _read(session: "Session", entity: str, words: list[str]) -> "tuple[dict[str, list[Any]], set[str], str] | None":
+def _read(session: "Session", entity: str, words: list[str]) -> "tuple[dict[str, list[Any]], set[str], str | None] | None":
     """Conditions, flags and the format; None if something was not understood, which has been said then."""
     context = session.context
     where: dict[str, list[Any]] = {}
     flags: set[str] = set()
-    form = ""
+    form: str | None = None
     is_well = True
     for word in words:
         key, _, value = sw.split_word(word)
@@ -182,7 +184,7 @@ def _read(session: "Session", entity: str, words: list[str]) -> "tuple[dict[str,
                     is_well = _take(session, where, sw.Key("", 0, field, kind), each) and is_well
             continue
         if "format".startswith(key.lower()):
-            form += ("," if form else "") + value
+            form = (form + "," if form else "") + value
             continue
         found = sw.find_key(sw.WHERE[entity], key)
         if found is None:

@@ -219,7 +219,7 @@ WHERE = {
     "account": _keys(_ACCOUNT_WHERE),
     "user": _keys(_USER_WHERE),
     "qos": _keys(
-        "Names 1 names names\nQOSLevel 1 names names\nDescriptions 1 descriptions names\nIds 1 ids numbers\nPreemptMode 8 preempt_modes modes"
+        "Names 1 names names\nQOSLevel 1 names names\nDescriptions 1 descriptions names\nIds 1 ids qos_numbers\nPreemptMode 8 preempt_modes modes"
     ),
     "cluster": _keys(
         "Names 1 names names\nClusters 1 names names\nClassification 3 classifications names\nFederations 3 federations names\nFlags 2 flags names\n"
@@ -505,8 +505,8 @@ def read_condition(key: Key, text: str, words: Vocabulary, word: str = "") -> "l
     Raises:
         ValueRefusedError: with what to say.
     """
-    if key.kind == "numbers":
-        return [number("AssocId", part) for part in text.split(",")]
+    if key.kind in {"numbers", "qos_numbers"}:
+        return [number("AssocId" if key.kind == "numbers" else "QOS ID", part) for part in text.split(",")]
     if key.kind == "levels":
         return [level(text)]
     if key.kind == "modes":

@@ -105,6 +105,10 @@ def test_all_that_a_quality_of_service_may_have_is_taken_and_shown(house):
         ("delete account root", " You are not allowed to remove the root account.\n Use remove cluster instead.\n"),
         ("show assoc nosuch=3", " Unknown condition: nosuch=3\n"),
         ("show qos format=nosuch", "Unknown field 'nosuch'\n"),
+        ("show qos format=", "Unknown field ''\n"),
+        ("show qos id=abc", "sacctmgr: error: Invalid value for QOS ID (abc)\n"),
+        ("show assoc id=abc", "sacctmgr: error: Invalid value for AssocId (abc)\n"),
+        ("modify account root set name=trunk", " Can't modify the name of an account\n"),
         ("nosuch", "invalid keyword: nosuch\n"),
     ],
 )
@@ -238,6 +242,22 @@ def test_events_are_chosen_by_state_reason_and_user(house):
     assert house.show(f"event states=drain {form}") == ["conform|n2|DRAIN|disk x|daemon(1)"]
     assert house.show(f"event reason=smoke {form}") == ["conform|n1|DOWN|smoke|root(0)"]
     assert house.show(f"event users=daemon {form}") == ["conform|n2|DRAIN|disk x|daemon(1)"]
+
+
+def test_resources_of_events_are_a_nodes_without_itself_and_all_of_the_clusters(house):
+    house.tell(AccountingRecords("conform", [EventRecord("n1", NOW - 50, NOW - 40, 1, "smoke", 0, {"cpu": 4, "node": 1})]))
+    assert house.show("event nodes=n1 format=tres") == ["cpu=4"]
+    (text,) = house.show("event event=cluster format=tres")
+    assert {"energy=0", "fs/disk=0", "pages=0", "vmem=0"} <= set(text.split(","))
+
+
+def test_of_several_users_the_new_ones_come_first_and_all_are_told_of_in_their_order(house):
+    for line in ("add account a", "add account b", "add user u1 account=a"):
+        house.sacctmgr(f"-i {line}")
+    told = house.sacctmgr("-i add user u1,u2 account=a,b").out.splitlines()
+    assert [line.split()[2] for line in told if line.startswith("  U = ")] == ["u1", "u2", "u2"]
+    numbers = {tuple(line.split("|")[:2]): int(line.split("|")[2]) for line in house.show("assoc format=user,account,id")}
+    assert numbers["u2", "a"] < numbers["u2", "b"] < numbers["u1", "b"]
 
 
 def test_what_the_cluster_has_is_an_event_of_the_cluster(house):
