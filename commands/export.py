@@ -17,7 +17,7 @@ def exported(environ: "Mapping[str, str]", wanted: "str | None") -> dict[str, st
     chosen = {name: value for name, value in environ.items() if name.startswith("SLURM_")}
     if wanted.upper() in {"NONE", "NIL"}:
         return chosen
-    for word in wanted.split(","):
+    for word in _words(wanted):
         name, equals, value = word.partition("=")
         if word.upper() == "ALL":
             chosen |= environ
@@ -26,6 +26,19 @@ def exported(environ: "Mapping[str, str]", wanted: "str | None") -> dict[str, st
         elif name in environ:
             chosen[name] = environ[name]
     return chosen
+
+
+def _words(text: str) -> list[str]:
+    """What stands between the commas. Those within quotation marks belong to a value, as do the marks."""
+    words, mark = [""], ""
+    for letter in text:
+        if letter == "," and not mark:
+            words.append("")
+            continue
+        if letter in "'\"" and mark in ("", letter):
+            mark = "" if mark else letter
+        words[-1] += letter
+    return words
 
 
 def limits(wanted: str | None) -> dict[str, str]:

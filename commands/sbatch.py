@@ -76,6 +76,9 @@ def _submit(arguments: list[str], context: Context) -> int:
             script, operands[0] if operands else "", context, ignore_pbs="ignore_pbs" in names or "SBATCH_IGNORE_PBS" in context.environ
         )
     environment = OPTIONS.from_environment(context.environ)
+    if (level := context.environ.get("SBATCH_DEBUG", "")).isdecimal():
+        verbose = OPTIONS.by_long["verbose"]
+        environment += [(verbose, None)] * (int(level) - sum(option is verbose for option, _ in given))
     if {"SBATCH_MEM_PER_CPU", "SBATCH_MEM_PER_NODE", "SBATCH_MEM_PER_GPU"}.intersection(context.environ) and not _variables_agree(context):
         return 1
     named = [value for option, value in [*(each for group in in_script for each in group), *environment, *given] if option.dest == "clusters"]
@@ -85,7 +88,7 @@ def _submit(arguments: list[str], context: Context) -> int:
     for job in jobs:
         say_ignored(job, context)
     flags = {flag for job in jobs for flag in job.flags}
-    if "verbose" in flags:
+    if any(option.dest == "verbose" for option, _ in [*environment, *given]):  # a script's own -v says nothing
         from understudy.commands.verbose import say_options
 
         for at, job in enumerate(jobs):

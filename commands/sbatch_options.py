@@ -23,7 +23,7 @@ OPTIONS = OptionTable(
         Option("array", "a", REQUIRED, "INDEXES: a job array with these task numbers", env="SBATCH_ARRAY_INX"),
         Option("batch", "", REQUIRED, "LIST: features of the node that runs the script", env="SBATCH_BATCH"),
         Option("begin", "b", REQUIRED, "TIME: not before then"),
-        Option("bb", "", REQUIRED, "SPEC: burst buffer"),
+        Option("bb", "", REQUIRED, "SPEC: burst buffer", env="SBATCH_BURST_BUFFER"),
         Option("bbf", "", REQUIRED, "FILE: with a burst buffer specification"),
         Option("cluster-constraint", "", REQUIRED, "LIST: features of clusters"),
         Option("chdir", "D", REQUIRED, "FOLDER: where the script runs"),
@@ -36,7 +36,7 @@ OPTIONS = OptionTable(
         Option("constraint", "C", REQUIRED, "LIST: features that nodes must have", env="SBATCH_CONSTRAINT"),
         Option("core-spec", "S", REQUIRED, "COUNT: cores left to the system", env="SBATCH_CORE_SPEC"),
         Option("cores-per-socket", "", REQUIRED, "COUNT: at least, on each socket"),
-        Option("cpu-freq", "", REQUIRED, "SPEC: CPU frequency"),
+        Option("cpu-freq", "", REQUIRED, "SPEC: CPU frequency", env="SBATCH_CPU_FREQ_REQ"),
         Option("cpus-per-gpu", "", REQUIRED, "COUNT: for each GPU", env="SBATCH_CPUS_PER_GPU"),
         Option("cpus-per-task", "c", REQUIRED, "COUNT: for each task"),
         Option("deadline", "", REQUIRED, "TIME: give up when it cannot end by then"),
@@ -395,10 +395,20 @@ def _reboot(job: Job, option: Option, _value: str) -> None:
 def _exclusive(job: Job, option: Option, value: str) -> None:
     if value not in {"", "exclusive", "user", "mcs"}:
         raise _bad(option)
+    job.spec.pop("exclusive", None)
+    job.spec.pop("oversubscribe", None)
+    job.extra.pop("exclusive", None)
     if value in {"user", "mcs"}:
         job.extra["exclusive"] = value
     else:
         job.spec["exclusive"] = True
+
+
+def _oversubscribe(job: Job, _option: Option, _value: str) -> None:
+    """Of --exclusive and this, the last one holds."""
+    job.spec.pop("exclusive", None)
+    job.extra.pop("exclusive", None)
+    job.spec["oversubscribe"] = True
 
 
 def _no_kill(job: Job, option: Option, value: str) -> None:
@@ -503,7 +513,7 @@ def check_arbitrary(job: "Job") -> None:
 def _gres(job: Job, _option: Option, value: str) -> None:
     if value == "help":
         job.flags.add("gres_help")
-    elif not value:
+    elif not all(value.split(",")):
         raise BadOptionError("{submission}: Invalid Trackable RESource (TRES) specification", 1)
     else:
         job.gres["gres"] = "" if value.lower() == "none" else _prefixed(value)
@@ -554,9 +564,18 @@ def _gres_flags(job: Job, option: Option, value: str) -> None:
 
 
 def _tres_bind(job: Job, _option: Option, value: str) -> None:
-    kind, _, numbers = value.removeprefix("verbose,").removeprefix("v,").partition(":")
-    if (kind in {"map_gpu", "mask_gpu"} and not numbers) or kind not in {"closest", "single", "map_gpu", "mask_gpu", "per_task", "none"}:
-        raise BadOptionError(f"Invalid --gpu-bind argument: gpu:{value}")
+    """Of `closest` and `none` the first letter counts; the others need their colon, and what is behind it may be missing."""
+    kind, colon, numbers = value.removeprefix("verbose,").partition(":")
+    wrong = BadOptionError(f"Invalid --gpu-bind argument: gpu:{value}")
+    if kind in {"map_gpu", "mask_gpu"} and colon:
+        digits = "0123456789" if kind == "map_gpu" else "0123456789abcdefABCDEF"
+        for number_ in numbers.split(","):
+            plain = number_[2:] if kind == "mask_gpu" and number_.lower().startswith("0x") else number_
+            if found := plain.lstrip(digits)[:1]:
+                said = f"{{program}}: error: Failed to validate {number_}, offending character is {found}"
+                raise BadOptionError(wrong.text, wrong.exit_code, said)
+    elif not (kind[:1].lower() in {"c", "n"} or (kind in {"single", "per_task"} and colon and not numbers.startswith("-"))):
+        raise wrong
     job.extra["tres_bind"] = f"gpu:{value}"
 
 
@@ -631,7 +650,7 @@ def _node_info(job: Job, option: Option, value: str) -> None:
     words = ("first", "second", "third")
     for name, which, part in zip(names, words, value.split(":"), strict=False):
         least = part.partition("-")[0]
-        if part == "*":
+        if part in {"*", ""}:
             continue
         if not least.isdigit():
             raise BadOptionError(f'Invalid numeric value "{part}" for {which} arg of -{option.short}.', 1)
@@ -864,7 +883,7 @@ _ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "prefer": _text("prefer"),
     "output": _text("std_out"),
     "overcommit": _flag("overcommit"),
-    "oversubscribe": _flag("oversubscribe"),
+    "oversubscribe": _oversubscribe,
     "parsable": _own,
     "partition": _text("partition"),
     "priority": _priority,

@@ -270,9 +270,9 @@ def token(session: "Session", words: list[str]) -> int:
 def write(session: "Session", words: list[str]) -> int:
     """batch_script JOB [FILE] or config [FILE]."""
     what = words[0].lower()
-    if what and "batch_script".startswith(what):
+    if what.startswith("batch") and "batch_script".startswith(what):
         return _write_script(session, words[1:])
-    if what and "config".startswith(what):
+    if what == "config":
         from understudy.commands.scontrol_config import write_config
 
         return write_config(session, words[1:])

@@ -261,7 +261,7 @@ def _show_host_names(session: "Session", words: list[str]) -> int:
     from understudy.model.hostlist import expand
 
     context = session.context
-    expression = words[0] if words else context.environ.get("SLURM_JOB_NODELIST") or context.environ.get("SLURM_NODELIST", "")
+    expression = words[0] if words else context.environ.get("SLURM_NODELIST", "")
     if not words and not expression:
         context.error("host list is empty")
         return 0

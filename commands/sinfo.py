@@ -79,6 +79,19 @@ class _RefusedLineError(Exception):
     """The command line makes no sense; what to say has been said."""
 
 
+# What fields show of a partition without nodes.
+_OF_NO_NODE = dict.fromkeys(("features_act", "features", "gres", "comment", "extra", "gresused"), "(null)")
+_OF_NO_NODE |= {
+    "reason": "none",
+    "timestamp": "Unknown",
+    "user": "root",
+    "userlong": "root(0)",
+    "version": "N/A",
+    "allocmem": "0",
+    "statecomplete": "n/a",
+}
+
+
 class Group:
     """What one line is about: partitions (the first one's properties are shown) and nodes."""
 
@@ -136,7 +149,7 @@ class Group:
         if field.merge == "node":
             for node in self.nodes.values():
                 return field.make(*[node[column] for column in field.columns])
-            return "n/a" if field.letter in {"t", "T"} else ""
+            return _OF_NO_NODE.get(field.names[0], "n/a" if field.letter in {"t", "T"} else "")
         if field.merge == "range":
             return ":".join(self._range(column) for column in field.columns)
         return self._spread(field)
@@ -385,7 +398,7 @@ def _load(
     with_names = "node_oriented" in options
     given = options.get("partition")
     wanted = None if given is None else set(given.split(","))
-    shows_empty = not with_names and "list_reasons" not in options and bool(of_partition)
+    shows_empty = not with_names and "list_reasons" not in options and any(field.letter in {"P", "R"} for field in of_partition)
     groups: dict[Any, Group] = {}
     node_keys: dict[int, Any] = {}
     for position, partition in enumerate(partitions.dicts()):

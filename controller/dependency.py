@@ -20,7 +20,7 @@ from understudy.model.errors import SlurmError
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from understudy.controller.job import Job
 
@@ -31,7 +31,7 @@ SINGLETON: Final = "singleton"
 CORRESPONDING: Final = "aftercorr"
 BURST_BUFFER: Final = "afterburstbuffer"  # until what it leaves behind has been taken away, which nothing is here
 _KINDS: Final = ("after", "afterany", BURST_BUFFER, "afterok", "afternotok", CORRESPONDING)
-_JOB: Final = re.compile(r"(\d+)(?:_(\d+|\*))?(?:\+(\d+))?\Z")
+_JOB: Final = re.compile(r"\s*(\d+)(?:_(\d+|\*))?(?:\+(\d+))?(?:\([a-z]*\))?\Z")  # with what squeue shows behind it
 
 
 class Outlook(Enum):
@@ -91,8 +91,8 @@ class Dependency:
         return [term.job_id for term in self.terms if term.job_id]
 
 
-def parse(text: str, own_job_id: int = 0) -> Dependency | None:
-    """The dependency that the text describes, None for an empty one.
+def parse(text: str, own_job_id: int = 0, arrays: Container[int] = ()) -> Dependency | None:
+    """The dependency that the text describes, None for an empty one. `arrays`: the numbers of those that there are.
 
     Raises:
         SlurmError: unknown kind, malformed job id, or the job itself.
@@ -114,11 +114,12 @@ def parse(text: str, own_job_id: int = 0) -> Dependency | None:
             raise SlurmError(DEPENDENCY_PROBLEM)
         for job in jobs.split(":"):
             match = _JOB.match(job)
-            if match is None or int(match[1]) in {0, own_job_id} or (match[3] and kind != "after"):
+            if match is None or int(match[1]) in {0, own_job_id}:
                 raise SlurmError(DEPENDENCY_PROBLEM)
             task = int(match[2]) if match[2] and match[2] != "*" else None
-            terms.append(Term(kind, int(match[1]), int(match[3] or 0), task=task, is_array=match[2] == "*"))
-    return Dependency(tuple(terms), any_suffices="?" in text)
+            is_array = match[2] == "*" or (task is None and int(match[1]) in arrays)
+            terms.append(Term(kind, int(match[1]), int(match[3] or 0), task=task, is_array=is_array))
+    return Dependency(tuple(dict.fromkeys(terms)), any_suffices="?" in text)
 
 
 def check_circle(job: Job, dependency: Dependency | None, jobs: Mapping[int, Job], depth: int) -> None:

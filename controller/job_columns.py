@@ -332,6 +332,8 @@ def fill_pattern(core: Core, job: Job, text: str) -> str:
 
 
 def _in_work_dir(job: Job, name: str) -> str:
+    if name == "none":
+        return "/dev/null"
     return name if name.startswith("/") or not name else f"{job.spec.work_dir.rstrip('/')}/{name}"
 
 

@@ -30,6 +30,7 @@ from understudy.controller.limits import watch_deadline
 from understudy.controller.partitions import limit_broken
 from understudy.controller.prioritise import prioritise
 from understudy.controller.reservations import catch_up, check_access, earliest_start, first_reason
+from understudy.controller.scheduling.features import check_form
 from understudy.controller.scheduling.licenses import read_licenses
 from understudy.controller.scheduling.main_pass import run_length
 from understudy.controller.scheduling.reserved import WAITS
@@ -141,7 +142,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     core.counters.submitted += tasks.bit_count() or 1
     if spec.dependency:
         try:
-            job.dependency = parse_dependency(spec.dependency, job_id)
+            job.dependency = parse_dependency(spec.dependency, job_id, core.arrays)
             check_circle(job, job.dependency, tables.jobs, core.settings.max_depend_depth)
         except SlurmError:
             del tables.jobs[job_id]
@@ -212,7 +213,7 @@ def take_in_components(core: Core, message: SubmitJob | AllocateJob, sender: Sen
     """Take in a heterogeneous job: all components, or none; the leader. Whether each could ever run is found out by the scheduler."""
     jobs = _checked_components(core, message, sender)
     tables, now, by_admin = core.tables, core.time.now(), core.is_operator(sender.user_id)
-    dependency = parse_dependency(message.spec.dependency, 0) if message.spec.dependency else None
+    dependency = parse_dependency(message.spec.dependency, 0, core.arrays) if message.spec.dependency else None
     for job in jobs:
         job.job_id = core.take_job_id()
         tables.jobs[job.job_id] = job
@@ -468,13 +469,16 @@ def find_partitions(core: Core, text: str) -> list[Partition]:
 
 
 def check_features(core: Core, expression: str, code: int = INVALID_FEATURES) -> None:
-    """Refuse a feature that no node has."""
+    """Refuse a feature that no node has, and what is no expression."""
     words = expression.replace("&", " ").replace("|", " ").replace(",", " ")
     for bracket in "()[]":
         words = words.replace(bracket, " ")
     for word in words.split():
-        if not core.tables.nodes.with_feature(word.partition("*")[0]):
+        name = word.partition("*")[0]
+        if name and not core.tables.nodes.with_feature(name):
             raise SlurmError(code)
+    if code == INVALID_FEATURES:
+        check_form(expression)
 
 
 def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:

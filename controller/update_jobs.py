@@ -366,7 +366,7 @@ def _start_time(change: Change, text: str) -> None:
 def _dependency(change: Change, text: str) -> None:
     change.need_pending()
     job = change.job
-    dependency = parse_dependency(text, job.job_id)
+    dependency = parse_dependency(text, job.job_id, change.core.arrays)
     check_circle(job, dependency, change.core.tables.jobs, change.core.settings.max_depend_depth)
     if job.dependency is not None:
         forget_dependency(change.core, job)

@@ -19,7 +19,26 @@ _NAME: Final = re.compile(r"[^&|()\[\]*\s]+")
 _BRACKET: Final = re.compile(r"\[([^\]]*)\]")
 _PART: Final = re.compile(r"(?:\([^)]*\)|[^&()])+")  # between the & that are not in parentheses
 _COUNT: Final = re.compile(r"\*(\d+)")
+_ITEM: Final = r"[^&|()\[\]*,\s]+(?:\*0*[1-9]\d*)?"
+_GROUP: Final = rf"\({_ITEM}(?:[&|,]{_ITEM})*\)(?:\*0*[1-9]\d*)?"
+_TERM: Final = rf"(?:{_ITEM}|{_GROUP})"
+_CHOICE: Final = rf"\[{_TERM}(?:[&|,]{_TERM})*\]"
+_EXPRESSION: Final = re.compile(rf"(?:{_TERM}|{_CHOICE})(?:[&|,](?:{_TERM}|{_CHOICE}))*[&|]?\Z")
 _TOKEN: Final = re.compile(r"\s*([&|()\[\]]|[^&|()\[\]\s]+)\s*")
+
+
+def check_form(expression: str) -> None:
+    """Refuse what is no expression when it is submitted. An operator at the end is taken.
+
+    Raises:
+        SlurmError: blanks, brackets that are not closed, empty or within others, counts beside alternatives, or `&` in brackets without counts.
+    """
+    if not _EXPRESSION.match(expression):
+        raise SlurmError(INVALID_FEATURE)
+    for choice in _BRACKET.findall(expression):
+        plain = re.sub(r"\([^)]*\)", "", choice)
+        if ("|" if "*" in plain else "&") in plain.replace(",", "&"):
+            raise SlurmError(INVALID_FEATURE)
 
 
 def feature_sets(expression: str, having: Callable[[str], int], all_nodes: int) -> tuple[int, ...]:

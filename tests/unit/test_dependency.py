@@ -16,7 +16,7 @@ def shown(h: Harness, job_id: int) -> str:
     return str(row[0])
 
 
-@pytest.mark.parametrize("text", ["afterok", "afterok:", "afterok:x", "never:1", "afterok:1+5", "singleton:1", "afterok:1,,", "afterok:7"])
+@pytest.mark.parametrize("text", ["afterok", "afterok:", "afterok:x", "never:1", "afterok:1+x", "singleton:1", "afterok:1,,", "afterok:7"])
 def test_malformed_dependencies_are_refused(text: str) -> None:
     with pytest.raises(SlurmError):
         parse(text, own_job_id=7)
@@ -25,6 +25,10 @@ def test_malformed_dependencies_are_refused(text: str) -> None:
 def test_dependencies_are_shown_as_squeue_shows_them() -> None:
     assert str(parse("afterok:1:2,after:3+10")) == "afterok:1(unfulfilled),afterok:2(unfulfilled),after:3+10(unfulfilled)"
     assert str(parse("afterok:1?singleton")) == "afterok:1(unfulfilled)?singleton(unfulfilled)"
+    assert str(parse("afterok:1+5")) == "afterok:1+5(unfulfilled)"
+    assert str(parse("afterok:1:1,afterok:1")) == "afterok:1(unfulfilled)", "said twice, kept once"
+    assert str(parse("afterok:4:5", arrays={4})) == "afterok:4_*(unfulfilled),afterok:5(unfulfilled)"
+    assert parse("afterany: 1(unfulfilled)") == parse("afterany:1"), "as it is shown"
     assert parse("17") == parse("afterany:17")
     assert parse("") is None
 

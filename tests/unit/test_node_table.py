@@ -3,7 +3,7 @@ from scheduling_harness import node, table, table_of
 
 from understudy.controller.job import Allocation, NodeShare, ShareGroup
 from understudy.controller.partitions import Partition
-from understudy.controller.scheduling.features import feature_sets
+from understudy.controller.scheduling.features import check_form, feature_sets
 from understudy.model.errors import SlurmError
 
 
@@ -120,3 +120,38 @@ def test_the_last_departure_of_a_node_counts():
 def test_a_partitions_state_says_what_may_start_and_what_may_join(state, schedules, takes_in):
     partition = Partition("main", state=state)
     assert (partition.can_schedule, partition.can_submit) == (schedules, takes_in)
+
+
+_TAKEN = [
+    "a",
+    "a*2",
+    "a&b",
+    "a,b",
+    "a|",
+    "a&",
+    "(a)",
+    "(a&b)|c",
+    "(a|b)*2",
+    "[a]",
+    "[a|b]",
+    "[a|b]&c",
+    "c&[a|b]",
+    "[a*1]",
+    "[a*1&b*2]",
+    "[(a&b)|c]",
+    "a*1|b*1",
+    "[a|b]|c",
+]
+_REFUSED = ["a b", " a", "a ", "(a", "a)", "[a", "a]", "()", "((a))", "a**2", "a*0", "a*x", "a*-1", "*2", "|a", "a||b", "&", "(a)(b)", "[a][b]"]
+_REFUSED += ["[a&b]", "[a*2|b]", "[a*1|b*1]", "[a|b]*2", "a*"]
+
+
+@pytest.mark.parametrize("text", _TAKEN)
+def test_expressions_of_features_that_slurm_takes(text: str) -> None:
+    check_form(text)
+
+
+@pytest.mark.parametrize("text", _REFUSED)
+def test_expressions_of_features_that_slurm_refuses(text: str) -> None:
+    with pytest.raises(SlurmError):
+        check_form(text)

@@ -10,6 +10,7 @@ from fake_controller import NOW, FakeClient, Outcome, record, run_command
 
 from understudy.commands.batch_script import ScriptError, directives, other_options
 from understudy.commands.client import RefusedError
+from understudy.commands.export import exported
 from understudy.commands.sbatch import USAGE_EXIT, sbatch
 from understudy.commands.sbatch_options import _ACTIONS, OPTIONS
 from understudy.protocol.messages import JobSpec
@@ -460,6 +461,48 @@ def test_verbose_names_the_options_in_the_order_of_their_names() -> None:
     }  # fmt: skip
     lines = ["defined options", rule, *(f"{name:<20}: {value}" for name, value in values.items()), rule, "end of defined options"]
     assert said.splitlines() == [f"sbatch: {line}" for line in lines]
+
+
+def test_a_variable_asks_for_verbosity_and_a_script_does_not(script: Path) -> None:
+    script.write_text("#!/bin/sh\n#SBATCH -v\n")
+    assert submit(str(script))[0].err == ""
+    for given in ([], ["-v"]):
+        assert "verbose             : 2" in submit(*given, "--wrap", "true", environ={"SBATCH_DEBUG": "2"})[0].err
+    assert submit(str(script), environ={"SBATCH_DEBUG": "x"})[0].err == ""
+
+
+def test_of_exclusive_and_oversubscribe_the_last_one_holds() -> None:
+    assert (spec_of("--exclusive", "-s").exclusive, spec_of("--exclusive", "-s").oversubscribe) == (False, True)
+    assert (spec_of("-s", "--exclusive").exclusive, spec_of("-s", "--exclusive").oversubscribe) == (True, False)
+    assert "exclusive" not in spec_of("--exclusive=user", "-s").extra
+    assert not spec_of("--exclusive", "--exclusive=user").exclusive
+
+
+@pytest.mark.parametrize("text", ["none", "nx", "closest", "Close", "verbose,n", "single:0", "single:x", "per_task:", "map_gpu:", "mask_gpu:0x3,f"])
+def test_bindings_to_gpus_that_slurm_takes(text: str) -> None:
+    assert spec_of("--gpus=1", f"--gpu-bind={text}").extra["tres_bind"] == f"gpu:{text}"
+
+
+@pytest.mark.parametrize("text", ["foo", "v,closest", "single", "single:-1", "per_task", "verbose,", "map_gpu"])
+def test_bindings_to_gpus_that_slurm_refuses(text: str) -> None:
+    outcome = submit("--gpus=1", f"--gpu-bind={text}", "--wrap", "true")[0]
+    assert (outcome.code, outcome.err) == (255, f"sbatch: error: Invalid --gpu-bind argument: gpu:{text}\n")
+
+
+def test_numbers_of_gpus_are_looked_at() -> None:
+    said = "sbatch: error: Failed to validate 0x1, offending character is x\nsbatch: error: Invalid --gpu-bind argument: gpu:map_gpu:0x1\n"
+    assert submit("--gpus=1", "--gpu-bind=map_gpu:0x1", "--wrap", "true")[0].err == said
+
+
+def test_more_that_variables_and_lists_may_say() -> None:
+    assert spec_of(environ={"SBATCH_CPU_FREQ_REQ": "high"}).extra == spec_of("--cpu-freq=high").extra
+    assert spec_of("-B", "2::2").threads_per_core == 2
+    for text in (",", "gpu,", ",gpu"):
+        assert "Invalid Trackable RESource (TRES) specification" in submit(f"--gres={text}", "--wrap", "true")[0].err
+
+
+def test_commas_in_quotation_marks_belong_to_an_exported_value() -> None:
+    assert exported({}, """A='x,y',B="1,2",C""") == {"A": "'x,y'", "B": '"1,2"'}
 
 
 def test_what_is_asked_for_goes_on_as_slurm_understands_it() -> None:

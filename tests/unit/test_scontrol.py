@@ -343,6 +343,9 @@ def test_ping_says_whether_the_controller_is_there(client: FakeClient) -> None:
 def test_a_script_is_written_to_a_file_or_shown(client: FakeClient, tmp_path: Path) -> None:
     client.answers["GetScript"] = ["#!/bin/sh\ntrue\n"]
     assert ask(client, "write batch_script 7 -").out == "#!/bin/sh\ntrue\n"
+    assert ask(client, "write batch 7 -").code == 0
+    for short in ("b", "batc", "conf"):
+        assert ask(client, f"write {short} 7 -").err == f"invalid write argument:{short}\n"
     target = tmp_path / "x.sh"
     assert ask(client, f"write batch_script 7 {target}").out == f"batch script for job 7 written to {target}\n"
     assert target.read_text() == "#!/bin/sh\ntrue\n"

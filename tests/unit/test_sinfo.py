@@ -190,6 +190,9 @@ def test_partitions_without_nodes_are_shown() -> None:
     client = FakeClient(nodes=[node(0, "n1")], partitions=[partition("debug", [[0, 1]]), partition("empty", [])])
     assert run_command(sinfo, "-h", client=client).lines[1] == "empty        up   infinite      0    n/a "
     assert run_command(sinfo, "-h", "-s", client=client).lines[1] == "empty        up   infinite          0/0/0/0 "
+    shown = run_command(sinfo, "-h", "-o", "%R|%b|%f|%G|%E|%H|%u|%U|%v|", client=client).lines[1]
+    assert shown == "empty|(null)|(null)|(null)|none|Unknown|root|root(0)|N/A|"
+    assert len(run_command(sinfo, "-h", "-o", "%a %l %D", client=client).lines) == 1, "its line needs its name"
 
 
 def test_long_listing_has_a_date_line_and_cuts_wide_texts() -> None:
