@@ -1,7 +1,7 @@
 """Schedules of random little workloads, compared with a slow textbook and with what must hold of any schedule."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scheduling_harness import World, check_tables, make_job, node, table, table_of, tables_of
 
@@ -202,6 +202,13 @@ requests = st.fixed_dictionaries(
 )
 
 
+ONE = {
+    "num_tasks": 1, "cpus_per_task": 1, "min_nodes": 1, "exclusive": False, "memory_per_node_mb": None, "excluded_nodes": 0, "ntasks_per_node": None,
+    "max_nodes": None,
+}  # fmt: skip
+
+
+@example([(1, 1, 1, 1), (2, 3, 1, 2), (1, 3, 2, 1)], [ONE, ONE, ONE | {"num_tasks": 3, "cpus_per_task": 3}], "CR_CORE")
 @given(clusters, st.lists(requests, min_size=1, max_size=12), st.sampled_from(["CR_CORE", "CR_CORE_MEMORY", "CR_SOCKET", "CR_CPU", "linear"]))
 def test_what_is_selected_satisfies_the_request_and_is_free(cluster, asked, word):
     made = table_of([node(i, sockets=s, cores=c, threads=t, weight=w) for i, (s, c, t, w) in enumerate(cluster)])
@@ -222,11 +229,13 @@ def test_what_is_selected_satisfies_the_request_and_is_free(cluster, asked, word
         if fields["max_nodes"] is not None:
             assert allocation.node_count <= fields["max_nodes"]
         assert allocation.tasks >= fields["num_tasks"]
+        each = fields["cpus_per_task"]
+        # Where a task's CPUs are spread over what nodes have left over, tasks may have to share some.
+        may_share = allocation.node_count > 1 and (fields["min_nodes"] > 1 or any(made.free_cpus[share.node] % each for share in allocation.shares))
         for share in allocation.shares:
             assert share.tasks >= 1
-            # Where CPUs are left over on nodes, tasks may have to share them.
-            assert share.cpus >= min(share.tasks * fields["cpus_per_task"], made.free_cpus[share.node])
-            assert share.cpus >= fields["cpus_per_task"]
+            assert may_share or share.cpus >= share.tasks * each
+            assert share.cpus >= each
             if fields["ntasks_per_node"] is not None:
                 assert share.tasks <= fields["ntasks_per_node"]
             if fields["exclusive"] or word == "linear":
