@@ -3,9 +3,13 @@
 
 VENV   := .venv
 BIN    := $(VENV)/bin
-# The first interpreter that is recent enough and can make virtual environments; override with `make PYTHON=...`.
-PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
-	$$python -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
+# The first interpreter that is recent enough and can make virtual environments; override with `make PYTHON=...`. Where root makes one, others should be able
+# to run the commands, too, so an interpreter in a home that only root can enter comes last.
+SUITS  := import ensurepip, os, pathlib, sys, venv; \
+	public = os.getuid() or all(each.stat().st_mode & 1 for each in pathlib.Path(sys.executable).resolve().parents); \
+	sys.exit(sys.version_info < (3, 11) or not (public or "any" in sys.argv))
+PYTHON ?= $(shell for of in public any; do for python in python3 python3.13 python3.12 python3.11 /usr/bin/python3; do \
+	$$python -c '$(SUITS)' $$of 2>/dev/null && { echo $$python; break 2; }; done; done)
 
 # What `make demo` replays; `answers` are the start times that the schedule must have.
 TRACE   ?= examples/year.swf.gz
