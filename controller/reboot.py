@@ -36,7 +36,8 @@ AFTER: Final = {"": NodeState.UNKNOWN, "RESUME": NodeState.IDLE, "DOWN": NodeSta
 
 def reboot_nodes(core: Core, message: RebootNodes, sender: Sender) -> Message:
     """Have nodes boot when they are idle. Those that are about to are left alone."""
-    core.require_admin(sender)
+    if not core.is_admin(sender.user_id):
+        raise SlurmError(13, "Permission denied")
     table = core.tables.nodes
     nodes = (1 << len(table.nodes)) - 1 if message.nodes.upper() == "ALL" else node_bitmap(core, message.nodes)
     after = AFTER.get(message.next_state.upper())

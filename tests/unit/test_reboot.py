@@ -33,6 +33,10 @@ def test_an_idle_node_boots_within_a_second_and_comes_back(h: Harness) -> None:
     assert h.core.tables.nodes.up_nodes & 1
 
 
+def test_others_are_refused_as_scontrol_says_it(h: Harness) -> None:
+    assert h.ask(RebootNodes("n1"), USER) == Failure(13, "Permission denied")
+
+
 def test_a_busy_node_boots_when_its_job_has_left_and_takes_others_until_then(h: Harness) -> None:
     job = h.submit(required_nodes="n1")
     h.acknowledge()
