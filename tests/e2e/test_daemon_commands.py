@@ -98,7 +98,7 @@ def test_daemons_that_are_started_one_by_one_are_a_cluster(site):
     refused = site.run("slurmctld", "-D", check=False)
     assert refused.returncode == 1
     assert "runs already" in refused.stderr
-    assert site.run("sacct", "-n", "-X", "-o", "State").stdout.split() == ["COMPLETED"]
+    site.until(lambda: site.run("sacct", "-n", "-X", "-o", "State").stdout.split() == ["COMPLETED"], "accounting knows no job")
 
     job = site.run("sbatch", "--parsable", "-w", "n1", "-o", "out", "--wrap", "sleep 3; echo end").stdout.strip()
     site.until(lambda: site.run("squeue", "-h", "-j", job, "-o", "%T").stdout == "RUNNING\n", "it does not run")
