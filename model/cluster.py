@@ -14,12 +14,15 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from understudy.model.hostlist import compress, expand
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+SLURM_VERSION: Final = "22.05.8"  # of the Slurm whose behaviour the daemons follow
 
 
 @dataclass(slots=True)
@@ -43,11 +46,11 @@ class Cluster:
     zero: float = 0.0  # where "30d" of `understudy clock break 30d` counts from: a trace's zero; the epoch if 0
     executor: str = "emulated"  # emulated, real
     state: str = "disk"  # disk, memory
-    controller: str = ""
-    controller_unix: str = ""  # second listener of the controller, for daemons and commands on the same host
+    controller: str = ""  # its TCP address; "": nobody asked for one
+    controller_unix: str = ""  # for daemons and commands on the same host; "": each daemon has a host of its own
     agent: str = ""
     clock: str = ""
-    accounting: str = ""  # of the accounting daemon; "": there is none
+    accounting: str = ""  # the same of the accounting daemon; neither: there is none (`keeps_accounting`)
     accounting_unix: str = ""
     accounting_url: str = ""  # SQLAlchemy's, of its database; "": SQLite in the run directory
     key_file: str = ""
@@ -59,15 +62,22 @@ class Cluster:
     cpu: int = -1  # virtual time is a chain of messages: all on one CPU avoids wake-ups across CPUs; -1: no pinning
     default_run_s: float = 1.0  # an emulated job of which nobody said how long it runs
     job_overhead_s: float = 0.0  # what an emulated job takes beside its run: launch and the news of its end
-    job_launch_s: float = 0.0  # a node daemon launches emulated jobs one after another, each so much later
+    job_launch_s: float = 0.0  # emulated jobs are launched one after another, each so much later
     kill_s: float = 0.0  # what an emulated script that is told to end takes until nothing of it is left
     epilog_s: float = 0.0  # how long emulated nodes take to be free after a job's end
     sleeps_while_stopped: bool = False  # emulated scripts are as `sleep`: their time goes on while they are stopped
     users: dict[str, int] = field(default_factory=dict)  # user names and numbers beside the host's own
     groups: dict[str, int] = field(default_factory=dict)
     plans_when_asked: bool = False  # backfill's promises that decide nothing wait until somebody asks, under virtual time: for long traces
+    is_unbounded: bool = False  # MaxJobCount and MaxJobId bound nothing: a trace is as long as it is
     is_open: bool = False  # node daemons may join: `slurmd`
+    log_level: str = ""  # of all daemons, in place of what slurm.conf says
     user_id: int = 0  # who started the cluster: its SlurmUser, beside root
+
+    @property
+    def keeps_accounting(self) -> bool:
+        """Whether there is an accounting daemon."""
+        return bool(self.accounting or self.accounting_unix)
 
     def save(self, run_dir: Path) -> None:
         """Write cluster.json so that a reader sees the old or the new file, never a part."""

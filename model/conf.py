@@ -21,12 +21,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from understudy.model import conf_companions, conf_nodes, conf_partitions, conf_show, conf_values
+from understudy.model import conf_companions, conf_nodes, conf_partitions, conf_plugins, conf_show, conf_values, conf_words
 from understudy.model.conf_companions import GresConf, SwitchConf
 from understudy.model.conf_keys import GLOBAL_KEYS, LINE_KEYS, REPEATABLE, Era, Key, Kind
 from understudy.model.conf_nodes import DownNodesConf, NodeConf, NodeReader, NodeSetConf
 from understudy.model.conf_partitions import PartitionConf
 from understudy.model.conf_scan import ERROR, WARNING, ConfLine, Finding, Scan, scan, scan_text
+from understudy.model.conf_together import contradictions
 from understudy.model.errors import ConfigError
 from understudy.model.gres import read_configured
 from understudy.model.prolog_flags import WORDS as PROLOG_WORDS
@@ -244,7 +245,7 @@ def _read_globals(config: SlurmConfig, given: dict[str, list[ConfLine]], report:
                 config.values[name] = line.value
     config.cluster_name = config.values.get("clustername", "")
     for part in config.values.get("schedulerparameters", "").split(","):
-        name, _, value = part.strip().partition("=")
+        name, _, value = part.strip().lstrip("=").partition("=")
         if name:
             config.scheduler_parameters[name.lower()] = value
     for line in given.get("slurmctldhost", []):
@@ -299,7 +300,7 @@ def _check_together(config: SlurmConfig, report: Callable[[Finding], None]) -> N
     if not config.cluster_name:
         complain("missing_key", ERROR, "ClusterName", "ClusterName needs to be specified")
     if not config.controllers:
-        complain("missing_key", ERROR, "SlurmctldHost", "No SlurmctldHost defined")
+        complain("missing_key", ERROR, "SlurmctldHost", "No SlurmctldHost defined.")
     if not config.nodes:
         complain("missing_key", ERROR, "NodeName", "no node is defined: a NodeName line is needed")
     if config.number("MaxJobCount") == 0:
@@ -317,6 +318,13 @@ def _check_together(config: SlurmConfig, report: Callable[[Finding], None]) -> N
         del config.values["maxmempercpu"]
     for text in complaints(config.text("SchedulerParameters")):
         complain("reset_value", WARNING, "SchedulerParameters", text)
+    for key, text, partition in contradictions(config):
+        if partition is None:
+            complain("bad_value", ERROR, key, text)
+        else:
+            report(Finding("bad_value", ERROR, partition.file, partition.line, partition.settings[key.lower()], text, key))
+    config.findings += conf_plugins.findings(config)
+    config.findings += [finding for finding in conf_words.findings(config) if finding.severity == ERROR]  # warnings: see conf_check
     if config.number("TreeWidth") == 0:
         complain("reset_value", WARNING, "TreeWidth", "TreeWidth=0 is invalid")
         del config.values["treewidth"]

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.model import conf
+from understudy.model import conf, conf_words
 from understudy.model.conf_keys import GLOBAL_KEYS, LINE_KEYS
 from understudy.model.conf_scan import ERROR, Finding
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable, Mapping
 
     from understudy.model.conf import SlurmConfig
 
@@ -41,12 +42,17 @@ def not_emulated(config: SlurmConfig) -> list[str]:
             # A key set to what it is anyway changes nothing.
             if key is not None and not key.emulated and value.lower() != key.default.lower():
                 found[key.name if name == line.key else prefix + key.name] = None
-    return sorted(found, key=str.lower)
+    return sorted([*found, *conf_words.idle_words(config)], key=str.lower)
 
 
-def render(config: SlurmConfig) -> str:
+def strange_words(config: SlurmConfig, declared: Mapping[str, frozenset[str]]) -> list[Finding]:
+    """Words of lists that have no effect as nobody knows them; errors are among the configuration's findings. `declared`: as conf_words.findings."""
+    return [finding for finding in conf_words.findings(config, declared) if finding.severity != ERROR]
+
+
+def render(config: SlurmConfig, declared: Mapping[str, frozenset[str]] | None = None) -> str:
     """The report for a reader."""
-    findings = _ordered(config)
+    findings = _ordered(config) + strange_words(config, declared or {})
     errors = len(config.errors)
     lines = [f"{finding.severity}: {finding}" for finding in findings]
     ignored = not_emulated(config)
@@ -64,11 +70,12 @@ def _many(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def run(path: str | os.PathLike[str]) -> tuple[str, int]:
-    """The report on a file and the command's exit code: 1 if Slurm would refuse the file.
+def run(path: str | os.PathLike[str], declared_by: Callable[[SlurmConfig], Mapping[str, frozenset[str]]] | None = None) -> tuple[str, int]:
+    """The report on a file and the command's exit code: 1 if Slurm would refuse the file. `declared_by`: the words that its plug-ins read.
 
     Raises:
         ConfigError: the file itself cannot be read.
     """
     config = conf.read(path)
-    return render(config), 1 if config.errors else 0
+    declared = declared_by(config) if declared_by is not None and not config.errors else {}
+    return render(config, declared), 1 if config.errors else 0

@@ -166,7 +166,9 @@ class NodeReader:
     def _ports(self, line: ConfLine, expression: str, names: list[str]) -> list[int]:
         if not expression:
             return []
-        texts = self._one_for_each(line, "Port", expression, names)
+        # A range of ports may stand without brackets, which it needs to be one as a host list.
+        listed = f"[{expression}]" if expression[0].isdigit() and not expression.isdigit() else expression
+        texts = self._one_for_each(line, "Port", listed, names)
         found = [int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0 for text in texts]
         if all(0 < port < 65536 for port in found):
             return found

@@ -30,6 +30,10 @@ class GresCount:
         return f"{self.name}:{self.type}:{self.count}" if self.type else f"{self.name}:{self.count}"
 
 
+class BadCountError(ValueError):
+    """What begins as a number and is none, where a number may be: Slurm has an error of its own for it."""
+
+
 def read_count(text: str) -> int | None:
     """`4`, `2k` (2048); None if it is no number."""
     match = _COUNT.fullmatch(text)
@@ -63,7 +67,7 @@ def read_request(text: str) -> tuple[GresCount, ...]:
     """`gres:gpu:a100:2,tape` as counts, each name and type once: the last word counts. `none` asks for nothing.
 
     Raises:
-        ValueError: a word that is none.
+        ValueError: a word that is none, of kind BadCountError where its count is not.
     """
     found: dict[tuple[str, str], int] = {}
     for word in _words(text):
@@ -77,6 +81,8 @@ def read_request(text: str) -> tuple[GresCount, ...]:
             parts.pop()
         if len(parts) > 2 or not all(_NAME.fullmatch(part) or (index and part) for index, part in enumerate(parts)):
             raise ValueError(word)
+        if last is None and len(parts) > 1 and parts[1][0].isdecimal():
+            raise BadCountError(word)
         key = (parts[0], parts[1] if len(parts) > 1 else "")
         found[key] = 1 if last is None else last
     return tuple(GresCount(name, kind, count) for (name, kind), count in found.items() if count)

@@ -61,7 +61,7 @@ def leading_number(text: str) -> int:
 def complaints(text: str) -> Iterator[str]:
     """What is wrong with the words of SchedulerParameters, in their order."""
     for word in text.split(","):
-        key, has_value, value = word.strip().partition("=")
+        key, has_value, value = word.strip().lstrip("=").partition("=")
         allowed = RANGES.get(key.lower())
         if allowed is None or not has_value:
             continue

@@ -11,6 +11,17 @@ DAY = 86400
 _UNLIMITED = frozenset({"unlimited", "infinite", "-1"})
 
 
+# --- numbers -------------------------------------------------------------------------------------------------------------------
+
+
+def leading_number(text: str) -> int:
+    """The number that the text begins with, 0 if with none, as C's strtol reads it."""
+    text = text.lstrip()
+    signed = text[1:] if text[:1] in ("+", "-") else text
+    digits = signed[: len(signed) - len(signed.lstrip("0123456789"))]
+    return int(digits or 0) * (-1 if text[:1] == "-" else 1)
+
+
 # --- durations -------------------------------------------------------------------------------------------------------------------
 
 
@@ -27,7 +38,6 @@ def parse_limit(text: str) -> int | None:
     Raises:
         ValueError: anything else.
     """
-    text = text.strip()
     if text.lower() in _UNLIMITED:
         return None
     days, dash, behind = text.rpartition("-")
@@ -87,7 +97,7 @@ def parse_memory(text: str) -> int:
     Raises:
         ValueError: anything else, fractions and negative numbers included.
     """
-    number = text.lstrip().upper().removesuffix("B")
+    number = text.lstrip().removeprefix("+").upper().removesuffix("B")
     unit = number[-1:] if number[-1:] in _UNITS else ""
     number = number.removesuffix(unit)
     if not _is_number(number, 15):
@@ -161,9 +171,9 @@ def parse_signal_option(text: str) -> tuple[int, int, bool, bool]:
     if colon and (not letters or set(letters) - {"B", "R"}):
         raise ValueError(f"Invalid signal specification: {text[:80]!r}")
     name, at, seconds = rest.partition("@")
-    if at and not _is_number(seconds, 5):
+    if at and seconds and not _is_number(seconds, 5):
         raise ValueError(f"Invalid signal specification: {text[:80]!r}")
-    before = int(seconds) if at else 60
+    before = int(seconds or 0) if at else 60
     if before > 65535:
         raise ValueError(f"Invalid signal specification: {text[:80]!r}")
     return parse_signal(name), before, "B" in letters, "R" in letters

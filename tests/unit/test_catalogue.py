@@ -12,7 +12,7 @@ from understudy.commands.catalogue import EMULATED, WITHOUT_EFFECT, Command, com
 from understudy.commands.completions import SHELLS, script
 from understudy.commands.man_pages import plain, roff
 from understudy.commands.option_page import page
-from understudy.commands.understudy import app
+from understudy.commands.understudy_app import app
 
 NAMES = [command.name for command in commands()]
 

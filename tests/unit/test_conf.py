@@ -345,3 +345,8 @@ def test_nodes_that_are_unknown_or_below_two_switches_are_warned_of(tmp_path):
     (tmp_path / "topology.conf").write_text("SwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Nodes=n[2-4]\n")
     found = [each.message for each in conf.read(tmp_path / "slurm.conf").findings if each.file.endswith("topology.conf")]
     assert found == ["Invalid hostnames in switch configuration: n[3-4]", "Multiple leaf switches contain nodes: n2"]
+
+
+@pytest.mark.parametrize(("ports", "expected"), [("7002-7004", [7002, 7003, 7004]), ("7002,7005-7006", [7002, 7005, 7006]), ("7001", [7001] * 3)])
+def test_ports_of_nodes_need_no_brackets(ports: str, expected: list[int]) -> None:
+    assert [node.port for node in config_of(f"NodeName=n[1-3] Port={ports}\n").nodes] == expected

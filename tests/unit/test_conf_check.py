@@ -1,10 +1,14 @@
 """The report on a configuration, and `scontrol show config`."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from understudy.model import conf, conf_check, conf_show
+from understudy.model.conf import read_text
+from understudy.model.conf_check import not_emulated
+from understudy.model.conf_keys import GLOBAL_KEYS
 from understudy.model.errors import ConfigError
 
 HEAD = "ClusterName=test\nSlurmctldHost=head\nNodeName=n[1-4] CPUs=2\nPartitionName=p Nodes=ALL\n"
@@ -108,3 +112,31 @@ def test_control_groups_are_shown_below() -> None:
     lines = dict(conf_show.show_cgroup(config))
     assert (lines["ConstrainCores"], lines["AllowedRAMSpace"], lines["MinRAMSpace"]) == ("yes", "98.5%", "30 MB")
     assert lines["CgroupPlugin"] == "(null)"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "PartitionName=q Nodes=n1 Alternate=p GraceTime=60 PreemptMode=off PriorityJobFactor=10 QOS=high",
+        "PartitionName=q Nodes=n1 ExclusiveUser=YES ReqResv=YES SelectTypeParameters=CR_Core TRESBillingWeights=CPU=2",
+        "SlurmctldDebug=debug",
+        "TaskPlugin=task/affinity",
+    ],
+)
+def test_what_schedules_go_by_is_not_said_to_have_no_effect(line: str) -> None:
+    assert not_emulated(read_text(f"ClusterName=c\nSlurmctldHost=localhost\nNodeName=n1\nPartitionName=p Nodes=n1\n{line}\n")) == []
+
+
+@pytest.mark.parametrize("key", ["StateSaveLocation=/var/lib/slurm", "AccountingStorageHost=db", "BatchStartTimeout=60"])
+def test_what_nobody_reads_is_said_to_have_no_effect(key: str) -> None:
+    config = read_text(f"ClusterName=c\nSlurmctldHost=localhost\nNodeName=n1\nPartitionName=p Nodes=n1\n{key}\n")
+    assert not_emulated(config) == [key.partition("=")[0]]
+
+
+def test_every_key_that_the_controller_reads_is_said_to_have_an_effect() -> None:
+    """Found in the code: `config.text("Key")` and its like."""
+    folder = Path(__file__).parents[2] / "controller"
+    text = "\n".join(path.read_text() for path in folder.rglob("*.py"))
+    read = set(re.findall(r'config\.(?:text|words|number|seconds|boolean|count)\("(\w+)"', text))
+    assert len(read) > 60
+    assert [key for key in sorted(read) if not GLOBAL_KEYS[key.lower()].emulated] == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.commands.conf_copy import copy_configuration, inlined
+from understudy.model.conf_copy import copy_configuration, has_changed, inlined
 from understudy.model.conf_scan import scan
 
 
@@ -72,7 +72,7 @@ def test_companions_come_along_and_those_of_an_earlier_configuration_go(site):
     (site / "slurm.conf").write_text("GresTypes=gpu\n")
     (site / "gres.conf").write_text("NodeName=n1 Name=gpu Count=2\n")
     copy_configuration(site / "slurm.conf", run_dir)
-    assert sorted(path.name for path in run_dir.iterdir()) == ["gres.conf", "slurm.conf"]
+    assert sorted(path.name for path in run_dir.iterdir()) == ["conf.read", "gres.conf", "slurm.conf"]
 
 
 def test_a_run_directorys_own_configuration_stays_as_it_is(site):
@@ -81,3 +81,23 @@ def test_a_run_directorys_own_configuration_stays_as_it_is(site):
     (run_dir / "gres.conf").write_text("Name=gpu Count=2\n")
     assert copy_configuration(run_dir / "slurm.conf", run_dir).read_text() == "TreeWidth=5\n"
     assert (run_dir / "gres.conf").exists()
+
+
+def test_a_configuration_has_changed_when_one_of_its_files_was_written_came_or_went(site):
+    run_dir, conf = site.parent / "run", site / "slurm.conf"
+    conf.write_text("include more.conf\n")
+    (site / "more.conf").write_text("TreeWidth=5\n")
+    assert has_changed(conf, run_dir), "it was never copied"
+    copy_configuration(conf, run_dir)
+    assert not has_changed(conf, run_dir)
+    (run_dir / "slurm.conf").write_text("TreeWidth=7\n")
+    assert not has_changed(conf, run_dir), "what somebody writes into the copy holds as long as the site's file is what it was"
+    (site / "more.conf").write_text("TreeWidth=50\n")
+    assert has_changed(conf, run_dir)
+    copy_configuration(conf, run_dir)
+    (site / "gres.conf").write_text("Name=gpu Count=2\n")
+    assert has_changed(conf, run_dir)
+    copy_configuration(conf, run_dir)
+    (site / "gres.conf").unlink()
+    assert has_changed(conf, run_dir)
+    assert not has_changed(run_dir / "slurm.conf", run_dir)

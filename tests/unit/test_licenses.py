@@ -8,6 +8,7 @@ from understudy.controller.scheduling.backfill import Backfill
 from understudy.controller.scheduling.licenses import LicensePool, read_licenses
 from understudy.controller.scheduling.select_cons_tres import SelectConsTres
 from understudy.controller.settings import Settings
+from understudy.model.licenses import configured_licenses
 
 
 @pytest.mark.parametrize(
@@ -104,3 +105,21 @@ def test_licences_that_accounting_tracks_are_among_a_jobs_resources_in_its_order
     assert [text.rpartition("billing=1")[2] for text in rows[0]] == [",license/matlab=2", ",license/matlab=2"]
     plain = h.submit()
     assert h.query("jobs", "tres_allocated", job_id=[plain.job_id])[0][0].endswith("billing=1")
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        # `scontrol show licenses` of 22.05.8
+        ("foo", {"foo": 1}),
+        ("foo:10,bar:2", {"foo": 10, "bar": 2}),
+        ("foo:", {"foo": 0}),
+        ("foo*10,foo=10", {"foo*10": 1, "foo=10": 1}),
+        (",foo,,bar,", {"foo": 1, "bar": 1}),
+        ("foo:1,foo:2", {"foo": 3}),
+        ("foo@srv:10", {"foo@srv": 10}),
+        ("foo:99999999999", {"foo": 1215752191}),
+    ],
+)
+def test_licences_are_counted_as_configured(text: str, counts: dict[str, int]) -> None:
+    assert configured_licenses(text) == counts

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from understudy.commands.conf_copy import copy_configuration
 from understudy.model import conf, hostlist
 from understudy.model.conf import Finding, SlurmConfig
+from understudy.model.conf_copy import copy_configuration
 from understudy.model.errors import ConfigError
 
 FOLDER = Path(__file__).resolve().parents[2].parent / "shared" / "slurm-confs"

@@ -198,7 +198,7 @@ def test_the_signal_option_is_split(text: str, parts: tuple[int, int, bool, bool
     assert times.parse_signal_option(text) == parts
 
 
-@pytest.mark.parametrize("text", ["HUP@70000", "X:9", ":9", "9@", "9@x", "B:"])
+@pytest.mark.parametrize("text", ["HUP@70000", "X:9", ":9", "9@x", "B:"])
 def test_other_signal_options_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="Invalid signal"):
         times.parse_signal_option(text)
