@@ -16,8 +16,9 @@ import signal
 import socket
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import msgpack
 import uvloop
@@ -25,6 +26,8 @@ import uvloop
 from understudy.auth.handshake import SealedChannel, client_hello, session_secret
 from understudy.auth.keys import read_key
 from understudy.clock import frames
+from understudy.clock.host_clock import instant_here
+from understudy.clock.logs import VERBOSE, Logs
 from understudy.clock.participant import ClockLink, ClockLost
 from understudy.clock.scaled_loop import ScaledEventLoop
 from understudy.clock.timekeeper import Timekeeper
@@ -37,6 +40,8 @@ from understudy.protocol.messenger import Messenger
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
+_PATIENCE_S: Final = 60.0  # until the clock service listens: daemons start side by side, and on a busy host one of them comes late
+
 
 class Daemon:
     """What a daemon's `start` is given. `stopping` is set when it should save its state and end."""
@@ -46,6 +51,25 @@ class Daemon:
         self.log = logging.getLogger(f"understudy.{name}")
         self.stopping = asyncio.Event()
         self.at_exit: list[Callable[[], Awaitable[None] | None]] = []  # called in reverse order before the process ends
+        self.logs: Logs | None = None  # None: several daemons share the process, and its log
+        self.failure: BaseException | None = None
+        self.on_failure: Callable[[], None] = self.stop
+
+    def fail(self, error: BaseException) -> None:
+        """Something that never should has failed, and has been logged. Real time goes on; a run under virtual time would show what is not so."""
+        if self.time.is_virtual and self.failure is None:
+            self.failure = error
+            self.on_failure()
+
+    def fail_with_callbacks(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Under virtual time an exception that nobody catches, in any callback or task, is a failure of the daemon."""
+
+        def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+            loop.default_exception_handler(context)
+            self.fail(context.get("exception") or RuntimeError(context["message"]))
+
+        if self.time.is_virtual:
+            loop.set_exception_handler(failed)
 
     def stop(self) -> None:
         """End the daemon."""
@@ -72,6 +96,17 @@ def set_up_logging(level: int = logging.INFO, stream: TextIO | None = None) -> N
     logging.basicConfig(stream=stream or sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
 
 
+@dataclass(slots=True)
+class Place:
+    """Where this process is, if a command line of Slurm's started it: its name for lines on a terminal, and who waits until it is ready."""
+
+    program: str = ""
+    ready: int = -1  # a descriptor
+
+
+PLACE = Place()
+
+
 def write_pid_file(run_dir: Path, name: str) -> Path:
     """RUN_DIR/NAME.pid with the pid and the process's start time (field 22 of /proc/PID/stat), by which a recycled pid is told from ours."""
     stat = Path("/proc/self/stat").read_text()
@@ -83,11 +118,22 @@ def write_pid_file(run_dir: Path, name: str) -> Path:
     return path
 
 
-def run_daemon(run_dir: Path, name: str, listen: Iterable[str], start: Callable[[Daemon], Awaitable[None]], *, verbose: bool = False) -> int:
-    """Run one daemon until SIGTERM, SIGINT or `Daemon.stop`. The exit code."""
-    set_up_logging(logging.DEBUG if verbose else logging.INFO)
-    log = logging.getLogger(f"understudy.{name}")
+def run_daemon(
+    run_dir: Path,
+    name: str,
+    listen: Iterable[str],
+    start: Callable[[Daemon], Awaitable[None]],
+    *,
+    verbose: int = 0,
+    listener: int | None = None,
+) -> int:
+    """Run one daemon until SIGTERM, SIGINT or `Daemon.stop`. The exit code.
+
+    `listen`: its addresses; `listener`: the descriptor of a socket that listens already.
+    """
     cluster = Cluster.load(run_dir)
+    logs = Logs(time.time, verbose=verbose, fixed=cluster.log_level, program=PLACE.program)
+    log = logging.getLogger(f"understudy.{name}")
     if cluster.time == "virtual" and cluster.cpu >= 0:
         with contextlib.suppress(OSError):  # a hint: without it, messages cost a wake-up across CPUs
             os.sched_setaffinity(0, {cluster.cpu})
@@ -96,7 +142,7 @@ def run_daemon(run_dir: Path, name: str, listen: Iterable[str], start: Callable[
     gc.set_threshold(50_000, 20, 50)
     loop = make_loop(cluster)
     try:
-        return asyncio.Runner(loop_factory=lambda: loop).run(_run(loop, cluster, run_dir, name, list(listen), start))
+        return asyncio.Runner(loop_factory=lambda: loop).run(_run(loop, cluster, run_dir, name, list(listen), start, listener, logs))
     except ClockLost as error:
         log.info("%s: ending", error)
         return 1
@@ -106,14 +152,31 @@ def run_daemon(run_dir: Path, name: str, listen: Iterable[str], start: Callable[
 
 
 async def _run(
-    loop: asyncio.AbstractEventLoop, cluster: Cluster, run_dir: Path, name: str, listen: list[str], start: Callable[[Daemon], Awaitable[None]]
+    loop: asyncio.AbstractEventLoop,
+    cluster: Cluster,
+    run_dir: Path,
+    name: str,
+    listen: list[str],
+    start: Callable[[Daemon], Awaitable[None]],
+    listener: int | None,
+    logs: Logs,
 ) -> int:
     key = read_key(Path(cluster.key_file))
     messenger = Messenger(name, loop, key, user_id=os.getuid(), group_id=os.getgid(), latency_s=cluster.latency_s, link_latency=cluster.link_latency)
     daemon = Daemon(name, cluster, run_dir, messenger, Timekeeper(loop, None if cluster.time == "real" else cluster.epoch))
+    daemon.logs = logs
+    logs.set_time(daemon.time.now)
     messenger.listen(listen)
+    daemon.fail_with_callbacks(loop)
+    if listener is not None:
+        messenger.accept_at(socket.socket(fileno=listener))
+
+    def told_to_end() -> None:
+        daemon.log.info("Terminate signal (SIGINT or SIGTERM) received")
+        daemon.stop()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, daemon.stop)
+        loop.add_signal_handler(number, told_to_end)
     link: ClockLink | None = None
     if isinstance(loop, VirtualEventLoop):
         link = take_part(loop, cluster, name, key, messenger)
@@ -121,19 +184,22 @@ async def _run(
         follow_rate(loop, cluster, name, key, daemon)
     await start(daemon)
     pid_file = write_pid_file(run_dir, name)
-    daemon.log.info("ready, pid %d", os.getpid())
+    daemon.log.log(VERBOSE, "ready, pid %d", os.getpid())
+    if PLACE.ready >= 0:
+        os.write(PLACE.ready, b"1")
+        os.close(PLACE.ready)
     await daemon.stopping.wait()
     await daemon.close()
-    if link is not None:
+    if link is not None and daemon.failure is None:  # else the clock service finds that it died, and says so to who runs the cluster
         link.leave()
     pid_file.unlink(missing_ok=True)
-    daemon.log.info("ended")
-    return 0
+    daemon.log.log(VERBOSE, "ended")
+    return 0 if daemon.failure is None else 1
 
 
 def take_part(loop: VirtualEventLoop, cluster: Cluster, name: str, key: bytes, messenger: Messenger, *, watches: bool = False) -> ClockLink:
     """Join the clock service; waits, in real time, until it listens."""
-    until = time.monotonic() + 10.0
+    until = time.monotonic() + _PATIENCE_S
     while True:
         try:
             link = ClockLink(loop, cluster.clock, name, key, latency_us=round(cluster.latency_s * 1e6), watches=watches)
@@ -148,7 +214,7 @@ def take_part(loop: VirtualEventLoop, cluster: Cluster, name: str, key: bytes, m
 
 def follow_rate(loop: ScaledEventLoop, cluster: Cluster, name: str, key: bytes, daemon: Daemon) -> None:
     """Learn the rate of scaled time from the clock service, now and whenever it changes."""
-    until = time.monotonic() + 10.0
+    until = time.monotonic() + _PATIENCE_S
     family, where = addresses.parse(cluster.clock)
     while True:
         sock = socket.socket(family, socket.SOCK_STREAM)
@@ -170,7 +236,8 @@ def follow_rate(loop: ScaledEventLoop, cluster: Cluster, name: str, key: bytes, 
     def told(_: Connection, body: bytes) -> None:
         content = msgpack.unpackb(body)
         if content[0] == frames.RATE:
-            loop.set_segment(*content[1:4])
+            now_us, sent_s, rate, clock = content[1:]
+            loop.set_segment(now_us, instant_here(sent_s, clock), rate)
 
     def lost(_: Connection, reason: str) -> None:
         daemon.log.error("the clock service is gone%s", f" ({reason})" if reason else "")

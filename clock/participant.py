@@ -19,6 +19,7 @@ import msgpack
 
 from understudy.auth.handshake import AuthError, SealedChannel, client_hello, frame, read_challenge, session_secret
 from understudy.clock import frames
+from understudy.clock.timers import NEVER
 from understudy.protocol import addresses
 
 if TYPE_CHECKING:
@@ -88,7 +89,6 @@ class ClockLink:
         self._alive: dict[str, int] = {}  # connections by sender
         self.received: dict[str, int] = {}
         self.waiting: Callable[[], bool] = lambda: False  # for answers: tells a stalled cluster from an idle one
-        self.background: Callable[[], bool] = lambda: False  # whether time need not go on for what this participant waits for
         self.on_stalled: Callable[[str], None] | None = None  # called while all others stand still, so it may ask them
         self.on_lost: Callable[[str], None] | None = None  # called between windows: it must not send
         self._wake = select.epoll()
@@ -109,14 +109,16 @@ class ClockLink:
         else:
             entry[0] += 1
             entry[1] = min(entry[1], deliver_us)
-        end_us = deliver_us + self.latency_us
+        loop, end_us = self.loop, deliver_us + self.latency_us
+        if loop.needed_us != NEVER:  # the message may change what others need, and has to arrive
+            loop.needed_us = deliver_us if len(self._sent) == 1 and self._sent[receiver][0] == 1 else max(loop.needed_us, deliver_us)
         self.loop.window_end_us = min(self.loop.window_end_us, end_us)
 
-    def wait(self, next_us: int) -> Events | None:
+    def wait(self, next_us: int, needs_us: int) -> Events | None:
         """Report once, then wait for the clock (None: time was granted, or something can run) or for the outside (events)."""
         if not self._reported:
             self._reported = True
-            self._send([frames.REPORT, next_us, self.loop.now_us, self.waiting(), self._sent, self.background()])
+            self._send([frames.REPORT, next_us, self.loop.now_us, self.waiting(), self._sent, needs_us])
             if self._sent:
                 self._sent = {}
             self._hold_wanted = False
@@ -205,6 +207,7 @@ class ClockLink:
             if content[2]:
                 self._await_messages(content[2])
             loop.window_end_us = content[1]
+            loop.needed_us = content[3]
         elif kind == frames.HELD:
             self._reported = False
             self._hold_wanted = False

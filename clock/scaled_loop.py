@@ -55,9 +55,9 @@ class ScaledEventLoop(uvloop.Loop):
             self._rearm()
         return timer
 
-    def call_later_real(self, delay_s: float, callback: Callable[..., object], *args: Any) -> None:
+    def call_later_real(self, delay_s: float, callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
         """Call after real seconds."""
-        super().call_later(delay_s, callback, *args)
+        return super().call_later(delay_s, callback, *args)
 
     def _timer_handle_cancelled(self, _handle: asyncio.TimerHandle) -> None:
         """Asyncio's timers tell their loop when they are cancelled; the heap finds out when their time has come."""

@@ -16,6 +16,7 @@ import msgspec
 
 from understudy.auth.handshake import SealedChannel, read_hello, server_challenge, session_secret
 from understudy.clock import frames
+from understudy.clock.host_clock import host_clock
 from understudy.clock.rates import Rates
 from understudy.clock.windows import Grant, Held, Windows
 from understudy.model.errors import SlurmError
@@ -104,11 +105,11 @@ class ClockService:
             content = msgpack.unpackb(body)
             kind = content[0]
             if kind == frames.REPORT:
-                _, next_us, now_us, waiting, sent, background = content
+                _, next_us, now_us, waiting, sent, needs_us = content
                 name = connection.tag
                 if not isinstance(name, str):
                     raise ProtocolError("a report before joining")
-                self.windows.report(name, next_us, now_us, sent, waiting=waiting, background=background)
+                self.windows.report(name, next_us, now_us, sent, waiting=waiting, needs_us=needs_us)
                 self._decide()
             elif kind == frames.HOLD and isinstance(connection.tag, str):
                 self.windows.hold(connection.tag)
@@ -133,7 +134,7 @@ class ClockService:
         if not self._is_virtual:
             connection.tag = name
             self._participants[name] = connection
-            self._send(connection, [frames.RATE, *self.rates.segment])
+            self._send_rate(connection)
             return
         try:
             self.windows.join(name, watches=watches)
@@ -171,7 +172,7 @@ class ClockService:
         for decision in decisions:
             connection = self._participants[decision.to]
             if isinstance(decision, Grant):
-                connection.send(msgpack.packb((frames.GRANT, decision.end_us, decision.must_have)))
+                connection.send(msgpack.packb((frames.GRANT, decision.end_us, decision.must_have, decision.needed_us)))
             elif isinstance(decision, Held):
                 connection.send(msgpack.packb((frames.HELD, decision.now_us)))
             else:
@@ -325,4 +326,8 @@ class ClockService:
 
     def _tell_rate(self) -> None:
         for connection in self._participants.values():
-            self._send(connection, [frames.RATE, *self.rates.segment])
+            self._send_rate(connection)
+
+    def _send_rate(self, connection: Connection) -> None:
+        now = time.monotonic()
+        self._send(connection, [frames.RATE, self.rates.at(now), now, self.rates.segment[2], host_clock()])

@@ -6,6 +6,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
+from understudy.clock.scaled_loop import ScaledEventLoop
 from understudy.clock.virtual_loop import VirtualEventLoop
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class Timekeeper:
         self.loop = loop
         self.epoch = epoch
         self._virtual = loop if isinstance(loop, VirtualEventLoop) else None
+        self._scaled = loop if isinstance(loop, ScaledEventLoop) else None
 
     @property
     def is_virtual(self) -> bool:
@@ -36,26 +38,36 @@ class Timekeeper:
         """Call at `when` of the cluster's time; at once if that is past."""
         if self.epoch is None:
             return self.loop.call_later(max(0.0, when - time.time()), callback, *args)
-        after_us = round((when - self.epoch) * 1e6)
-        if (
-            self.epoch + after_us / 1e6 < when
-        ):  # never early by a rounding: who then finds that it is not yet time would wait for the same instant again
+        return self.loop.call_at(self._loop_time(self.epoch, when), callback, *args)
+
+    def call_periodically(self, when: float, matters: Callable[[], bool], callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
+        """As `call_at`, for what comes again and again: virtual time does not go on for its sake, unless `matters` says that it must."""
+        if self._virtual is None or self.epoch is None:
+            return self.call_at(when, callback, *args)
+        return self._virtual.call_periodically(self._loop_time(self.epoch, when), matters, callback, *args)
+
+    def call_after_wait(self, delay_s: float, callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
+        """Call after having waited so long for somebody else. Whether a daemon is silent is a matter of real time, also where the cluster's is
+        scaled: at a hundred times real time ten seconds of the cluster's would be too few for a busy host.
+        """
+        if self._scaled is not None:
+            return self._scaled.call_later_real(delay_s, callback, *args)
+        return self.call_at(self.now() + delay_s, callback, *args)
+
+    def wait_clock(self) -> float:
+        """Seconds that go by as those of `call_after_wait`."""
+        return self.now() if self._scaled is None else time.monotonic()
+
+    @staticmethod
+    def _loop_time(epoch: float, when: float) -> float:
+        after_us = round((when - epoch) * 1e6)
+        if epoch + after_us / 1e6 < when:  # never early by a rounding: who then finds that it is not yet time would wait for the same instant again
             after_us += 1
-        return self.loop.call_at(after_us / 1e6, callback, *args)
+        return after_us / 1e6
 
     def hold(self) -> contextlib.AbstractContextManager[None]:
         """Virtual time stands still meanwhile; nothing in real and scaled time."""
         return self._virtual.hold() if self._virtual is not None else contextlib.nullcontext()
-
-    def say_when_only_background(self, is_so: Callable[[], bool]) -> None:
-        """From now on `is_so` says whether all that this daemon waits for is no reason for virtual time to go on by itself."""
-        if self._virtual is not None and self._virtual.authority is not None:
-            self._virtual.authority.background = is_so
-
-    def end_window(self) -> None:
-        """Report what there is left to do before virtual time goes on: it may be that it need not."""
-        if self._virtual is not None and self._virtual.authority is not None:
-            self._virtual.window_end_us = min(self._virtual.window_end_us, self._virtual.now_us)
 
     def pause(self, reason: str) -> None:
         """Stop virtual time after this window: a breakpoint that a daemon has reached."""

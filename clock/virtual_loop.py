@@ -9,6 +9,9 @@ ready the loop takes the earliest of both, if the window that the clock service 
 `windows.py` for why this is safe). Alone in a process (`authority` None) no window is needed. Deliveries of one instant are made in the order
 (delivery time, sender, sequence number) and before its timers.
 
+Periodic timers (`call_periodically`) do not keep time going: it goes on as long as there is something else to do, or one of them says that it
+matters, for everybody; then it stands, at the same instant however the daemons are dealt to processes.
+
 Sockets still work, outside virtual time: they are looked at only while the loop waits for the clock, so what comes through them sees the cluster at
 one instant. Something from outside that acts on the cluster goes through `run_outside`, which first has the clock hold everybody.
 """
@@ -36,10 +39,10 @@ _LOOK_OUTSIDE_S = 0.02  # how often a loop that never waits looks at its sockets
 class Authority(Protocol):
     """Who grants time to the loop (see participant.py)."""
 
-    background: Callable[[], bool]
-
-    def wait(self, next_us: int) -> Events | None:
-        """Report, and wait until more time is granted (None) or something outside happens (events for asyncio)."""
+    def wait(self, next_us: int, needs_us: int) -> Events | None:
+        """Report when the next event is, and until when time must go on (-1: it need not), and wait until more time is granted (None) or something
+        outside happens (events for asyncio).
+        """
 
     def run_outside(self, callback: Callable[..., None], args: tuple[Any, ...]) -> None:
         """Hold the others, then call."""
@@ -80,6 +83,7 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         self.selector.loop = self
         self.now_us = 0
         self.window_end_us = NEVER
+        self.needed_us = -1  # so far time goes on for others
         self.authority: Authority | None = None
         self._timers = TimerHeap()
         self._inbox: list[tuple[int, str, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -103,6 +107,12 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
     ) -> asyncio.TimerHandle:
         timer = Timer(when, callback, args, self, context)
         self._timers.add(max(round(when * 1e6), self.now_us), timer)
+        return timer
+
+    def call_periodically(self, when: float, matters: Callable[[], bool], callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
+        """Call at `when`, if time comes so far: it goes on for this timer alone only if it `matters` (asked when nothing else is left)."""
+        timer = Timer(when, callback, args, self, None)
+        self._timers.add_periodic(max(round(when * 1e6), self.now_us), timer, matters)
         return timer
 
     def call_later_real(self, delay_s: float, callback: Callable[..., object], *args: Any) -> None:
@@ -153,7 +163,15 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
             inbox = self._inbox
             if inbox and inbox[0][0] <= next_us:
                 next_us = inbox[0][0]
-            if next_us < self.window_end_us:
+            needs_us = next_us
+            has_come = True
+            periodic_us = self._timers.next_periodic_us()
+            if periodic_us < next_us or next_us == NEVER:
+                if next_us == NEVER:  # nothing but periodic work is left here
+                    needs_us = self._timers.mattering_us()
+                    has_come = periodic_us <= max(needs_us, self.needed_us, self.now_us)
+                next_us = periodic_us
+            if has_come and next_us < self.window_end_us:
                 self._turns += 1
                 if self._turns & 0x3F == 0:  # who has much to do must still hear signals and commands
                     now = time.monotonic()
@@ -166,7 +184,7 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
                 if self._is_ready:
                     return []
             elif self.authority is not None:
-                events_or_none = self.authority.wait(next_us)
+                events_or_none = self.authority.wait(next_us, needs_us)
                 if events_or_none is not None:
                     return events_or_none
                 if self._is_ready:
@@ -208,7 +226,7 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         while inbox and inbox[0][0] <= to_us:
             entry = heapq.heappop(inbox)
             due.append((entry[3], entry[4]))
-        if self._timers.next_us() <= to_us:
+        if self._timers.next_us() <= to_us or self._timers.next_periodic_us() <= to_us:
             due += [(timer.fire, ()) for timer in self._timers.pop_due(to_us)]
         for callback, args in due:
             try:

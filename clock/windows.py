@@ -34,7 +34,7 @@ class Participant:
     running: bool = True  # granted, has not reported
     wants_hold: bool = False
     waiting: bool = False  # for an answer, or for jobs to end
-    background: bool = False  # time need not go on for its next event
+    needs_us: int = -1  # so far time must go on for it; what it has to do later is periodic, and need not come
     watches: bool = False  # is told when nothing goes on
     told: bool = False
     sent_to_it: dict[str, int] = field(default_factory=dict)  # by sender, all in all
@@ -47,11 +47,14 @@ class Participant:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Run all that lies before `end_us`, after having received so many messages in all from each sender in `must_have`."""
+    """Run all that lies before `end_us`, after having received so many messages in all from each sender in `must_have`; but what is periodic up to
+    `needed_us` alone, unless there is something else to do. Until then others need time to go on, whatever happens.
+    """
 
     to: str
     end_us: int
     must_have: dict[str, int]
+    needed_us: int = NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class Windows:
         self._log: list[str] = []
         self.paused = ""  # why, or ""
         self.stop_us = NEVER  # the next breakpoint: nothing at or after it happens before it is reached and `resume` comes
+        self.target_us = NEVER  # so far time goes by request, though nobody have anything to do until then
         self.reached_us = 0  # the last breakpoint that stopped time: it is that late, though nothing happens at that instant
         self._breaks_us: list[int] = []  # ascending
         self._every_us = 0
@@ -111,8 +115,10 @@ class Windows:
             participant.wants_hold = True
         self.participants[name] = participant
 
-    def report(self, name: str, next_us: int, now_us: int, sent: dict[str, tuple[int, int]], *, waiting: bool, background: bool = False) -> None:
-        """The participant has nothing left before its window's end. `sent`: receiver -> (messages, earliest delivery) since its last report."""
+    def report(self, name: str, next_us: int, now_us: int, sent: dict[str, tuple[int, int]], *, waiting: bool, needs_us: int) -> None:
+        """The participant has nothing left before its window's end. `sent`: receiver -> (messages, earliest delivery) since its last report;
+        `needs_us`: until when time must go on for its sake, -1 if it need not.
+        """
         participant = self.participants[name]
         assert participant.running, f"{name} reported without a grant"
         participant.running = False
@@ -120,7 +126,7 @@ class Windows:
         participant.next_us = next_us
         participant.now_us = now_us
         participant.waiting = waiting
-        participant.background = background
+        participant.needs_us = needs_us
         for receiver_name, (count, earliest_us) in sent.items():
             receiver = self.participants.get(receiver_name)
             if receiver is None:
@@ -174,15 +180,26 @@ class Windows:
             return "waiting", "for " + ", ".join(self.awaited) + " to join"
         if self.paused:
             return "paused", self.paused
-        if not self._running and (self.next_event_us == NEVER or self._is_undriven()):
+        next_us = self.next_event_us
+        if not self._running and self.target_us == NEVER and (next_us == NEVER or (next_us > self._needed_us() and not self._is_driven)):
             return "idle", "nobody has anything to do"
         return "running", ""
 
-    def _is_undriven(self) -> bool:
-        """Whether only such events are left for which time goes on if somebody drives it: until an instant, by steps, or at a rate."""
-        if self.stop_us != NEVER or self.allowed_us is not None or self.steps_left >= 0:
-            return False
-        return all(p.in_flight_us == NEVER and (p.background or p.next_us == NEVER) for p in self.participants.values())
+    @property
+    def _is_driven(self) -> bool:
+        """Whether somebody drives time, so that it goes on for periodic events, too: until an instant, by steps, or at a rate."""
+        return self.stop_us != NEVER or self.allowed_us is not None or self.steps_left >= 0
+
+    def _needed_us(self, besides: Participant | None = None) -> int:
+        """Time must come so far, whatever happens: somebody is there already, whom the others have to follow, or has something to do or a message on
+        its way, and nothing before it, that could take the need away.
+        """
+        needed_us = 0
+        for each in self.participants.values():
+            if each is not besides:
+                has_need = each.needs_us >= 0 or each.in_flight_us != NEVER
+                needed_us = max(needed_us, each.now_us, each.earliest_us if has_need else 0)
+        return needed_us
 
     def pause(self, reason: str) -> None:
         self.paused = reason
@@ -191,10 +208,12 @@ class Windows:
         """Go on, until the next breakpoint."""
         self.paused = ""
         self.steps_left = -1
+        self.target_us = NEVER
 
     def run_until(self, when_us: int) -> None:
-        """Go on, and stop before anything at or after `when_us` happens."""
+        """Go on until `when_us`, and stop before anything at or after it happens."""
         self.resume()
+        self.target_us = when_us
         self.break_at(when_us)
 
     def step(self, windows: int) -> None:
@@ -212,6 +231,7 @@ class Windows:
         self._every_us, self._origin_us = period_us, origin_us
         if not period_us:
             self._breaks_us = []
+            self.target_us = NEVER
         self._arm()
 
     def _arm(self) -> None:
@@ -224,6 +244,7 @@ class Windows:
     def _stop(self) -> None:
         """Time has come to the breakpoint: whoever looks now, and what they do, is at its instant."""
         self.reached_us = self.stop_us
+        self.target_us = NEVER
         self._breaks_us = [when_us for when_us in self._breaks_us if when_us > self.reached_us]
         self._arm()
         self.pause("breakpoint")
@@ -237,6 +258,7 @@ class Windows:
         everybody = self.participants.values()
         first_us = second_us = NEVER
         first: Participant | None = None
+        is_driven = False
         for participant in everybody:
             if participant.wants_hold:
                 return [self._grant_hold(participant)]
@@ -250,40 +272,41 @@ class Windows:
             return self._tell_watchers(f"{', '.join(self.lost)} died")
         if self.paused:
             return []
-        if first is None:
+        if first is None or (first.needs_us < 0 and first_us > self._needed_us()):
             waiting = [p.name for p in everybody if p.waiting]
-            return self._tell_watchers("nobody has anything left to do; waiting: " + ", ".join(waiting)) if waiting else []
-        if first.background and self._is_undriven():
-            return []
-        if first_us >= self.stop_us:
-            self._stop()
-            return []
-        if self.steps_left == 0:
+            told = self._tell_watchers("nobody has anything left to do; waiting: " + ", ".join(waiting)) if waiting else []
+            if told or not self._is_driven or (first is None and self.target_us == NEVER):
+                return told
+            is_driven = True
+        if first_us < self.stop_us and self.steps_left == 0:
             self.pause("step done")
             return []
-        ceiling_us = self.stop_us
-        if self.allowed_us is not None:
-            ceiling_us = min(ceiling_us, self.allowed_us() + 1)
-            self.throttled = first_us >= ceiling_us
-            if self.throttled:
-                return []
+        allowed_us = NEVER if self.allowed_us is None else self.allowed_us()
+        self.throttled = min(first_us, self.stop_us) > allowed_us
+        if self.throttled:
+            return []
+        if first is None or first_us >= self.stop_us:
+            self._stop()
+            return []
+        ceiling_us = min(self.stop_us, allowed_us + 1)
         self.windows += 1
         if self.steps_left > 0:
             self.steps_left -= 1
             second_us = min(second_us, first_us)  # a step is one narrow window
         end_us = min(first_us + self.latency_us, ceiling_us)
-        decisions: list[Decision] = [self._grant(first, min(second_us + self.latency_us, ceiling_us))]
+        granted = [(first, min(second_us + self.latency_us, ceiling_us))]
         if second_us < end_us:
-            decisions += [self._grant(other, end_us) for other in everybody if other is not first and other.earliest_us < end_us]
-        return decisions
+            granted += [(other, end_us) for other in everybody if other is not first and other.earliest_us < end_us]
+        needed_us = [NEVER if is_driven else self._needed_us(each) for each, _ in granted]
+        return [self._grant(each, until_us, needed) for (each, until_us), needed in zip(granted, needed_us, strict=True)]
 
-    def _grant(self, participant: Participant, end_us: int) -> Grant:
+    def _grant(self, participant: Participant, end_us: int, needed_us: int) -> Grant:
         participant.running = True
         participant.told = False
         self._running += 1
         participant.in_flight_us = NEVER
         news, participant.news = participant.news, {}
-        return Grant(participant.name, end_us, news)
+        return Grant(participant.name, end_us, news, needed_us)
 
     def _grant_hold(self, participant: Participant) -> Held:
         participant.wants_hold = False

@@ -127,7 +127,7 @@ async def test_who_watches_is_told_at_once_of_a_participant_that_died_though_ano
 
     def conversation(replay):
         replay.send(frames.JOIN, True)
-        replay.send(frames.REPORT, 1 << 60, 0, False, {}, False)
+        replay.send(frames.REPORT, 1 << 60, 0, False, {}, -1)
         with Raw(clock.path, "controller", is_daemon=True) as controller:
             controller.send(frames.JOIN, False)
             with Raw(clock.path, "noded0", is_daemon=True) as noded:

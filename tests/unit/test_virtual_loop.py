@@ -110,3 +110,26 @@ def test_a_stall_is_told_instead_of_hanging():
         return await stalled
 
     assert "nothing" in run(main) or "nobody" in run(main)
+
+
+def test_time_stands_when_only_periodic_work_is_left_unless_that_matters():
+    async def main():
+        loop = asyncio.get_running_loop()
+        seen = []
+        matters_until = 40.0
+
+        def again():
+            seen.append(loop.time())
+            loop.call_periodically(loop.time() + 10, lambda: loop.time() + 10 <= matters_until, again)
+
+        stalled = loop.create_future()
+        loop.on_stalled = lambda reason: stalled.set_result((loop.time(), reason))
+        loop.call_periodically(10.0, lambda: False, again)
+        loop.call_at(15.0, lambda: None)
+        loop.call_at(25.0, lambda: None)
+        return await stalled, seen
+
+    (end, reason), seen = run(main)
+    assert seen == [10.0, 20.0, 30.0, 40.0]
+    assert end == 40.0
+    assert "left to do" in reason
