@@ -22,7 +22,7 @@ from understudy.accounting.core import Accounting, Sender
 from understudy.accounting.rollup import HOUR_S, hour_of
 from understudy.accounting.store import Store, StoreError
 from understudy.clock.daemon import Daemon, run_daemon
-from understudy.model.cluster import Cluster
+from understudy.model.cluster import SLURM_VERSION, Cluster
 from understudy.model.dbd_conf import load_beside
 from understudy.model.errors import ConfigError, SlurmError
 from understudy.protocol.messages import AssociationsChanged, Failure, Message
@@ -80,13 +80,13 @@ class Server:
 
     def _facts(self, cluster: Cluster, path: str) -> dict[str, str]:
         """What the file need not say."""
-        host, _, port = cluster.accounting.rpartition(":")
+        host, _, port = cluster.accounting.removeprefix("tcp:").rpartition(":")
         kind = self.store.engine.dialect.name
         return {
             "BOOT_TIME": time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(self._daemon.time.now())),
             "DbdHost": socket.gethostname().partition(".")[0],
-            "DbdAddr": host.rpartition(":")[2].lstrip("/"),
-            "DbdPort": port if port.isdigit() else "",
+            "DbdAddr": host or "127.0.0.1",
+            **({"DbdPort": port} if port else {}),
             "SLURMDBD_CONF": path,
             "SlurmUser": f"{user_name(cluster.user_id)}({cluster.user_id})",
             "StorageType": f"accounting_storage/{'mysql' if kind == 'mariadb' else kind}",
@@ -95,6 +95,9 @@ class Server:
 
     def start(self) -> None:
         """Serve."""
+        if self._daemon.logs is not None:
+            self._daemon.logs.configure(self._dbd.text("DebugLevel") or "info", self._dbd.text("LogTimeFormat") or "iso8601_ms")
+        self._daemon.log.info("slurmdbd version %s started", SLURM_VERSION)
         self._daemon.messenger.set_handler(self.handle)
         self._daemon.messenger.add_peer("controller", self._daemon.cluster.controller_unix or self._daemon.cluster.controller)
         self._daemon.at_exit += [self.store.close, self.core.flush]  # in reverse order
@@ -166,7 +169,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the accounting daemon of a cluster until told to end. The exit code."""
     parser = argparse.ArgumentParser(prog="understudy.accounting", description="The accounting of an emulated cluster.")
     parser.add_argument("--run-dir", type=Path, required=True, help="the cluster's run directory, with cluster.json")
-    parser.add_argument("--verbose", action="store_true", help="log more")
+    parser.add_argument("--verbose", action="count", default=0, help="log more; several times: still more")
     options = parser.parse_args(arguments)
     cluster = Cluster.load(options.run_dir)
     listen = [address for address in (cluster.accounting, cluster.accounting_unix) if address]

@@ -52,13 +52,17 @@ class Rows(Message, frozen=True, tag=3):
 class Emulation(Message, frozen=True, tag=10):
     """How an emulated job behaves: runs `run_s` seconds, then ends with `exit_code`, or by `signal` if not 0.
 
-    `task_run_s`: for an array, by task number, where tasks differ.
+    `fault`: "cancelled" if its owner cancels it then, "memory" if it has used more memory than it had. `task_run_s` and `task_end` (exit code,
+    signal, fault): for an array, by task number, where tasks differ.
     """
 
     run_s: float
     exit_code: int = 0
     signal: int = 0
     task_run_s: dict[str, float] = {}
+    fault: str = ""
+    task_end: dict[str, tuple[int, int, str]] = {}
+    tag: str = ""  # what the submitter calls the job
 
 
 class JobSpec(Message, frozen=True, tag=11):
@@ -147,6 +151,24 @@ class Submitted(Message, frozen=True, tag=13):
     note: str = ""  # printed to stderr by sbatch if not empty
 
 
+class ForeseeJob(Message, frozen=True, tag=51):
+    """A look at a submission before it is made: would it be taken in, and would the job start if it were alone on the cluster as it is now?
+
+    Nothing is changed. Begin times, deadlines and dependencies are left out of account. Answered by `Foreseen`; a `Failure` is how the submission
+    would be refused.
+    """
+
+    submission: SubmitJob
+
+
+class Foreseen(Message, frozen=True, tag=52):
+    """What there is to say of a submission that would be taken in. Its fields begin as those of `Submitted`: sbatch itself may have asked."""
+
+    cpus: int  # that it asks for, all components together
+    reason: str = ""  # why it would not start, as squeue shows it; "": it would
+    tasks: int = 1  # of an array
+
+
 class Query(Message, frozen=True, tag=14):
     """squeue, sinfo, scontrol show. Answered by `Rows`, one row a record, the columns as in `columns`.
 
@@ -161,7 +183,10 @@ class Query(Message, frozen=True, tag=14):
 
 
 class CancelJobs(Message, frozen=True, tag=15):
-    """scancel. Each of `job_ids` ("17", "17_3", "17_[1-4]"), or with none given all that match `where` (columns of the jobs table)."""
+    """scancel. Each of `job_ids` ("17", "17_3", "17_[1-4]"), or with none given all that match `where` (columns of the jobs table).
+
+    Beside `job_ids`, the column `state` of `where` says in which states they may be: a job that has started since somebody looked is not meant.
+    """
 
     job_ids: list[str]
     signal: int | None = None  # None: cancel; else send this signal
@@ -287,7 +312,9 @@ class Reconfigure(Message, frozen=True, tag=21):
 
 
 class Shutdown(Message, frozen=True, tag=22):
-    """scontrol shutdown, understudy down: end after saving state."""
+    """scontrol shutdown: end after saving state. A controller ends its node daemons, too, unless it is to end alone."""
+
+    alone: bool = False
 
 
 class Ping(Message, frozen=True, tag=23):
@@ -594,6 +621,7 @@ class LaunchBatch(Message, frozen=True, tag=60):
     exact_limit_s: int | None = None  # textbook policies: the emulated job's end counts from start_time, and it is ended at this limit
     memory_mb: int = 0  # what the job has on its first node; 0: nobody said
     program_environment: list[str] = []  # for the prolog
+    begins_after_s: float = 0.0  # an emulated job begins so much later, as others are launched before it
 
 
 class LaunchProlog(Message, frozen=True, tag=72):
@@ -622,6 +650,7 @@ class TerminateJob(Message, frozen=True, tag=61):
     nodes: str = ""
     program_environment: list[str] = []  # for the epilog, where there is one
     why: str = ""  # what its output says of that, where it is neither somebody's wish nor the time limit
+    lingers: bool = False  # its script is told to end now, and emulated nodes without it are clean no sooner than the one that has it
 
 
 class SignalJob(Message, frozen=True, tag=62):
@@ -1033,6 +1062,58 @@ class AwaitRecorded(Message, frozen=True, tag=111):
     """A replay asks the controller: answered by `Ok` when accounting knows all that has happened so far, or does not answer."""
 
 
+class FollowJobs(Message, frozen=True, tag=115):
+    """A replay asks what becomes of jobs, and has the runs recorded that end from the first time on. Answered by `JobRuns` when `batch` runs have
+    ended, sooner if no job is left; with `batch` 0 now, and unless `after` is None with jobs that are not over, too, with higher numbers than that.
+    """
+
+    batch: int
+    after: int | None = None
+
+
+class JobRun(Message, frozen=True, tag=116):
+    """One run of a job, or a job that never ran. Times in seconds since the epoch."""
+
+    job_id: int
+    tag: str  # of its `Emulation`
+    name: str
+    array_job_id: int
+    array_tasks: str  # its number; several where one record stands for tasks that wait or have been cancelled together
+    het_job_id: int
+    het_offset: int
+    user: str
+    account: str
+    partition: str
+    qos: str
+    submit: int  # when it was queued: after a requeue again
+    eligible: int | None
+    start: int | None
+    end: int | None
+    limit_s: int | None
+    state: str  # REQUEUED: so ended a run that was requeued by hand
+    exit_code: int
+    exit_signal: int
+    cpus: int
+    nodes: str
+    node_count: int
+    memory_mb: int
+    gres: str
+    priority: int
+    waited_for: str  # the reason that it waited for longest
+    reason: str  # why it waits, or how it ended
+    reason_detail: str
+    restarts: int
+    preemptions: int
+    scheduler: str  # Main, Backfill, Submit
+
+
+class JobRuns(Message, frozen=True, tag=117):
+    """Runs that have ended, in that order, and jobs that are not over, if these were asked for."""
+
+    ended: list[JobRun]
+    unfinished: list[JobRun] = []
+
+
 AnyMessage = (
     Ok
     | Failure
@@ -1041,6 +1122,8 @@ AnyMessage = (
     | JobSpec
     | SubmitJob
     | Submitted
+    | ForeseeJob
+    | Foreseen
     | Query
     | CancelJobs
     | JobResults
@@ -1120,4 +1203,7 @@ AnyMessage = (
     | DumpArchive
     | LoadArchive
     | AwaitRecorded
+    | FollowJobs
+    | JobRun
+    | JobRuns
 )

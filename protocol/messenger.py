@@ -58,7 +58,7 @@ TIMED_OUT: Final = 5004  # Slurm's "Socket timed out on send/recv operation"
 
 _HANDSHAKE_S: Final = 10.0
 _COMMAND_MAX_FRAME: Final = 16 << 20
-_PATIENCE_S: Final = 10.0  # under virtual time a peer that does not listen yet is waited for, in real time
+_PATIENCE_S: Final = 60.0  # under virtual time a peer that does not listen yet is waited for, in real time
 _TOLD_LOOKED_AT: Final = 16
 _UNREACHABLE: Final = "Unable to contact slurm controller (connect failure)"
 
@@ -183,6 +183,9 @@ class Messenger:
         self._loop = loop
         self._virtual: VirtualLoop | None = loop if hasattr(loop, "now_us") else None  # type: ignore[assignment]
         self._key = key
+        # A peer's silence is a matter of real time where the cluster's is scaled; under virtual time the clock knows who is silent.
+        self._call_later_real = getattr(loop, "call_later_real", None) if self._virtual is None else None
+        self._waited: Callable[[], float] = loop.time if self._call_later_real is None else time.monotonic
         self._me = Peer(name, user_id, group_id, is_daemon=True)
         self._latency_us = round(latency_s * 1e6)
         self._link_latency_us = {tuple(link.split(">")): round(extra * 1e6) for link, extra in (link_latency or {}).items()}
@@ -232,7 +235,8 @@ class Messenger:
         only_failures: bool = False,
         ahead_s: float = 0.0,
     ) -> None:
-        """Ask a peer. `on_reply` gets the answer, or a Failure with code 1005 (no connection), 1006 (lost) or 5004 (timed out).
+        """Ask a peer. `on_reply` gets the answer, or a Failure with code 1005 (no connection), 1006 (lost) or 5004 (timed out). `timeout_s`: real
+        seconds where the cluster's time is scaled.
 
         `ahead_s`: under virtual time, how much later it is to be delivered, as if it were sent then: who knows what it will send needs no window for
         each message.
@@ -286,7 +290,7 @@ class Messenger:
         return await future
 
     def _await(self, number: int, peer: str, on_reply: Callable[[Message], None] | None, timeout_s: float) -> None:
-        deadline = self._loop.time() + timeout_s
+        deadline = self._waited() + timeout_s
         self._pending[number] = (on_reply, peer, deadline)
         if timeout_s != float("inf") and (self._deadline is None or deadline < self._deadline_at):
             self._arm(deadline)
@@ -307,12 +311,15 @@ class Messenger:
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline_at = deadline
-        self._deadline = self._loop.call_at(deadline, self._time_out)
+        if self._call_later_real is None:
+            self._deadline = self._loop.call_at(deadline, self._time_out)
+        else:
+            self._deadline = self._call_later_real(max(0.0, deadline - self._waited()), self._time_out)
 
     def _time_out(self) -> None:
         self._deadline = None
         # The deadline counts even if the clock's last digit says that it is not reached yet: else the same instant would come again and again.
-        now = max(self._loop.time(), self._deadline_at)
+        now = max(self._waited(), self._deadline_at)
         late = [number for number, (_, _, deadline) in self._pending.items() if deadline <= now]
         for number in late:
             peer = self._pending[number][1]
@@ -358,7 +365,7 @@ class Messenger:
                     if isinstance(error, OSError) and time.monotonic() < until:
                         await self._pause_real(0.02)
                         continue
-                    log.warning("no connection with %s at %s: %s", link.name, link.address, error)
+                    log.debug("no connection with %s at %s: %s", link.name, link.address, error)
                     queue, link.queue = link.queue, None
                     failure = Failure(
                         CONNECT_FAILED, f"{_UNREACHABLE}: {error}" if link.name == "controller" else f"no connection with {link.name}: {error}"
@@ -453,8 +460,13 @@ class Messenger:
             sock = addresses.listen(address)
             if sock.family == socket.AF_UNIX:
                 os.chmod(sock.getsockname(), 0o666)  # noqa: S103  the kernel says who connects
-            self._listeners.append(sock)
-            self._loop.add_reader(sock.fileno(), self._accept, sock)
+            self.accept_at(sock)
+
+    def accept_at(self, listener: socket.socket) -> None:
+        """Accept connections at a socket that listens."""
+        listener.setblocking(False)
+        self._listeners.append(listener)
+        self._loop.add_reader(listener.fileno(), self._accept, listener)
 
     def _accept(self, listener: socket.socket) -> None:
         for _ in range(64):
