@@ -50,6 +50,7 @@ FIRST_RETRY_S: Final = 0.1  # daemons of one cluster start side by side, and the
 BATCH: Final = 1000
 GATHER_S: Final = 10.0  # under virtual time records are told so late: each message has its price there
 _ANSWER_S: Final = 60.0
+START_S: Final = 60.0  # so long after the controller's start virtual time goes on for accounting to appear
 COLD_START: Final = "cold-start"
 
 
@@ -163,11 +164,18 @@ class AccountingLink:
         names = self._core.names.to_expression(self._core.names.all)
         self._wire.send(PEER, GetAssociations(self._cluster, self._host, self._port, names, tres), self._fetched, _ANSWER_S)
 
+    def _again(self, delay_s: float, matters: Callable[[], bool], action: Callable[[], None]) -> TimerHandle:
+        """Try again later."""
+        core = self._core
+        if core.time.is_virtual:
+            return core.periodically(core.time.now() + delay_s, matters, action)
+        return core.after_wait(delay_s, action)
+
     def _fetched(self, answer: Message) -> None:
         self._is_fetching = False
         if not isinstance(answer, Associations):
             log.warning("no associations from accounting: %s", answer.text if isinstance(answer, Failure) else answer)
-            self._core.at(self._core.time.now() + self._retry_s, self._fetch)
+            self._again(self._retry_s, lambda: self._core.start_time > self._core.time.now() - START_S, self._fetch)
             self._retry_s = min(2 * self._retry_s, RETRY_S)
             return
         self._retry_s = FIRST_RETRY_S
@@ -372,7 +380,7 @@ class AccountingLink:
         if isinstance(answer, Failure):
             log.warning("accounting has not taken %d records, %d wait: %s", len(numbers), len(self._queue), answer.text)
             self._let_go()
-            self._timer = self._core.time.call_at(self._core.time.now() + RETRY_S, self._send)
+            self._timer = self._again(RETRY_S, lambda: False, self._send)  # it may be gone for good
             return
         self._queue.taken(numbers)
         if self._saved is not None:

@@ -185,9 +185,9 @@ class Agents:
         channel.in_flight[order] = None
         self._in_flight += 1
         self._sent += 1
-        order.sent_at = self._time.now()
+        order.sent_at = self._time.wait_clock()
         if self._watchdog is None:
-            self._watchdog = self._time.call_at(order.sent_at + WATCHDOG_S, self._watch)
+            self._watchdog = self._time.call_after_wait(WATCHDOG_S, self._watch)
         self._wire.send(channel.name, order.message, order.answered, self._timeout_s)
 
     def _answered(self, order: Order, answer: Message) -> None:
@@ -219,8 +219,8 @@ class Agents:
         channel.queue = deque([*earlier, order, *(other for other in channel.queue if other.number > order.number)])
         self._retried += 1
         if channel.retry is None:
-            log.warning("node daemon %s does not respond (%s): next try in %.0f s", channel.name, why, channel.pause_s)
-            channel.retry = self._time.call_at(self._time.now() + channel.pause_s, self._try_again, channel)
+            log.info("node daemon %s does not respond (%s): next try in %.0f s", channel.name, why, channel.pause_s)
+            channel.retry = self._time.call_after_wait(channel.pause_s, self._try_again, channel)
             channel.pause_s = min(channel.pause_s * 2, LONGEST_PAUSE_S)
             self.on_response(channel.name, False)
 
@@ -250,8 +250,7 @@ class Agents:
 
     def _watch(self) -> None:
         self._watchdog = None
-        now = self._time.now()
-        limit = now - max(WATCHDOG_S, 3 * self._timeout_s)
+        limit = self._time.wait_clock() - max(WATCHDOG_S, 3 * self._timeout_s)
         for channel in self._channels.values():
             for order in [order for order in channel.in_flight if order.sent_at < limit]:
                 log.error("no word on %s to %s: sending it again", type(order.message).__name__, channel.name)
@@ -259,7 +258,7 @@ class Agents:
                 self._in_flight -= 1
                 self._put_off(order, "no answer and no failure")
         if self._in_flight:
-            self._watchdog = self._time.call_at(now + WATCHDOG_S, self._watch)
+            self._watchdog = self._time.call_after_wait(WATCHDOG_S, self._watch)
 
     def _ask_again(
         self,

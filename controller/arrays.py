@@ -13,8 +13,6 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from understudy.controller.dependency import CORRESPONDING
 from understudy.controller.eligibility import review, wait_until, watch_dependency
 from understudy.controller.het_jobs import find_component
@@ -25,6 +23,7 @@ from understudy.controller.views import select_jobs
 from understudy.model import nodeset
 from understudy.model.errors import SlurmError
 from understudy.model.task_numbers import format_tasks, parse, parse_tasks
+from understudy.protocol.messages import Emulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -170,8 +169,10 @@ def _become(job: Job, task: int) -> None:
     """The record is that of one task."""
     job.array_task_id, job.array_tasks = task, 0
     emulation = job.emulation
-    if emulation is not None and emulation.task_run_s:
-        job.emulation = msgspec.structs.replace(emulation, run_s=emulation.task_run_s.get(str(task), emulation.run_s), task_run_s={})
+    if emulation is not None and (emulation.task_run_s or emulation.task_end):
+        run_s = emulation.task_run_s.get(str(task), emulation.run_s)
+        end = emulation.task_end.get(str(task), (emulation.exit_code, emulation.signal, emulation.fault))
+        job.emulation = Emulation(run_s, end[0], end[1], fault=end[2], tag=emulation.tag)
 
 
 def explain_limit(core: Core, array: JobArray) -> None:
@@ -179,6 +180,7 @@ def explain_limit(core: Core, array: JobArray) -> None:
     if array.is_full:
         for job in array.records.values():
             if job.is_pending and job.priority and job.dependency is None and job.reason != TASK_LIMIT:
+                job.note_wait(core.time.now())
                 job.reason, job.reason_detail = TASK_LIMIT, ""
                 job.expected_start, job.expected_nodes = None, 0
                 core.journal.job(job.job_id)
@@ -249,6 +251,8 @@ def withdraw(core: Core, job: Job, tasks: int) -> None:
     if now - job.submit_time >= TOLD_S:
         job.withdrawn_tasks |= tasks
     job.array_tasks &= ~tasks
+    if core.following is not None:
+        core.following.note_withdrawn(job, tasks, now)
     core.last_job_update = now
     core.journal.job(job.job_id)
 

@@ -5,8 +5,10 @@ Place: the controller's core; the only module of it that knows the configuration
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.core import LOCAL_IDS
 from understudy.controller.enforcement.options import Enforced
 from understudy.controller.gres_layout import build_gres
 from understudy.controller.nodes import Node, NodeTable
@@ -19,6 +21,7 @@ from understudy.model import nodeset
 from understudy.model.cpu_binding import cpu_binding
 from understudy.model.gres import gpu_defaults
 from understudy.model.hostlist import NodeNames
+from understudy.model.licenses import configured_licenses
 from understudy.model.prolog_flags import prolog_words
 from understudy.model.scheduler_parameters import leading_number
 from understudy.model.states import NodeFlag, NodeState
@@ -158,8 +161,8 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         admin_ids=frozenset({cluster.user_id} | ({slurm_user} if slurm_user is not None else set())),
         private_data=frozenset(word.lower() for word in config.words("PrivateData")),
         first_job_id=config.count("FirstJobId"),
-        max_job_id=config.count("MaxJobId"),
-        max_job_count=config.count("MaxJobCount"),
+        max_job_id=LOCAL_IDS if cluster.is_unbounded else config.count("MaxJobId"),
+        max_job_count=sys.maxsize if cluster.is_unbounded else config.count("MaxJobCount"),
         max_array_size=config.count("MaxArraySize"),
         min_job_age_s=config.seconds("MinJobAge") or 0,
         kill_wait_s=config.seconds("KillWait") or 0,
@@ -198,7 +201,7 @@ def build_settings(config: SlurmConfig, cluster: Cluster, user_id_of: Callable[[
         users_may_top="enable_user_top" in {word.lower() for word in config.words("SchedulerParameters")},
         preempt_sends_user_signal="preempt_send_user_signal" in {word.lower() for word in config.words("SlurmctldParameters")},
         time_slice_s=config.count("SchedulerTimeSlice"),
-        licenses=_licenses(config.words("Licenses")),
+        licenses=configured_licenses(config.text("Licenses")),
         gres_types=tuple(dict.fromkeys(config.words("GresTypes"))),
         tracked_tres=tuple(dict.fromkeys(word.lower() for word in config.words("AccountingStorageTRES") if word.lower() not in BASE)),
         enforced=Enforced.of(config.words("AccountingStorageEnforce")),
@@ -240,11 +243,3 @@ def _codes(words: list[str]) -> frozenset[int]:
         if first.isdecimal() and (not last or last.isdecimal()):
             found.update(range(int(first), int(last or first) + 1))
     return frozenset(found)
-
-
-def _licenses(words: list[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for word in words:
-        name, _, count = word.replace("*", ":").partition(":")
-        found[name] = int(count) if count.isdecimal() else 1
-    return found

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import CancelJobs
 
 ACCESS_DENIED: Final = 2002
-JOB_PENDING: Final = 2024
+IN_TRANSITION: Final = 2020
 ALREADY_DONE: Final = 2021
 SIGKILL: Final = 9
 SIGCONT: Final = 18
@@ -35,16 +35,21 @@ SIGSTOP: Final = 19
 
 
 def cancel_jobs(core: Core, message: CancelJobs, sender: Sender) -> JobResults:
-    """Cancel or signal each job named, or all that match and are not finished."""
+    """Cancel or signal each job named, or all that match and are not finished. Of those named only what is in a state that was asked for."""
     now = core.time.now()
     scripts = 0
+    states = message.where.get("state", ()) if message.job_ids else ()
 
     def act(job: Job) -> None:
         nonlocal scripts
+        if states and int(job.state) not in states:
+            return
         _cancel_or_signal(core, job, message, sender, now)
         scripts += message.batch_only
 
     def act_on_tasks(job: Job, tasks: int) -> bool:
+        if states and int(job.state) not in states:
+            return True
         return _withdraw_tasks(core, job, tasks, message, sender)
 
     if not any("." in text for text in message.job_ids):
@@ -100,7 +105,7 @@ def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender,
                     disable(core, each)
                 cancel(core, each, now)
     elif job.is_pending:
-        raise SlurmError(JOB_PENDING)
+        raise SlurmError(IN_TRANSITION)  # it may start any moment: scancel asks again
     elif message.batch_only:
         signal_job(core, job, signal, batch_only=not message.full)
     else:  # its steps are meant, and with --full the script, too

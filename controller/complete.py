@@ -13,6 +13,7 @@ from understudy.controller.eligibility import note_end, notify_dependents, revie
 from understudy.controller.het_jobs import others
 from understudy.controller.job import NO_STEPS, NO_USAGE, JobEvent, advance
 from understudy.controller.job_programs import node_environment, run_epilog
+from understudy.controller.log_lines import ended, is_told
 from understudy.controller.prologs import REASON as PROLOG_REASON
 from understudy.controller.prologs import failed as prolog_failed
 from understudy.controller.steps import end_steps
@@ -29,7 +30,7 @@ _OK = Ok()
 LAUNCH_FAILURE = "JobLaunchFailure"
 SETUP_FAILED = 53  # the "signal" of a script whose files could not be opened
 OUT_OF_MEMORY = 125  # the "signal" of a script that used more memory than it had
-PROLOG_FAULT, MEMORY_FAULT, KILLED_FAULT = "prolog", "memory", "killed"
+PROLOG_FAULT, MEMORY_FAULT, KILLED_FAULT, CANCELLED_FAULT = "prolog", "memory", "killed", "cancelled"
 
 
 def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Message:
@@ -59,6 +60,9 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
     if message.fault == MEMORY_FAULT:
         job.exit_code, job.exit_signal = 0, OUT_OF_MEMORY
         end_job(core, job, JobEvent.RAN_OUT_OF_MEMORY, now, reason="OutOfMemory", lost_nodes=cleaned)
+    elif message.fault == CANCELLED_FAULT:  # an emulated job's owner
+        job.killed_by = job.user_id
+        end_job(core, job, JobEvent.CANCELLED, now, reason="None", lost_nodes=cleaned)
     elif over:
         end_job(core, job, JobEvent.TIMED_OUT, now, reason="TimeLimit", lost_nodes=cleaned)
     elif message.exit_code == 0 and message.signal == 0:
@@ -95,6 +99,8 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
     tables.nodes.completing_nodes |= allocation.nodes
     core.last_job_update = core.last_node_update = now
     core.journal.job(job.job_id)
+    if is_told():
+        ended(job, event, core.names.to_expression(lost_nodes) if lost_nodes else "")
     if core.limit_heap:
         from understudy.controller.limits import unwatch  # noqa: PLC0415 - limits ends jobs through this module
 
@@ -108,8 +114,6 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
             if not other.is_finished and other.allocation is not None and not other.is_pending:
                 other.exit_code, other.exit_signal, other.killed_by = job.exit_code, job.exit_signal, job.killed_by
                 end_job(core, other, event, now, reason=reason)
-    if core.gang is not None and allocation.shared_in:
-        core.gang.remove(job, now)
 
 
 def _tell_waiting(core: Core, job: Job) -> None:
@@ -135,15 +139,16 @@ def terminate(core: Core, job: Job, nodes: int, why: str = "") -> None:
     parts = core.parts(nodes)
     told = node_environment(core, job, is_over=True)
     why = "" if core.settings.emulates_jobs else why
+    lingers = core.settings.emulates_jobs and not (job.script_ended or job.interactive or job.het_offset)
     if len(parts) == 1:
         daemon, part = parts[0]
         expression = job.node_list if part == job.completing_nodes else core.names.to_expression(part)
-        core.agents.send(daemon.name, TerminateJob(job_id, run, expression, told, why), wanted=is_wanted)
+        core.agents.send(daemon.name, TerminateJob(job_id, run, expression, told, why, lingers), wanted=is_wanted)
     elif parts:
         names = core.names
         core.agents.send_to_many(
             [(daemon.name, names.to_expression(part)) for daemon, part in parts],
-            lambda expression: TerminateJob(job_id, run, expression, told, why),
+            lambda expression: TerminateJob(job_id, run, expression, told, why, lingers),
             wanted=is_wanted,
         )
 
@@ -237,6 +242,8 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
 
 def _all_given_back(core: Core, job: Job, now: float) -> None:
     del core.completing[job.job_id]
+    if core.gang is not None:
+        core.gang.remove(job, now)
     job.flags = JobFlag.NONE if job.flags == JobFlag.COMPLETING else job.flags & ~JobFlag.COMPLETING
     core.last_job_update = now
     if job.array is not None and job.array.limit:
@@ -255,6 +262,7 @@ def enqueue_again(core: Core, job: Job, now: float, *, begin_time: int | None = 
     """A requeued job of which no node has anything any more: it is as if it were submitted now, to begin when its old credential is worthless."""
     job.allocation, job.held, job.node_list = None, None, ""
     job.restarts += 1
+    job.waits, job.waits_since = {}, now
     job.steps, job.next_step_id, job.batch_usage = NO_STEPS, 0, NO_USAGE
     job.submit_time = int(now)
     job.begin_time = begin_time or int(now) + core.settings.credential_lifetime_s + 1

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from understudy.controller.agents import Agents
     from understudy.controller.enforcement.limits import JobLimits
+    from understudy.controller.following import Following
     from understudy.controller.gang import Gang
     from understudy.controller.job import Job, JobArray
     from understudy.controller.mail import Mailer
@@ -44,6 +45,7 @@ log = logging.getLogger("understudy.controller")
 ACCESS_DENIED = 2002
 INVALID_USER = 2010
 INVALID_JOB = 2017
+NO_JOB_ID_LEFT = 11  # EAGAIN
 
 
 class Later:
@@ -82,6 +84,11 @@ class DaemonRecord:
     is_responding: bool = True
     start_time: float = 0.0
     last_response: float = 0.0
+    is_pinged: bool = False  # and has not answered, nor failed to
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 @dataclass(slots=True, eq=False)
@@ -109,6 +116,7 @@ class Core:
     unsplit: dict[int, None] = field(default_factory=dict)  # arrays that wait task by task, until a pass first looks at them
     priorities: PriorityPlugin = field(default_factory=BasicPriority)
     priority_timer: tuple[float, TimerHandle] | None = None  # for the end of the period in which priorities are calculated again
+    order_stamp: tuple[float, object] | None = None  # since when nothing but priorities has changed; and what would tell that something has
     job_limits: JobLimits | None = None  # limits of associations and QOS, where accounting is kept
     associations: AssociationState = field(default_factory=AssociationState)  # the controller's copy of accounting; empty without
     dependents: dict[int, dict[int, None]] = field(default_factory=dict)  # job id -> ids of jobs that depend on it
@@ -124,10 +132,13 @@ class Core:
     gang: Gang | None = None  # None: jobs that share cores run side by side
     power: Power | None = None  # None: nodes are never switched off
     reboots: int = 0  # nodes (a bitmap) that are to boot when they are idle
+    launch_s: float = 0.0  # emulated jobs are launched one after another, each so much later
+    launches_until: float = 0.0  # when all are launched that have been sent
     step_signer: StepSigner | None = None
     awaited: dict[int, list[tuple[AwaitJob, Later]]] = field(default_factory=dict)  # by job id: who waits for what of it
     silent: dict[int, float | None] = field(default_factory=dict)  # by job id: since when nobody has been there for it, None: somebody is
     awaiting_empty: list[Later] = field(default_factory=list)
+    following: Following | None = None  # who is told of each job that ends
     breakpoints: set[int] = field(default_factory=set)  # ids of jobs at whose start virtual time stops
     start_time: float = 0.0  # when the controller started
     last_job_update: float = 0.0
@@ -140,6 +151,7 @@ class Core:
     complete_plan: Callable[[float], None] = field(default=lambda _now: None)  # make the promises of which nobody has asked so far
     counters: Counters = field(default_factory=Counters)  # for sdiag
     shut_down: Callable[[], None] = field(default=lambda: None)  # the edge's: end the daemon
+    failed: Callable[[Exception], None] = field(default=_raise)  # the edge's: go on all the same, or end the run
     show_configuration: Callable[[], list[tuple[str, str]]] = field(default=list)  # for `scontrol show config`
     triggers: Triggers = field(default_factory=Triggers)  # of strigger
     crontabs: Crontabs = field(default_factory=Crontabs)  # of scrontab
@@ -171,9 +183,26 @@ class Core:
         """Call `action` at a time of the cluster's clock, then let the edge settle."""
         return self.time.call_at(when, self._run_timer, action, args)
 
+    def periodically(self, when: float, matters: Callable[[], bool], action: Callable[..., None], *args: Any) -> TimerHandle:
+        """The same for what comes again and again: virtual time does not go on for its sake, unless `matters` says that it must."""
+        return self.time.call_periodically(when, matters, self._run_timer, action, args)
+
+    def after_wait(self, delay_s: float, action: Callable[..., None], *args: Any) -> TimerHandle:
+        """The same after having waited so long for another daemon."""
+        return self.time.call_after_wait(delay_s, self._run_timer, action, args)
+
     def _run_timer(self, action: Callable[..., None], args: tuple[Any, ...]) -> None:
-        action(*args)
+        try:
+            action(*args)
+        except Exception as error:  # noqa: BLE001 - one failure must not end the controller
+            self.fail(f"{action.__module__}.{action.__qualname__}", error)
         self.settled()
+
+    def fail(self, what: str, error: Exception) -> None:
+        """Something has failed that never should: a plug-in, or this program. It is logged and counted, and the edge is told."""
+        log.error("%s failed", what, exc_info=error)
+        self.counters.failures += 1
+        self.failed(error)
 
     def is_slurm_user(self, user_id: int) -> bool:
         """Root, SlurmUser, or who started the cluster."""
@@ -219,6 +248,8 @@ class Core:
         """The next free job id; after MaxJobId it goes on from FirstJobId. In a federation the cluster's number is above it."""
         above = 0 if self.federation is None else self.federation.number << LOCAL_ID_BITS
         job_id = self.next_job_id
+        if len(self.tables.jobs) > self.settings.max_job_id - self.settings.first_job_id:
+            raise SlurmError(NO_JOB_ID_LEFT)
         while job_id | above in self.tables.jobs or job_id > self.settings.max_job_id:
             job_id = job_id + 1 if job_id < self.settings.max_job_id else self.settings.first_job_id
         self.next_job_id = job_id + 1
@@ -261,6 +292,8 @@ class Core:
         """Answer those who wait for the last job to end."""
         pending = self.tables.pending.keys() - self.crontabs.entries.keys() if self.awaiting_empty and self.crontabs.entries else self.tables.pending
         if self.awaiting_empty and not (pending or self.tables.running or self.completing):
+            if self.following is not None:
+                self.following.hand_over()
             waiting, self.awaiting_empty = self.awaiting_empty, []
             for later in waiting:
                 self.when_recorded(lambda later=later: later.give(Ok()))  # type: ignore[misc]

@@ -106,8 +106,9 @@ def comes_again(core: Core, job: Job, now: float) -> bool:
     begin = CronTime(entry.when).after(now)
     if begin is None:
         return False
+    if core.following is not None:
+        core.following.note(job, now)
     requeue_job(core, job, now, begin_time=begin)
-    core.time.end_window()  # there may be nobody but crontabs for whom time goes on
     return True
 
 
@@ -124,12 +125,10 @@ def disable(core: Core, job: Job) -> None:
     core.journal.document(f"{_PREFIX}{entry.user_id}")
 
 
-def only_waits(core: Core) -> bool:
-    """Whether nothing but triggers and entries of crontabs keeps the cluster awake: virtual time need not go on for these."""
-    if not (core.crontabs.entries or core.triggers.listed):
-        return False
-    tables = core.tables
-    return not (tables.running or core.completing) and tables.pending.keys() <= core.crontabs.entries.keys()
+def only_entries_wait(core: Core) -> bool:
+    """Whether no job but entries of crontabs could start: virtual time need not go on for these."""
+    pending = core.tables.pending.items()
+    return not any(job_id not in core.crontabs.entries and job.priority and job.eligible_time is not None for job_id, job in pending)
 
 
 # --- the saved state -----------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ a begin time that has come. Follows: squeue(1) "JOB REASON CODES"; slurm.conf(5)
 from __future__ import annotations
 
 import heapq
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.dependency import SINGLETON, Outlook, evaluate, next_test
@@ -100,6 +101,7 @@ def review(core: Core, job: Job, now: float, *, is_looked_at: bool = True) -> No
     elif limits:
         reason = limits
     if reason != job.reason and (reason != NONE or job.reason in _OWN):
+        job.note_wait(now)
         job.reason, job.reason_detail = reason, ""
         if reason in (ACCOUNT_NOT_ALLOWED, QOS_NOT_ALLOWED):
             job.reason_detail = next(filter(None, (explain_access(job, core.tables.partitions[name]) for name in job.partitions)), "")
@@ -150,6 +152,8 @@ def note_end(core: Core, job: Job, now: float) -> None:
 
         tell_waiting(core, job)
     core.counters.ended(job)
+    if core.following is not None:
+        core.following.note(job, now)
     if core.dependents or core.singletons:
         notify_dependents(core, job, now)
     schedule_purge(core, job, now)
@@ -171,7 +175,12 @@ def _arm(core: Core) -> None:
         if core.wait_timer[0] <= first:
             return
         core.wait_timer[1].cancel()
-    core.wait_timer = (first, core.at(first, _waits_are_over, core))
+    core.wait_timer = (first, core.periodically(first, partial(_others_wait, core), _waits_are_over, core))
+
+
+def _others_wait(core: Core) -> bool:
+    """Whether one of those who wait is not an entry of a crontab: for these alone virtual time does not go on."""
+    return any(job_id not in core.crontabs.entries for _, job_id in core.waits)
 
 
 def _waits_are_over(core: Core) -> None:

@@ -129,7 +129,12 @@ def _watch(core: Core) -> None:
     core.tables.nodes.watcher = lambda node: _node_changed(core, node)
     now = core.time.now()
     looks = int((now - core.start_time) // CHECK_S) + 1
-    triggers.timer = core.at(core.start_time + looks * CHECK_S, _look, core)
+    triggers.timer = core.periodically(core.start_time + looks * CHECK_S, _never, _look, core)
+
+
+def _never() -> bool:
+    """Time does not go on for triggers: their events come from others."""
+    return False
 
 
 def _node_changed(core: Core, node: Node) -> None:
@@ -180,8 +185,7 @@ def _look(core: Core) -> None:
         triggers.listed = again + [each for each in triggers.listed if each not in due and each not in gone]
         core.journal.document(SAVED_AS)
     if triggers.listed:
-        triggers.timer = core.at(now + CHECK_S, _look, core)
-        core.time.end_window()  # there may be nobody but triggers for whom time goes on
+        triggers.timer = core.periodically(now + CHECK_S, _never, _look, core)
     else:
         triggers.timer, core.tables.nodes.watcher = None, None
 

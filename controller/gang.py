@@ -1,26 +1,32 @@
-"""Gang scheduling: jobs that share cores run in turn, a time slice each (PreemptMode=GANG).
+"""Gang scheduling: jobs that have cores in common run in turn or stand still (PreemptMode=GANG, SUSPEND).
 
-Place: the controller's core. Follows: slurm.conf(5) PreemptMode=GANG, SchedulerTimeSlice; what 22.05's log of gang scheduling tells.
+Place: the controller's core. Follows: slurm.conf(5) PreemptMode=GANG, SUSPEND, SchedulerTimeSlice; what 22.05's log of gang scheduling tells.
 
-Each partition in which jobs may share cores has a list of them. Those run that are in the active row, in which no core is given twice. A new job
-goes to the end of the list: where its cores are free in the row it fills a gap, else it is suspended as soon as it is launched. Every time slice,
-counted from the controller's start, the jobs that the row was made for go to the end of the list, and the row is made anew from its beginning.
-When a job leaves, others that fit now fill its gap at once.
+Each partition in which jobs may share cores has a list of them, and where jobs of higher partitions suspend those of lower ones, each partition has.
+Those run that are in the active row, in which no core is given twice. A new job goes to the end of the list: where its cores are free in the row it
+fills a gap, else it is suspended as soon as it is launched. Every time slice, counted from the controller's start, the jobs that the row was made for
+go to the end of the list, and the row is made anew from its beginning. When a job leaves, others that fit now fill its gap at once.
+
+What is in the active rows of higher partitions is kept free in a partition's row. Who loses his place to a job of a higher partition stands still
+until he fits again; where his partition's PreemptMode is REQUEUE or CANCEL he goes for good, without any grace time. The higher job has started by
+then, on the same cores.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.preempt import read_mode
+from understudy.controller.preempt import push_out
+from understudy.controller.scheduling.preempt import SUSPEND, read_mode
 from understudy.controller.sharing import cores_of
 from understudy.controller.suspend import go_on, stop
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from understudy.controller.core import Core
     from understudy.controller.job import Job
@@ -48,49 +54,106 @@ class Gang:
 
     def add(self, job: Job, now: float) -> None:
         """A job has started, or goes on."""
-        assert job.allocation is not None
-        members = self.lists.setdefault(job.allocation.shared_in, [])
-        member = Member(job, cores_of(job.allocation))
-        fits = _fits(member, _in_use(each for each in members if each.runs))
-        members.append(member)
-        if fits:
+        member = self._join(job)
+        if _fits(member, self._taken_beside(member)):
             member.runs = member.is_filler = True
             if job.state is JobState.SUSPENDED:
                 go_on(self.core, job, now, in_row=True)
-        elif job.is_running:
-            stop(self.core, job, now, in_row=True)
-        if not fits:
+            self._settle(now)
+        else:
+            if job.is_running:
+                stop(self.core, job, now, in_row=True)
             self._arm()
 
     def add_running(self, job: Job) -> None:
         """A job that somebody had suspended was resumed: it runs at once, beside those whose turn it is, and waits for its own as if it did not."""
-        assert job.allocation is not None
-        self.lists.setdefault(job.allocation.shared_in, []).append(Member(job, cores_of(job.allocation)))
+        self._join(job)
         self._arm()
+
+    def _join(self, job: Job) -> Member:
+        assert job.allocation is not None
+        member = Member(job, cores_of(job.allocation))
+        self.lists.setdefault(job.partition, []).append(member)
+        return member
 
     def has(self, job: Job) -> bool:
         """Whether the job is in a list."""
-        return any(each.job is job for each in self.lists.get(_list_of(job), ()))
+        return any(each.job is job for members in self.lists.values() for each in members)
 
     def remove(self, job: Job, now: float) -> None:
-        """A job is over, or somebody else has suspended it: others take its place."""
-        name = _list_of(job)
-        members = self.lists.get(name, [])
-        left = [each for each in members if each.job is not job]
-        if len(left) == len(members):
-            return
-        self.lists[name] = left
-        row = _in_use(each for each in left if each.runs)
-        for each in left:
-            if not each.runs and _fits(each, row):
-                _add(each.cores, row)
-                each.runs = each.is_filler = True
-                if each.job.state is JobState.SUSPENDED:
-                    go_on(self.core, each.job, now, in_row=True)
+        """A job is over and its nodes are clean, or somebody else has suspended it: others take its place."""
+        for members in self.lists.values():
+            for place, each in enumerate(members):
+                if each.job is job:
+                    del members[place]
+                    self._settle(now)
+                    return
+
+    # --- the rows ------------------------------------------------------------------------------------------------------------
+
+    def _tier(self, name: str) -> int:
+        partition = self.core.tables.partitions.get(name)
+        return partition.priority_tier if partition is not None else 0
+
+    def _by_tier(self) -> Iterator[tuple[Cores, list[Member]]]:
+        """Each partition's list with what the active rows of higher tiers have when it is reached, from the highest tier down."""
+        above: Cores = {}
+        for _, names in groupby(sorted(self.lists, key=self._tier, reverse=True), self._tier):
+            lists = [self.lists[name] for name in names]
+            for members in lists:
+                yield dict(above), members
+            for members in lists:
+                _add_all(members, above)
+
+    def _taken_beside(self, member: Member) -> Cores:
+        """The cores that it could not have if its turn were now."""
+        own = self.lists[member.job.partition]
+        for row, members in self._by_tier():
+            if members is own:
+                _add_all(own, row)
+                return row
+        return {}
+
+    def _settle(self, now: float) -> None:
+        """A job has come or left: those of lower partitions that have its cores make room, and who has a place in a row now goes on."""
+        for row, members in self._by_tier():
+            stopped = [each for each in members if each.runs and not _fits(each, row)]
+            for each in stopped:
+                each.runs = each.is_filler = False
+            _add_all(members, row)
+            started = []
+            for each in members:
+                if not each.runs and _fits(each, row):
+                    _add(each.cores, row)
+                    each.runs = each.is_filler = True
+                    started.append(each)
+            self._change((), stopped, started, now)
+        self._arm()
+
+    def _change(self, stopped: Iterable[Member], pushed: Iterable[Member], started: Iterable[Member], now: float) -> None:
+        """Suspend who has lost his place to others of his partition or (`pushed`) of higher ones, and resume who has got one."""
+        for each in stopped:
+            if each.job.is_running:
+                stop(self.core, each.job, now, in_row=True)
+        for each in pushed:
+            if each.job.is_running:
+                self._make_room(each.job, now)
+        for each in started:
+            if each.job.state is JobState.SUSPENDED:
+                go_on(self.core, each.job, now, in_row=True)
+
+    def _make_room(self, job: Job, now: float) -> None:
+        preemption = self.core.tables.preemption
+        if preemption is not None and preemption.loses_its_place(job):
+            push_out(self.core, job, now)
+        else:
+            stop(self.core, job, now, in_row=True)
+
+    # --- slices --------------------------------------------------------------------------------------------------------------
 
     def _arm(self) -> None:
-        """Someone waits for a turn: set the timer for the end of the slice."""
-        if self._timer is not None:
+        """Where someone waits for a turn, set the timer for the end of the slice."""
+        if self._timer is not None or all(each.runs for members in self.lists.values() for each in members):
             return
         core = self.core
         passed = core.time.now() - core.start_time
@@ -99,30 +162,27 @@ class Gang:
     def _turn(self) -> None:
         self._timer = None
         now = self.core.time.now()
-        for members in self.lists.values():
-            if any(not each.runs for each in members):
-                self._next_row(members, now)
-        if any(not each.runs for members in self.lists.values() for each in members):
-            self._arm()
+        for row, members in self._by_tier():
+            self._next_row(members, row, now)
+        self._arm()
 
-    def _next_row(self, members: list[Member], now: float) -> None:
-        members.sort(key=lambda each: each.runs and not each.is_filler)
-        row: Cores = {}
+    def _next_row(self, members: list[Member], above: Cores, now: float) -> None:
+        if not all(each.runs for each in members):
+            members.sort(key=lambda each: each.runs and not each.is_filler)
+        elif all(_fits(each, above) for each in members):
+            return
+        row = dict(above)
         started: list[Member] = []
         stopped: list[Member] = []
+        pushed: list[Member] = []
         for each in members:
             runs = _fits(each, row)
             if runs:
                 _add(each.cores, row)
             if runs is not each.runs:
-                (started if runs else stopped).append(each)
+                (started if runs else stopped if _fits(each, above) else pushed).append(each)
             each.runs, each.is_filler = runs, False
-        for each in stopped:
-            if each.job.is_running:
-                stop(self.core, each.job, now, in_row=True)
-        for each in started:
-            if each.job.state is JobState.SUSPENDED:
-                go_on(self.core, each.job, now, in_row=True)
+        self._change(stopped, pushed, started, now)
 
     def end(self, now: float) -> None:
         """No more slices: all run."""
@@ -143,7 +203,8 @@ class Gang:
 
 def set_gang(core: Core) -> None:
     """Begin or end time slices, as PreemptMode and SchedulerTimeSlice say now."""
-    is_on = read_mode(core.settings.preempt_mode)[2]
+    mode, _, is_on = read_mode(core.settings.preempt_mode)
+    is_on = is_on or mode == SUSPEND
     if core.gang is None and is_on:
         core.gang = Gang(core, core.settings.time_slice_s)
         core.gang.recover(core.time.now())
@@ -155,21 +216,10 @@ def set_gang(core: Core) -> None:
 
 
 def takes_turns(job: Job) -> bool:
-    """Whether the job is one that gang scheduling runs and suspends: it may share its cores, and nobody else has suspended it."""
-    if job.allocation is None or not job.allocation.shared_in or job.pushed_aside or job.held is not None:
+    """Whether the job is one that gang scheduling runs and suspends: others may have its cores, and nobody else has suspended it."""
+    if job.allocation is None or not job.allocation.is_shared or job.pushed_aside or job.held is not None:
         return False
     return job.is_running or (job.state is JobState.SUSPENDED and job.priority != 0)
-
-
-def _list_of(job: Job) -> str:
-    return job.allocation.shared_in if job.allocation is not None else ""
-
-
-def _in_use(members: Iterable[Member]) -> Cores:
-    row: Cores = {}
-    for each in members:
-        _add(each.cores, row)
-    return row
 
 
 def _fits(member: Member, row: Cores) -> bool:
@@ -179,3 +229,10 @@ def _fits(member: Member, row: Cores) -> bool:
 def _add(cores: Cores, row: Cores) -> None:
     for node, mask in cores.items():
         row[node] = row.get(node, 0) | mask
+
+
+def _add_all(members: Iterable[Member], row: Cores) -> None:
+    """Those of them that are in the active row."""
+    for each in members:
+        if each.runs:
+            _add(each.cores, row)

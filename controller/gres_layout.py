@@ -43,6 +43,15 @@ class Layouts:
             known = self._known[text, mine] = self._groups.setdefault(made, made)
         return known
 
+    def has_devices_for(self, name: str, words: tuple[GresCount, ...]) -> bool:
+        """Whether of what gres.conf gives the node with that name files for, the words name just as many devices, if any."""
+        for word in dict.fromkeys(each.name for each in words if each.name not in SHARED):
+            lines = [line for line, nodes in self._lines if line.name == word and (not nodes or name in nodes)]
+            devices = sum(line.count for line in lines)
+            if any(line.files for line in lines) and sum(each.count for each in words if each.name == word) != devices:
+                return False
+        return True
+
 
 def build_gres(config: SlurmConfig, nodes: list[Node]) -> GresTable | None:
     """The table; None for a cluster without generic resources."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import ControlJobs
 
 ACTIONS = ("hold", "uhold", "release", "requeue", "requeuehold", "suspend", "resume", "top")
+SCHEDULING_FAILED = "JobHeldAdmin, as scheduling it failed"
 NOT_SUPPORTED = 2036
 HELD = 2042
 FINISHED = 2084
@@ -131,6 +132,14 @@ def hold(core: Core, job: Job, held_by: str, by_admin: bool, now: float) -> None
         return
     job.expected_start, job.expected_nodes = None, 0
     _reviewed(core, job, now)
+
+
+def set_aside(core: Core, job: Job, now: float) -> None:
+    """Hold a pending job, all of it, at which a scheduler has failed."""
+    for each in components(job):
+        if each.is_pending:
+            hold(core, each, HELD_BY_ADMIN, True, now)
+            each.reason_detail = SCHEDULING_FAILED
 
 
 def release(core: Core, job: Job, by_admin: bool, now: float) -> None:

@@ -67,6 +67,7 @@ class Allocation:
     whole: bool = False
     shared_in: str = ""  # the partition whose other jobs may have the same cores
     owned: bool = False  # only jobs of the same user may use the nodes meanwhile
+    overlaid: bool = False  # jobs of higher partitions may get the same cores, and it stands still or goes meanwhile
 
     @classmethod
     def of_shares(cls, shares: Iterable[NodeShare], *, whole: bool = False) -> Allocation:
@@ -90,6 +91,11 @@ class Allocation:
     @property
     def node_count(self) -> int:
         return self.nodes.bit_count()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other jobs may have the same cores."""
+        return self.overlaid or self.shared_in != ""
 
     @property
     def tasks(self) -> int:
@@ -137,14 +143,15 @@ class Allocation:
 
     def pack(self) -> list[Any]:
         """A form of lists, ints and bytes, for the saved state."""
-        return [self.whole, self.cpus, [_pack(g) for g in self.groups], self.shared_in, self.owned]
+        packed: list[Any] = [self.whole, self.cpus, [_pack(g) for g in self.groups], self.shared_in, self.owned]
+        return [*packed, True] if self.overlaid else packed
 
     @classmethod
     def unpack(cls, packed: list[Any]) -> Allocation:
         """The reverse of `pack`."""
-        whole, cpus, groups, shared_in, owned = packed
+        whole, cpus, groups, shared_in, owned, *overlaid = packed
         made = cls.of_groups(tuple(_unpack(*group) for group in groups), whole=whole, cpus=cpus)
-        return replace(made, shared_in=shared_in, owned=owned) if shared_in or owned else made
+        return replace(made, shared_in=shared_in, owned=owned, overlaid=bool(overlaid)) if shared_in or owned or overlaid else made
 
 
 def _pack(group: ShareGroup) -> list[Any]:
@@ -258,6 +265,8 @@ class Job:
     partition: str = ""  # where it runs, or partitions[0]
     reason: str = "None"
     reason_detail: str = ""
+    waits: Mapping[str, float] = field(default_factory=dict)  # seconds by reason, up to its last change; replaced, not changed: tasks share it
+    waits_since: float | None = None  # since when it waits for its present reason; None: since it was submitted
     reason_is_fixed: bool = False  # the reason says why it ended; nothing overwrites it
     begin_time: int | None = None  # --begin
     eligible_time: int | None = None  # from when it may run; None: held without --begin, or its dependencies are not met
@@ -303,6 +312,7 @@ class Job:
     exit_signal: int = 0
     derived_exit_code: int = 0
     restarts: int = 0
+    preemptions: int = 0  # how often it made room for others
     requeue: bool = True
     held_by: str = ""  # HELD_BY_ADMIN, HELD_BY_USER, BAD_CONSTRAINTS or ""
     switches_since: int | None = None  # when it was first looked at with --switches: from then it waits for few leaf switches
@@ -328,6 +338,19 @@ class Job:
     next_step_id: int = 0
     batch_usage: Mapping[str, int] = field(default_factory=lambda: NO_USAGE)  # of its script, once that has ended
     log: list[tuple[float, str]] = field(default_factory=list)  # the last few events, for `story`
+
+    def note_wait(self, now: float) -> None:
+        """The reason for which it waits is about to change: so long it has been."""
+        if self.state is JobState.PENDING:
+            since = self.submit_time if self.waits_since is None else self.waits_since
+            self.waits = {**self.waits, self.reason: self.waits.get(self.reason, 0.0) + now - since}
+            self.waits_since = now
+
+    def longest_wait(self, now: float) -> str:
+        """The reason that it waited for longest, "" if it had to wait for none."""
+        self.note_wait(now)
+        reasons = [(waited_s, reason) for reason, waited_s in self.waits.items() if reason != "None" and waited_s > 0]
+        return max(reasons)[1] if reasons else ""
 
     @property
     def is_pending(self) -> bool:
@@ -390,4 +413,5 @@ def advance(job: Job, event: JobEvent, now: float) -> None:
         raise InvalidTransition(f"{event.value} while {job.state.name}: {job.story}")
     job.log.append((now, event.value))
     del job.log[:-8]
+    job.note_wait(now)
     job.state = after

@@ -5,7 +5,6 @@ Place: the controller's core, below update_jobs and update_job_layout, which hav
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.model.errors import SlurmError
@@ -18,12 +17,6 @@ NOT_PENDING: Final = 2073
 ACCESS_DENIED: Final = 2002
 NOT_SUPPORTED: Final = 2036
 MIN_CPUS_NODE: Final = "min_cpus_node"  # in a spec's `extra`: the number of CPUs a node that is shown
-
-
-def leading_number(text: str) -> int:
-    """The number that the text begins with, 0 if with none, as C's strtol reads it."""
-    found = re.match(r"\s*([+-]?\d+)", text)
-    return int(found[1]) if found else 0
 
 
 class Change:

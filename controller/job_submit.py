@@ -79,6 +79,12 @@ class JobSubmit(Protocol):
         """Jobs are about to be changed."""
 
 
+def missing(names: Sequence[str]) -> list[str]:
+    """Those of JobSubmitPlugins that nobody offers."""
+    offered = {point.name for point in entry_points(group=GROUP)}
+    return [name for name in names if name.removeprefix("job_submit/") not in offered]
+
+
 def load_plugins(names: Sequence[str]) -> list[Any]:
     """The plug-ins that JobSubmitPlugins names. Those that are not there, or do not work, are logged and left out."""
     offered = {point.name: point for point in entry_points(group=GROUP)}

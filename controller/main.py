@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import time as real_time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from understudy.auth.credential import Signer
 from understudy.auth.keys import read_key
 from understudy.clock.daemon import Daemon, run_daemon
+from understudy.clock.logs import VERBOSE
 from understudy.controller.accounting import AccountingLink, NotingJournal
 from understudy.controller.accounting_queue import LEAST_BOUND, QueueFile, RecordQueue
 from understudy.controller.accounting_records import kept_of
 from understudy.controller.agents import Agents
 from understudy.controller.build import build_settings, build_tables
 from understudy.controller.core import Core
-from understudy.controller.crontabs import only_waits
 from understudy.controller.enforcement.wiring import make_limits
 from understudy.controller.gang import set_gang
 from understudy.controller.health import start_checking
@@ -55,7 +54,8 @@ from understudy.controller.store import Commits, Dirty, HeldWire, Store
 from understudy.controller.users import HostUsers, user_id_of
 from understudy.model.cluster import Cluster
 from understudy.model.conf import SlurmConfig, load
-from understudy.model.conf_check import not_emulated
+from understudy.model.conf_check import not_emulated, strange_words
+from understudy.model.conf_copy import copy_configuration, has_changed
 from understudy.model.errors import ConfigError
 from understudy.model.scheduler_parameters import complaints
 
@@ -86,8 +86,9 @@ class Controller:
             wire = held = HeldWire(daemon.messenger)
         self.accounting: AccountingLink | None = None
         noting = NotingJournal(journal)
-        writes_completions = config.text("JobCompType").lower() == FILE_TEXT
-        if cluster.accounting or writes_completions or settings.mail_program:
+        # A replay must not write its jobs into the site's own record of jobs.
+        writes_completions = config.text("JobCompType").lower() == FILE_TEXT and "replay" not in cluster.participants
+        if cluster.keeps_accounting or writes_completions or settings.mail_program:
             journal = noting
         agents = Agents(wire, daemon.time, timeout_s=settings.message_timeout_s, tree_width=settings.tree_width)
         self.core = core = Core(
@@ -101,13 +102,14 @@ class Controller:
             signer=None if settings.emulates_jobs else Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s),
             selector=registry.selector(config.text("SelectType"), frozenset(config.words("SelectTypeParameters"))),
         )
+        core.launch_s = cluster.job_launch_s
         core.step_signer = Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s) if cluster.key_file else None
         self._accounts = accounts = AccountsOf(lambda: core.associations, core.users.user_name)
         priorities = priority_registry.priority(config.text("PriorityType"))
         core.priorities = priorities(tables, read_options(config), accounts, core.start_time)
         parameters = registry.policy_parameters(config.text("SchedulerParameters"))
         self._expect(settings, parameters)
-        if settings.enforced.associations and cluster.accounting:
+        if settings.enforced.associations and cluster.keeps_accounting:
             core.job_limits = tables.limits = limits = make_limits(core, read_options(config))
             noting.listeners.append(lambda job_id: limits.note(job_id, core.time.now()))
         self._set_preemption(settings, parameters)
@@ -129,9 +131,9 @@ class Controller:
             assert held is not None
             held.commits = self.commits
         self.server = Server(core, self.locks, self.passes, self.commits, soon=loop.call_soon, clock=real_time.perf_counter)
-        if cluster.accounting:
+        if cluster.keeps_accounting:
             saved = QueueFile(daemon.run_dir / "state" / "accounting.sqlite") if cluster.state == "disk" else None
-            most = max(LEAST_BOUND, 2 * settings.max_job_count + 4 * len(tables.nodes.nodes))
+            most = max(LEAST_BOUND, 2 * config.count("MaxJobCount") + 4 * len(tables.nodes.nodes))
             self.accounting = AccountingLink(
                 core,
                 wire,
@@ -139,7 +141,7 @@ class Controller:
                 saved,
                 cluster=config.cluster_name,
                 host="127.0.0.1",
-                port=int(cluster.controller.rpartition(":")[2] or 0),
+                port=int(cluster.controller.rpartition(":")[2] or config.controller_ports[0]),
                 kept=kept_of(config),
                 slurm_user=user_id_of(config.text("SlurmUser")) or 0,
                 soon=loop.call_soon,
@@ -157,11 +159,10 @@ class Controller:
         set_gang(core)
         if (plan := PowerPlan.of(config)) is not None:
             core.power = Power(core, plan)
-        core.shut_down = daemon.stop
+        core.shut_down, core.failed = daemon.stop, daemon.fail
         programs = Programs(loop, daemon.time, daemon.run_dir)
         core.run_program, core.run_script, core.is_executable = programs.run, programs.run_script, is_executable
         daemon.at_exit.append(programs.close)
-        daemon.time.say_when_only_background(lambda: only_waits(core))
         core.job_submit = load_plugins(config.words("JobSubmitPlugins"))
         core.show_configuration = self.show
         core.read_configuration = self.reconfigure
@@ -182,13 +183,15 @@ class Controller:
         rules = Rules.read(settings.preempt_type, settings.preempt_mode, settings.preempt_exempt_s)
         tables.preemption = Preemption(tables, rules, parameters, self._accounts.qos_record) if rules.kind else None
 
-    def start(self) -> None:
-        """Come back from the saved state and serve."""
+    def start(self, *, in_full: bool = False) -> None:
+        """Come back from the saved state, of which `in_full` takes what is slurm.conf's otherwise, and serve."""
         core, daemon = self.core, self.daemon
+        self._set_logs()
+        daemon.log.info("slurmctld version %s started on cluster %s", core.settings.version, self.config.cluster_name)
         for noded in daemon.cluster.nodeds:
             core.add_daemon(noded.name, noded.address, core.names.to_bitmap(noded.nodes))
         if self.store is not None and self.dirty is not None:
-            jobs = self.store.read(core)
+            jobs = self.store.read(core, in_full=in_full)
             self.dirty.scripts_are_saved(set(core.scripts))
             recover(core, jobs)
         else:
@@ -200,14 +203,26 @@ class Controller:
         start_pinging(core)
         start_checking(core)
         daemon.messenger.set_handler(self.server.handle)
+        self._end_run, daemon.on_failure = daemon.on_failure, self._failed
         daemon.at_exit.append(self.close)
         if self.accounting is not None:
             self.accounting.start(daemon.cluster.accounting_unix or daemon.cluster.accounting)
         self.server.settled()
         self._complain()
+        daemon.log.info("Running as primary controller")
         unused = not_emulated(self.config)
         if unused:
-            daemon.log.info("accepted, but without effect here: %s", ", ".join(unused))
+            daemon.log.log(VERBOSE, "accepted, but without effect here: %s", ", ".join(unused))
+
+    def _failed(self) -> None:
+        """The run is over; who follows it is told what became of jobs before."""
+        following, time = self.core.following, self.daemon.time
+        if following is None:
+            self._end_run()
+            return
+        following.end()
+        cluster = self.daemon.cluster
+        time.call_at(time.now() + 2 * cluster.latency_s + max(cluster.link_latency.values(), default=0.0), self._end_run)
 
     def _append_completion(self, text: str) -> None:
         try:
@@ -216,12 +231,19 @@ class Controller:
         except OSError as error:
             self.daemon.log.warning("job completion log %s: %s", self.config.text("JobCompLoc"), error.strerror)
 
+    def _set_logs(self) -> None:
+        if self.daemon.logs is not None:
+            self.daemon.logs.configure(self.config.text("SlurmctldDebug"), self.config.text("LogTimeFormat"))
+
     def _complain(self) -> None:
         for text in complaints(self.config.text("SchedulerParameters")):
             self.daemon.log.error("%s", text)
+        for finding in strange_words(self.config, registry.declared_words(self.config)):
+            self.daemon.log.warning("%s", finding.message)
 
     async def close(self) -> None:
         """Write what is left to write."""
+        self.daemon.log.info("Saving all slurm state")
         if self.accounting is not None:
             self.accounting.close()
         if self.store is None or self.commits is None:
@@ -250,7 +272,11 @@ class Controller:
         """Other values of some keys, until the file is read again."""
         self.config = replace(self.config, values=self.config.values | {key.lower(): value for key, value in changes.items()})
         if "SlurmctldDebug" in changes:
-            self.daemon.log.setLevel(_LOG_LEVELS.get(changes["SlurmctldDebug"], logging.DEBUG))
+            if self.daemon.logs is not None:
+                self.daemon.logs.set_level(changes["SlurmctldDebug"])
+            self.daemon.log.info("Set debug level to '%s'", changes["SlurmctldDebug"])
+        if "DebugFlags" in changes:
+            self.daemon.log.info("Set DebugFlags to %s", changes["DebugFlags"] or "none")
         if "FairShareDampeningFactor" in changes:
             self.core.priorities.reconfigure(read_options(self.config), self.core.time.now())
 
@@ -262,7 +288,12 @@ class Controller:
         """
         from understudy.controller.reconfigure import take_over  # noqa: PLC0415 - rare
 
-        self.config = take_over(self.core, self.daemon.run_dir / "slurm.conf", self.config, self._reread)
+        source, run_dir = Path(self.daemon.cluster.conf), self.daemon.run_dir
+        is_new = has_changed(source, run_dir)
+        self.config = take_over(self.core, source if is_new else run_dir / "slurm.conf", self.config, self._reread)
+        if is_new:
+            copy_configuration(source, run_dir)
+        self._set_logs()
         parameters = registry.policy_parameters(self.config.text("SchedulerParameters"))
         self._expect(self.core.settings, parameters)
         self.passes.most_requests = number(parameters, "max_rpc_cnt", 0, most=1000)
@@ -288,11 +319,6 @@ class Controller:
         self.daemon.stop()
 
 
-_LOG_LEVELS: Final = {
-    "quiet": logging.CRITICAL + 1, "fatal": logging.CRITICAL, "error": logging.ERROR, "info": logging.INFO, "verbose": logging.INFO,
-}  # fmt: skip
-
-
 def _write_here(write: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
     try:
         write()
@@ -310,15 +336,15 @@ def _write_in_thread(loop: asyncio.AbstractEventLoop) -> Callable[[Callable[[], 
     return run
 
 
-async def start(daemon: Daemon) -> Controller:
-    """Start the controller on a daemon.
+async def start(daemon: Daemon, *, in_full: bool = False) -> Controller:
+    """Start the controller on a daemon. `in_full`: see `Store.read`.
 
     Raises:
         ConfigError: slurm.conf cannot be used, or names a scheduler that nobody offers.
         StateError: the saved state cannot be read.
     """
     controller = Controller(daemon, load(daemon.run_dir / "slurm.conf"))
-    controller.start()
+    controller.start(in_full=in_full)
     return controller
 
 
@@ -326,16 +352,19 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the controller of a cluster until told to end. The exit code."""
     parser = argparse.ArgumentParser(prog="understudy.controller", description="The controller of an emulated cluster.")
     parser.add_argument("--run-dir", type=Path, required=True, help="the cluster's run directory, with cluster.json and slurm.conf")
-    parser.add_argument("--verbose", action="store_true", help="log more")
+    parser.add_argument("--listener", type=int, help="a socket that listens at the TCP address already")
+    parser.add_argument("--verbose", action="count", default=0, help="log more; several times: still more")
+    parser.add_argument("--recover", action="store_true", help="take partitions and features of nodes from the saved state, too")
     options = parser.parse_args(arguments)
     cluster = Cluster.load(options.run_dir)
-    listen = [address for address in (cluster.controller, cluster.controller_unix) if address]
+    own = cluster.controller if options.listener is None else ""
+    listen = [address for address in (own, cluster.controller_unix) if address]
 
     async def start_and_forget(daemon: Daemon) -> None:
-        await start(daemon)
+        await start(daemon, in_full=options.recover)
 
     try:
-        return run_daemon(options.run_dir, NAME, listen, start_and_forget, verbose=options.verbose)
+        return run_daemon(options.run_dir, NAME, listen, start_and_forget, verbose=options.verbose, listener=options.listener)
     except ConfigError as error:
         print(f"understudy.controller: {error}")
         return 1

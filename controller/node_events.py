@@ -82,6 +82,7 @@ def _bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int
         if node.state is NodeState.UNKNOWN:
             node.state = NodeState.IDLE
         elif _may_return(core, node):
+            log.info("node %s returned to service", node.name)
             node.state = NodeState.IDLE
             node.reason, node.reason_time = "", None
         table.set_availability(node)
@@ -112,6 +113,7 @@ def _well(core: Core, nodes: int, now: float) -> None:
         was = node.state, node.flags
         node.flags &= ~NodeFlag.NO_RESPOND
         if _may_return(core, node):
+            log.info("node_did_resp: node %s returned to service", node.name)
             node.state = NodeState.IDLE
             if not node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL):
                 node.reason, node.reason_time = "", None
@@ -154,7 +156,7 @@ def drain(core: Core, names: str, reason: str, now: float) -> None:
             node.flags |= NodeFlag.DRAIN
             node.reason, node.reason_time, node.reason_user_id = reason, int(now), min(core.settings.admin_ids, default=0)
             table.set_availability(node)
-            log.error("node %s is drained: %s", node.name, reason)
+            log.error("drain_nodes: node %s state set to DRAIN, reason: %s", node.name, reason)
     core.last_node_update = now
     core.journal.nodes(nodes)
 
@@ -231,7 +233,7 @@ def nodes_down(core: Core, nodes: int, now: float) -> None:
         return
     for job in list(core.tables.running.values()):
         assert job.allocation is not None
-        lost = job.allocation.nodes & nodes
+        lost = job.allocation.nodes & nodes if job.is_active else 0  # a component may have gone with another one
         if lost and job.spec.no_kill and lost != job.allocation.nodes:
             _go_on_without(core, job, lost, now)
         elif lost:
@@ -298,13 +300,17 @@ def _ping_all(core: Core) -> None:
     for record in core.daemons.values():
         if not record.is_registered:
             continue
-        if now - record.last_response > core.settings.slurmd_timeout_s:
+        # The one is a matter of the cluster's time, the other of real time: at a high rate SlurmdTimeout may be over while an answer is on its way.
+        if now - record.last_response > core.settings.slurmd_timeout_s and not record.is_responding:
             _set_down(core, record, now)
-        core.agents.ping(record.name, Ping(), partial(_ponged, core, record))
+        if not record.is_pinged:
+            record.is_pinged = True
+            core.agents.ping(record.name, Ping(), partial(_ponged, core, record))
     core.at(now + _ping_interval(core), _ping_all, core)
 
 
 def _ponged(core: Core, record: DaemonRecord, answer: Message) -> None:
+    record.is_pinged = False
     heard_of(core, record.name, responds=type(answer) is not Failure)
     if not core.settings.front_end:
         _heard(core, record.nodes, answer)
@@ -322,8 +328,12 @@ def _set_responding(core: Core, record: DaemonRecord, *, responds: bool) -> None
         table.set_availability(node)
     now = core.time.now()
     core.last_node_update = now
+    nodes = core.names.to_expression(record.nodes)
     if responds:
+        log.info("Nodes %s now responding" if record.nodes & (record.nodes - 1) else "Node %s now responding", nodes)
         core.changed("change", now)
+    else:
+        log.error("Nodes %s not responding", nodes)
 
 
 def _set_down(core: Core, record: DaemonRecord, now: float) -> None:
@@ -337,7 +347,7 @@ def _set_down(core: Core, record: DaemonRecord, now: float) -> None:
             table.set_availability(node)
             down |= 1 << index
     if down:
-        log.error("node daemon %s has not responded for %d s: its nodes are down", record.name, core.settings.slurmd_timeout_s)
+        log.error("Nodes %s not responding, setting DOWN", core.names.to_expression(down))
         core.journal.nodes(down)
         core.last_node_update = now
         nodes_down(core, down, now)

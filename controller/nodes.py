@@ -83,8 +83,8 @@ class Node:
 
     @property
     def effective_cpus(self) -> int:
-        """Those that jobs can have."""
-        return self.cpus - self.spec_cores.bit_count() * self.cpus_of_core
+        """Those that jobs can have: of a node with fewer CPUs than cores (CPUs= the sockets), no more are the system's than leave cores too few."""
+        return min(self.cpus, (self.sockets * self.cores_per_socket - self.spec_cores.bit_count()) * self.cpus_of_core)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ class NodeTable:
         nodes = allocation.nodes
         if allocation.owned:
             self.owned_nodes |= nodes
-        if allocation.shared_in:
+        if allocation.is_shared:
             self._take_shared(allocation)
         elif nodes & ~self.idle_nodes or not self._take_later(allocation):
             if self._late:
@@ -347,7 +347,7 @@ class NodeTable:
         else:
             if self._late:
                 self._catch_up()
-            freed, idle = (self._give_back_shared if allocation.shared_in else self._give_back)(allocation, nodes)
+            freed, idle = (self._give_back_shared if allocation.is_shared else self._give_back)(allocation, nodes)
         self.full_nodes &= ~freed
         self.idle_nodes |= idle
         self.exclusive_nodes &= ~idle

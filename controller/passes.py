@@ -2,14 +2,19 @@
 
 Place: between the controller's core and its edge. Under virtual time, where computing takes no time, a pass runs whole. Else it holds the locks for a
 slice of some milliseconds and then lets waiting requests in, as Slurm's backfill yields its locks.
+
+A pass that raises, in a policy or in what it calls, is over like any other. What failed is told to the core, which knows whether this ends the run.
 """
 
 from __future__ import annotations
 
 import math
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.arrays import split_waiting
+from understudy.controller.crontabs import only_entries_wait
+from understudy.controller.hold import set_aside
 from understudy.controller.prioritise import settle_accrual
 from understudy.controller.rpc import PASS_NEEDS
 
@@ -24,7 +29,16 @@ if TYPE_CHECKING:
 SLICE_S: Final = 0.005
 PUT_OFF_S: Final = 1.0  # until the schedulers look again whether there are fewer requests
 YIELD_S: Final = 0.5  # until a backfill pass does so (bf_yield_sleep's default)
+LONGEST_PUT_OFF_S: Final = 60.0  # after passes that failed
 FEW_REQUESTS: Final = 20  # with as many at most, or a tenth of max_rpc_cnt, such a pass goes on
+
+
+class _End(Enum):
+    """Why a pass has stopped."""
+
+    OVER = auto()
+    SLICE = auto()  # others have their turn
+    PAUSED = auto()  # it wants to go on later, and will
 
 
 class Passes:
@@ -38,6 +52,7 @@ class Passes:
         self.requests = 0  # that wait for locks or are being answered in slices; the server counts them
         self.most_requests = 0  # from so many on no pass begins (max_rpc_cnt); 0: any number
         self._not_before = -math.inf
+        self._failures = 0  # one after the other, with nobody to blame
         self._began = 0.0
         self._cycles_before: list[tuple[Cycles, int]] = []
 
@@ -57,7 +72,13 @@ class Passes:
             timer[1].cancel()
             self._timer = None
         if when is not None and when != math.inf:
-            self._timer = (when, self._core.time.call_at(when, self._due))
+            self._timer = (when, self._set(when))
+
+    def _set(self, when: float) -> TimerHandle:
+        core = self._core
+        if core.crontabs.entries:
+            return core.time.call_periodically(when, lambda: not only_entries_wait(core), self._due)
+        return core.time.call_at(when, self._due)
 
     def _due(self) -> None:
         self._timer = None
@@ -67,23 +88,53 @@ class Passes:
             self._not_before = self._core.time.now() + PUT_OFF_S
             self.arm()
             return
-        if self._core.unsplit:
-            split_waiting(self._core, self._core.time.now())
-        settle_accrual(self._core, self._core.time.now())
         self.passes += 1
         self._began, self._cycles_before = self._clock(), self._cycles()
-        self._running = iter(self._core.policy.run(self._core.time.now()))
+        self._running = self._pass(self._core.time.now())
         self._go_on()
 
+    def _pass(self, now: float) -> Iterator[float | None]:
+        core = self._core
+        core.tables.looked_at = None
+        if core.unsplit:
+            split_waiting(core, now)
+        settle_accrual(core, now)
+        yield from core.policy.run(now)
+
     def _go_on(self) -> None:
-        assert self._running is not None
         if self._core.time.is_virtual and self._locks.available(PASS_NEEDS):
-            for pause in self._running:
-                if pause is not None and self._pauses(pause):
-                    return
-            self._ended()
+            if self._advance(math.inf) is _End.OVER:
+                self._ended()
         else:
             self._locks.when_available(PASS_NEEDS, self._slice)
+
+    def _advance(self, until: float) -> _End:
+        """Let the pass run until then, by the real clock."""
+        assert self._running is not None
+        try:
+            for pause in self._running:
+                if pause is not None and self._pauses(pause):
+                    return _End.PAUSED
+                if until != math.inf and self._clock() >= until:
+                    return _End.SLICE
+        except Exception as error:  # noqa: BLE001 - policies and selectors may be anybody's
+            self._failed(error)
+        else:
+            self._failures = 0
+        return _End.OVER
+
+    def _failed(self, error: Exception) -> None:
+        """The pass is over. The job that it was at is set aside, so that others have their turn; else the next pass waits, each time longer."""
+        core, job = self._core, self._core.tables.looked_at
+        now = core.time.now()
+        if job is None or not job.is_pending or not job.priority:
+            self._failures += 1
+            self._not_before = now + min(PUT_OFF_S * 2**self._failures, LONGEST_PUT_OFF_S)
+            core.fail("the scheduler's pass", error)
+            return
+        self._not_before = now + PUT_OFF_S
+        core.fail(f"the scheduler's pass, at job {job.job_id}, which is held now,", error)
+        set_aside(core, job, now)
 
     def _pauses(self, until: float) -> bool:
         """The pass wants to go on at that time; False if it has come."""
@@ -95,23 +146,14 @@ class Passes:
 
     def _slice(self) -> None:
         """One slice, with the locks held."""
-        assert self._running is not None
         self.slices += 1
-        until = self._clock() + SLICE_S
-        has_ended, pauses = True, False
         try:
-            for pause in self._running:
-                if pause is not None and self._pauses(pause):
-                    has_ended, pauses = False, True
-                    break
-                if self._clock() >= until:
-                    has_ended = False
-                    break
+            end = self._advance(self._clock() + SLICE_S)
         finally:
             self._locks.drop(PASS_NEEDS)
-            if has_ended:
-                self._ended()
-        if not has_ended and not pauses:
+        if end is _End.OVER:
+            self._ended()
+        elif end is _End.SLICE:
             is_too_much = bool(self.most_requests) and self.requests >= self.most_requests
             self._soon(self._when_few if is_too_much and getattr(self._core.policy, "is_backfilling", False) else self._next_slice)
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.complete import end_job, signal_job
 from understudy.controller.core import log
+from understudy.controller.het_jobs import whole
 from understudy.controller.job import JobEvent
 from understudy.controller.limits import watch_limits
-from understudy.controller.scheduling.preempt import CANCEL, REQUEUE, SUSPEND
+from understudy.controller.scheduling.preempt import CANCEL, REQUEUE
 from understudy.controller.suspend import push_aside
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
     """Make room for the job. Whether it is there at once: so for a suspended victim, while others take a while to end."""
     preemption = core.tables.preemption
     assert preemption is not None
-    if preemption.mode_of(victim) == SUSPEND:
+    if preemption.stands_still(victim):
         log.info("job %d stands still for job %d", victim.job_id, job.job_id)
+        victim.preemptions += 1
         push_aside(core, victim, now)
         return True
     if victim.preempt_time is not None:
@@ -52,6 +54,7 @@ def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
         return False
     log.info("job %d makes room for job %d", victim.job_id, job.job_id)
     victim.preempt_time = int(now)
+    victim.preemptions += 1
     core.last_job_update = now
     grace_s = preemption.grace_s(victim)
     if not grace_s:
@@ -70,13 +73,22 @@ def _preempt(core: Core, victim: Job, job: Job, now: float) -> bool:
     return False
 
 
+def push_out(core: Core, victim: Job, now: float) -> None:
+    """Have a job go whose cores one of a higher partition has got: at once, as grace times do not count here."""
+    victim.preempt_time = int(now)
+    log.info("job %d makes room for one of a higher partition", victim.job_id)
+    end_preempted(core, victim, now)
+
+
 def end_preempted(core: Core, victim: Job, now: float) -> None:
     """Requeue or end the job for good; its grace time, if it had one, is over."""
     from understudy.controller.requeue import requeue_job  # noqa: PLC0415 - requeue ends jobs through complete, as this module does
 
+    if not victim.is_active:
+        return  # it has gone with another component of its job
     preemption = core.tables.preemption
     mode = preemption.mode_of(victim) if preemption is not None else CANCEL
-    if mode == REQUEUE and victim.requeue and victim.job_id in core.scripts:
+    if mode == REQUEUE and victim.requeue and whole(victim)[0].job_id in core.scripts:
         requeue_job(core, victim, now, event=JobEvent.PREEMPTED)
     else:
         end_job(core, victim, JobEvent.PREEMPTED, now, reason="None")

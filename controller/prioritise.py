@@ -6,11 +6,14 @@ priority an administrator has set keeps it. Periods cost nothing while no job is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
+
+LONGEST_HOPE_S: Final = 7 * 86_400
+BEHIND_OTHERS: Final = ("Priority", "None")
 
 
 def settle_accrual(core: Core, now: float) -> None:
@@ -32,14 +35,29 @@ def arm(core: Core, now: float) -> None:
         return  # periods have one length: an earlier end than the one that is waited for does not come
     when = core.priorities.next_calculation(now)
     if when is not None:
-        core.priority_timer = (when, core.at(when, _calculate, core))
+        core.priority_timer = (when, core.periodically(when, lambda: _may_let_start(core), _calculate, core))
+
+
+def _may_let_start(core: Core) -> bool:
+    """Whether other priorities could let a job start: one that may start waits for its turn behind others. That is not hoped for longer than age
+    counts, and at most a week after anything else has happened to jobs and nodes.
+    """
+    tables, now = core.tables, core.time.now()
+    stamp = (core.next_job_id, core.counters.started, len(tables.pending), len(tables.running), tables.nodes.generation, core.last_partition_update)
+    if core.order_stamp is None or core.order_stamp[1] != stamp:
+        core.order_stamp = (now, stamp)
+    if now - core.order_stamp[0] > min(core.priorities.longest_age_s, LONGEST_HOPE_S):
+        return False
+    return any(job.reason in BEHIND_OTHERS and job.is_eligible(now) for job in tables.pending.values())
 
 
 def _calculate(core: Core) -> None:
     core.priority_timer = None
     now = core.time.now()
-    settle_accrual(core, now)
-    if core.priorities.calculate(now):
-        core.last_job_update = now
-        core.changed("priority", now)
-    arm(core, now)
+    try:
+        settle_accrual(core, now)
+        if core.priorities.calculate(now):
+            core.last_job_update = now
+            core.changed("priority", now)
+    finally:
+        arm(core, now)

@@ -281,8 +281,8 @@ def encode_node(node: Node) -> bytes:
     )
 
 
-def decode_node(octets: bytes, node: Node) -> None:
-    """Set the node to what was remembered of it.
+def decode_node(octets: bytes, node: Node, *, in_full: bool = False) -> None:
+    """Set the node to what was remembered of it. Its weight is slurm.conf's, and so are its features unless it comes back `in_full`.
 
     Raises:
         StateError: damaged, or of a later version.
@@ -295,7 +295,8 @@ def decode_node(octets: bytes, node: Node) -> None:
     node.state, node.flags = NodeState(record.state), NodeFlag(record.flags)
     node.reason, node.reason_user_id, node.reason_time = record.reason, record.reason_user_id, record.reason_time
     node.boot_time, node.slurmd_start_time = record.boot_time, record.slurmd_start_time
-    node.weight, node.features, node.active_features = record.weight, record.features, record.active_features
+    if in_full:
+        node.features, node.active_features = record.features, record.active_features
     node.comment, node.extra, node.cpu_bind = record.comment, record.extra, record.cpu_bind
     node.next_state, node.boot_request_time = NodeState(record.next_state), record.boot_request_time
 

@@ -67,7 +67,7 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
             wait_until(core, job.begin_time, job.job_id)
         watch_deadline(core, job)
     if count:
-        log.info("recovered %d jobs: %d pending, %d running, %d completing", count, len(tables.pending), len(tables.running), len(core.completing))
+        log.info("Recovered information about %d jobs", count)
     recover_reboots(core, now)
     if core.gang is not None:
         core.gang.recover(now)
@@ -135,7 +135,7 @@ def _take_back(core: Core, job: Job) -> None:
             job.array.running += 1
         return
     held = job.completing_nodes  # others may be on what it has given back
-    if allocation.shared_in:
+    if allocation.is_shared:
         nodes.allocate(allocation)
         nodes.release(allocation, allocation.nodes & ~held)
         core.completing[job.job_id] = job

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.complete import end_job, enqueue_again, give_back
+from understudy.controller.core import log
 from understudy.controller.eligibility import watch_dependency
-from understudy.controller.het_jobs import others
+from understudy.controller.het_jobs import whole
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER, JobEvent, advance
+from understudy.controller.log_lines import is_told, job_name
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobFlag, JobState
 
@@ -58,11 +60,27 @@ def requeue_job(
 ) -> None:
     """Put the job back into the queue. A running one is ended first, by `event`, and waits until its nodes are free of it.
 
-    `begin_time`: of a job that has ended; else it waits until its credential is worthless.
+    `begin_time`: of a job that has ended; else it waits until its credential is worthless. A heterogeneous job goes back as a whole, whichever of its
+    components is meant.
     """
-    for other in others(job):  # a component that has ended runs again with its leader
-        if not other.is_pending and not (other.is_finished and other.is_completing):
-            requeue_job(core, other, now, hold_reason=hold_reason, held_by=held_by, event=event)
+    for each in reversed(whole(job)):  # the leader, whose end is that of all, comes last
+        own = each is job
+        if own or not (each.is_pending or (each.is_finished and each.is_completing)):  # a component that has ended runs again with the others
+            lost, begin = (lost_nodes, begin_time) if own else (0, None)
+            _requeue_one(core, each, now, hold_reason=hold_reason, held_by=held_by, event=event, lost_nodes=lost, begin_time=begin)
+
+
+def _requeue_one(
+    core: Core,
+    job: Job,
+    now: float,
+    *,
+    hold_reason: str,
+    held_by: str,
+    event: JobEvent,
+    lost_nodes: int = 0,
+    begin_time: int | None = None,
+) -> None:
     was_running = job.allocation is not None and not job.is_finished
     if was_running:
         if core.mailer is not None:
@@ -70,9 +88,13 @@ def requeue_job(
         if event is JobEvent.CANCELLED:
             job.flags |= JobFlag.REQUEUE  # so accounting calls the run that ends here
         end_job(core, job, event, now, reason="None", lost_nodes=lost_nodes)
+        if core.following is not None:
+            core.following.note(job, now)
         job.flags &= ~JobFlag.REQUEUE
         if event is JobEvent.CANCELLED:
             core.counters.completed += 1
+    if is_told():
+        log.info("Requeuing %s", job_name(job))
     advance(job, JobEvent.REQUEUED, now)
     if job.dependency is not None:  # cancelled while it waited for others: it waits for them again
         watch_dependency(core, job)

@@ -15,6 +15,8 @@ from understudy.controller.core import INVALID_USER, Later
 from understudy.controller.crontabs import get_crontab, set_crontab
 from understudy.controller.dynamic_nodes import change_node_table
 from understudy.controller.event_triggers import clear_triggers, set_trigger
+from understudy.controller.following import follow_jobs
+from understudy.controller.foresee import foresee
 from understudy.controller.hold import control_jobs
 from understudy.controller.locks import READ, WRITE, Needs
 from understudy.controller.maintain import notify_job, set_configuration, update_step
@@ -45,6 +47,8 @@ from understudy.protocol.messages import (
     ControlJobs,
     CreateStep,
     EpilogComplete,
+    FollowJobs,
+    ForeseeJob,
     GetAllocation,
     GetCrontab,
     GetScript,
@@ -136,22 +140,37 @@ def ping(_core: Core, _message: Ping, _sender: Sender) -> Message:
     return Ok()
 
 
-def reconfigure(core: Core, _message: Reconfigure, sender: Sender) -> Message:
-    """Read slurm.conf again."""
+def reconfigure(core: Core, message: Reconfigure, sender: Sender) -> Message:
+    """Read slurm.conf again, here and on the nodes."""
     core.require_admin(sender)
     core.read_configuration()
     core.triggers.note("reconfig")
+    for daemon in core.daemons:
+        core.agents.send(daemon, message)
     core.changed("change", core.time.now())
     return Ok()
 
 
-def shutdown(core: Core, _message: Shutdown, sender: Sender) -> Message:
-    """End the daemon after the state has been saved."""
+def shutdown(core: Core, message: Shutdown, sender: Sender) -> Message:
+    """End the daemon after the state has been saved, and before it those of the nodes that respond."""
     core.require_admin(sender)
-    core.shut_down()
+    told = {} if message.alone else {name: None for name, daemon in core.daemons.items() if daemon.is_responding}
+
+    def answered(name: str) -> None:
+        told.pop(name, None)
+        if not told:
+            core.shut_down()
+
+    for name in tuple(told):
+        core.agents.ping(name, Shutdown(), lambda _answer, name=name: answered(name))  # type: ignore[misc]
+    if told:
+        core.at(core.time.now() + _FAREWELL_S, core.shut_down)
+    else:
+        core.shut_down()
     return Ok()
 
 
+_FAREWELL_S: Final = 3.0  # how long a daemon that is told to end may take to say that it has heard
 _JOB_READ: Final = Needs(job=READ)
 _JOB_WRITE: Final = Needs(READ, WRITE, READ, READ)
 _JOB_AND_NODE: Final = Needs(READ, WRITE, WRITE, READ)
@@ -161,6 +180,7 @@ PASS_NEEDS: Final = Needs(READ, WRITE, WRITE, READ)  # the scheduler's
 
 RPCS: Final[dict[type[Message], Rpc]] = {
     SubmitJob: Rpc(submit, _JOB_WRITE),
+    ForeseeJob: Rpc(foresee, _JOB_WRITE),
     AllocateJob: Rpc(allocate, _JOB_AND_NODE),
     AwaitJob: Rpc(await_job, _JOB_READ),
     GetAllocation: Rpc(get_allocation, _JOB_READ),
@@ -195,6 +215,7 @@ RPCS: Final[dict[type[Message], Rpc]] = {
     ClearTriggers: Rpc(clear_triggers, _JOB_WRITE),
     BreakAtStart: Rpc(break_at_start, _JOB_READ),
     AwaitEmpty: Rpc(await_empty, _JOB_READ),
+    FollowJobs: Rpc(follow_jobs, _JOB_READ),
     AwaitRecorded: Rpc(await_recorded, _JOB_READ),
     AssociationsChanged: Rpc(associations_changed, _JOB_WRITE),
 }

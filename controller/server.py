@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from understudy.controller.core import Core, Later, log
+from understudy.controller import log_lines
+from understudy.controller.core import Core, Later
 from understudy.controller.rpc import QUERY_NEEDS, RPCS, Rpc
 from understudy.controller.views import run_query
 from understudy.model.errors import SlurmError
@@ -82,14 +83,20 @@ class Server:
 
     def _run(self, rpc: Rpc, request: Request) -> Message | None:
         began = self._clock()
+        is_told = log_lines.is_told()
+        if is_told:
+            log_lines.asked(request.message, request.sender.user_id)
         try:
             answer: Any = rpc.handle(self._core, request.message, request.sender)
         except SlurmError as error:
             answer = Failure(error.code, error.text)
-        except Exception:  # noqa: BLE001 - one bad request must not end the controller
-            log.exception("%s of %s failed", type(request.message).__name__, request.sender.name)
+        except Exception as error:  # noqa: BLE001 - one bad request must not end the controller
+            self._core.fail(f"{type(request.message).__name__} of {request.sender.name}", error)
             answer = Failure(INTERNAL_ERROR, "Slurm internal error, contact system administrator")
-        self._core.counters.request(request.message, request.sender.user_id, int((self._clock() - began) * 1e6))
+        usec = int((self._clock() - began) * 1e6)
+        self._core.counters.request(request.message, request.sender.user_id, usec)
+        if is_told:
+            log_lines.answered(self._core, request.message, answer, request.sender.user_id, usec)
         self.settled()
         if isinstance(answer, Later):
             answer.is_gone = request.is_gone
@@ -106,6 +113,8 @@ class Server:
     def _query(self, message: Query, request: Request) -> Message | None:
         """Rows at once if that takes a slice or no virtual time; else slice by slice, with the tables locked for reading."""
         self._core.counters.request(message, request.sender.user_id, 0)
+        if log_lines.is_told():
+            log_lines.asked(message, request.sender.user_id)
         try:
             rows = run_query(self._core, message, request.sender)
         except SlurmError as error:
@@ -142,6 +151,6 @@ class Server:
             return found
         except SlurmError as error:
             return Failure(error.code, error.text)
-        except Exception:  # noqa: BLE001 - one bad request must not end the controller
-            log.exception("query failed")
+        except Exception as error:  # noqa: BLE001 - one bad request must not end the controller
+            self._core.fail("a query", error)
             return Failure(INTERNAL_ERROR, "Slurm internal error, contact system administrator")

@@ -1,8 +1,9 @@
-"""Cores that several jobs share: partitions with OverSubscribe=FORCE, or YES where the job agrees.
+"""Cores that several jobs have: in partitions with OverSubscribe=FORCE (YES where the job agrees), and where higher partitions suspend lower ones.
 
 Place: the controller's core, no I/O; part of the node table. The jobs that share in a partition are kept in rows. Within a row no core is given
 twice; a partition has as many rows as jobs may share a core. A new job goes into the first row that has its cores. When one leaves, the others are
-laid out anew, those with the lowest cores first; of those that begin with the same core, those of the emptiest row.
+laid out anew, those with the lowest cores first; of those that begin with the same core, those of the emptiest row. Jobs that share with nobody of
+their partition, and only make room for those of higher ones, are in no row.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ Cores = dict[int, int]
 class SharedCores:
     """By partition: what each job holds, and the rows."""
 
-    held: dict[str, dict[int, Cores]] = field(default_factory=dict)  # the inner key is the id() of the allocation
+    held: dict[str, dict[int, Cores]] = field(default_factory=dict)  # the inner key is the id() of the allocation; "": those in no row
+    masks: dict[int, list[int]] = field(default_factory=dict)  # what each of them holds of a node, by the node's index
     rows: dict[str, list[Cores]] = field(default_factory=dict)
     members: dict[str, list[list[int]]] = field(default_factory=dict)  # who is in each row
 
@@ -35,7 +37,10 @@ class SharedCores:
         before = self.on(cores)
         name, key = allocation.shared_in, id(allocation)
         self.held.setdefault(name, {})[key] = cores
-        lay(self.rows.setdefault(name, []), cores, self.members.setdefault(name, []), key)
+        for node, mask in cores.items():
+            self.masks.setdefault(node, []).append(mask)
+        if name:
+            lay(self.rows.setdefault(name, []), cores, self.members.setdefault(name, []), key)
         return {node: mask & ~before[node] for node, mask in cores.items()}
 
     def remove(self, allocation: Allocation, nodes: int) -> Cores:
@@ -44,13 +49,17 @@ class SharedCores:
         held = self.held[name]
         cores = held[id(allocation)]
         left = {node: cores.pop(node) for node in nodeset.indices(nodes & allocation.nodes) if node in cores}
+        for node, mask in left.items():
+            self.masks[node].remove(mask)
         order = self.order(name)
         if not cores:
             del held[id(allocation)]
-            order.remove(id(allocation))
-        self.rows[name], self.members[name] = [], []
-        for key in sorted(order, key=lambda each: lowest(held[each])):
-            lay(self.rows[name], held[key], self.members[name], key)
+            if name:
+                order.remove(id(allocation))
+        if name:
+            self.rows[name], self.members[name] = [], []
+            for key in sorted(order, key=lambda each: lowest(held[each])):
+                lay(self.rows[name], held[key], self.members[name], key)
         others = self.on(left)
         return {node: mask & ~others[node] for node, mask in left.items()}
 
@@ -61,12 +70,11 @@ class SharedCores:
         return [key for row in rows for key in row]
 
     def on(self, nodes: Iterable[int]) -> Cores:
-        """The cores that sharing jobs hold on these nodes, whatever their partition."""
+        """The cores that such jobs hold on these nodes, whatever their partition."""
         found = dict.fromkeys(nodes, 0)
-        for rows in self.rows.values():
-            for row in rows:
-                for node in found:
-                    found[node] |= row.get(node, 0)
+        for node in found:
+            for mask in self.masks.get(node, ()):
+                found[node] |= mask
         return found
 
 

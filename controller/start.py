@@ -17,6 +17,7 @@ from understudy.controller.het_jobs import components, group_environment, whole
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_ADMIN, JobEvent, advance
 from understudy.controller.job_programs import begin_prolog, node_environment
 from understudy.controller.limits import end_by_deadline, watch_limits
+from understudy.controller.log_lines import allocated, is_told
 from understudy.controller.partitions import limit_broken
 from understudy.controller.prologs import LAUNCH_FAILED_HELD, begin_on_nodes, is_ready
 from understudy.controller.reservations import may_take, watch_end
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from understudy.controller.gres import GresTable, Held, Layout
     from understudy.controller.job import Allocation, Job
     from understudy.controller.partitions import Partition
+    from understudy.controller.step import Step
 
 NO_ENVIRONMENT: Final[list[str]] = []
 PRIORITY_REASON: Final = "Priority"
@@ -46,6 +48,7 @@ class Planning:
     def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
         """Start the job, unless it may not start (any more) or the nodes are not what the policy thinks."""
         core = self._core
+        core.tables.looked_at = job
         if not self._may_start(job, partition, allocation, now):
             return False
         first = core.daemon_of_node[allocation.first_node]
@@ -56,7 +59,7 @@ class Planning:
             hand_over(core, job, first)
         elif job.interactive:
             _tell_waiting(core, job)
-        if core.gang is not None and allocation.shared_in:
+        if core.gang is not None and allocation.is_shared:
             core.gang.add(job, now)
         if core.dependents or core.singletons:
             notify_dependents(core, job, now)
@@ -78,7 +81,7 @@ class Planning:
             hand_over(core, leader, daemon)
         if core.gang is not None:
             for job, _, allocation in plans:
-                if allocation.shared_in:
+                if allocation.is_shared:
                     core.gang.add(job, now)
         if core.dependents or core.singletons:
             for job, _, _ in plans:
@@ -144,6 +147,8 @@ class Planning:
         if told := taken & ((nodes.boot_nodes if waits else 0) | core.reboots):
             _forget_reasons(core, told)
         core.journal.job(job.job_id)
+        if is_told():
+            allocated(job, allocation.cpus)
         if job.job_id in core.breakpoints:
             core.breakpoints.discard(job.job_id)
             core.time.pause(f"job {job.job_id} starts")
@@ -161,12 +166,14 @@ class Planning:
 
     def explain(self, job: Job, reason: str, detail: str = "") -> None:
         """Record why a pending job does not start now. One that could never run is held until somebody releases it."""
+        self._core.tables.looked_at = job
         if reason == BAD_CONSTRAINTS and job.priority:
             job.priority, job.admin_priority, job.held_by = 0, None, BAD_CONSTRAINTS
             self._core.journal.job(job.job_id)
             self._core.policy.note("change", self._core.time.now())
         job.last_sched_eval = int(self._core.time.now())
         if job.reason != reason or job.reason_detail != detail:
+            job.note_wait(self._core.time.now())
             job.reason, job.reason_detail = reason, detail
             self._core.last_job_update = self._core.time.now()
 
@@ -232,6 +239,7 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
         spec,
         environment,
         job.time_limit_s if core.policy.exact_limits else None,
+        begins_after_s=_turn(core) if core.launch_s and job.emulation is not None else 0.0,
     )
     if not core.settings.emulates_jobs:
         told = node_environment(core, job, is_over=False)
@@ -250,6 +258,17 @@ def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
             core.journal.job(job_id)
 
     core.agents.send(daemon.name, message, wanted=is_wanted, done=launched)
+
+
+def _turn(core: Core) -> float:
+    """How long an emulated job has to wait until those are launched that were sent before it; it is one of them from now on.
+
+    The controller counts, which sends all of them: in turns of each node daemon schedules would depend on how nodes are dealt to daemons.
+    """
+    now = core.time.now()
+    begin = max(now, core.launches_until)
+    core.launches_until = begin + core.launch_s
+    return begin - now
 
 
 def _first_nodes_memory_mb(job: Job) -> int:
@@ -351,6 +370,18 @@ def gres_environment(job: Job, table: GresTable | None) -> dict[str, object]:
         "SLURM_MEM_PER_GPU": _plain(spec.mem_per_tres),
         "SLURM_SHARDS_ON_NODE": parts["shard"].amount if "shard" in parts else "",
     }
+
+
+def parts_environment(core: Core, step: Step) -> list[str]:
+    """What a step's tasks are told of the parts of GPUs that it has, which are as many on each of its nodes."""
+    place, table = step.places[0], core.tables.nodes.gres
+    parts = {each.name: each for each in place.gres if each.name in SHARED}
+    found = []
+    if (mps := parts.get("mps")) and mps.devices and table is not None:
+        found.append(f"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE={_percentage(mps, table.layouts[place.node])}")
+    if shard := parts.get("shard"):
+        found.append(f"SLURM_SHARDS_ON_NODE={shard.amount}")
+    return found
 
 
 def _percentage(held: Held, layout: Layout) -> int:

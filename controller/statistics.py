@@ -58,6 +58,17 @@ _NOT_COMPLETED: Final = frozenset({JobState.CANCELLED, JobState.NODE_FAIL})
 _FAILED: Final = frozenset({JobState.BOOT_FAIL})
 
 
+def _kind(message: Message) -> tuple[str, int]:
+    name = type(message).__name__
+    kind = _QUERIES.get(message.table) if isinstance(message, Query) else _REQUESTS.get(name)
+    return kind or (f"REQUEST_{name.upper()}", 0)
+
+
+def request_name(message: Message) -> str:
+    """Slurm's name of a request."""
+    return _kind(message)[0]
+
+
 @dataclass(slots=True)
 class Counters:
     """Counts of one controller."""
@@ -68,14 +79,13 @@ class Counters:
     completed: int = 0
     cancelled: int = 0  # requests that ended or signalled something, an array or a heterogeneous job being one; not jobs that the controller gave up
     failed: int = 0
+    failures: int = 0  # of the controller itself: passes, timers and requests that ended with an exception
     requests: dict[tuple[str, int], list[int]] = field(default_factory=dict)  # (name, number): [count, microseconds]
     users: dict[int, list[int]] = field(default_factory=dict)
 
     def request(self, message: Message, user_id: int, microseconds: int) -> None:
         """A request has been handled."""
-        name = type(message).__name__
-        kind = _QUERIES.get(message.table) if isinstance(message, Query) else _REQUESTS.get(name)
-        by_kind = self.requests.setdefault(kind or (f"REQUEST_{name.upper()}", 0), [0, 0])
+        by_kind = self.requests.setdefault(_kind(message), [0, 0])
         for entry in (by_kind, self.users.setdefault(user_id, [0, 0])):
             entry[0] += 1
             entry[1] += microseconds
@@ -90,7 +100,7 @@ class Counters:
     def reset(self, now: float) -> None:
         """Count from nought."""
         self.since = now
-        self.submitted = self.started = self.completed = self.cancelled = self.failed = 0
+        self.submitted = self.started = self.completed = self.cancelled = self.failed = self.failures = 0
         self.requests.clear()
         self.users.clear()
 
@@ -114,6 +124,7 @@ def get_statistics(core: Core, message: GetStatistics, sender: Sender) -> Messag
         "completed": counters.completed,
         "cancelled": counters.cancelled,
         "failed": counters.failed,
+        "failures": counters.failures,
         "pending": sum(job.array_tasks.bit_count() or 1 for job in core.tables.pending.values()),
         "running": len(core.tables.running),
         "agent_queue": agents.queued,

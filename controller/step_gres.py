@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.gres import Held
 from understudy.model import nodeset
 from understudy.model.errors import SlurmError
-from understudy.model.gres import GPU, GresCount, read_request
+from understudy.model.gres import GPU, SHARED, GresCount, read_request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,10 +100,12 @@ def take(wants: Sequence[GresCount], held: Gres, used: Gres) -> Gres:
         left = want.count
         for each in kinds:
             other = next((one for one in used if (one.name, one.type) == (each.name, each.type)), Held(each.name, each.type, 0, 0))
-            free = nodeset.indices(each.devices & ~other.devices) if each.devices else []
-            amount = min(left, len(free) if each.devices else max(each.amount - other.amount, 0))
+            by_device = each.devices and each.name not in SHARED  # else they are counted, as are the parts of a GPU
+            free = nodeset.indices(each.devices & ~other.devices) if by_device else []
+            amount = min(left, len(free) if by_device else max(each.amount - other.amount, 0))
             if amount:
-                found[each.name, each.type] = Held(each.name, each.type, amount, sum(1 << device for device in free[:amount]))
+                devices = sum(1 << device for device in free[:amount]) if by_device else each.devices
+                found[each.name, each.type] = Held(each.name, each.type, amount, devices)
             left -= amount
         if left:
             raise SlurmError(BUSY)
@@ -111,9 +113,10 @@ def take(wants: Sequence[GresCount], held: Gres, used: Gres) -> Gres:
 
 
 def gpus_of(gres: Gres) -> tuple[int, list[int]]:
-    """How many GPUs, and their numbers where they are told apart."""
-    gpus = [each for each in gres if each.name == GPU]
-    return sum(each.amount for each in gpus), sorted(device for each in gpus for device in nodeset.indices(each.devices))
+    """How many GPUs, and their numbers where they are told apart. Who has a part of one counts as who has it."""
+    gpus = [each for each in gres if each.name == GPU or (each.name in SHARED and each.devices)]
+    numbers = sorted(device for each in gpus for device in nodeset.indices(each.devices))
+    return sum(1 if each.name in SHARED else each.amount for each in gpus), numbers
 
 
 def too_many(spec: StepSpec, asked_by_job: str, held: Sequence[Gres]) -> str:

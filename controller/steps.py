@@ -36,7 +36,12 @@ SIGKILL: Final = 9
 SIGTERM: Final = 15
 KILLED_FAULT: Final = "killed"
 OUT_OF_MEMORY: Final = 125  # the "signal" of a step that used more memory than it had
-_OF_BATCH_NODE: Final = frozenset(("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS"))
+_OF_BATCH_NODE: Final = frozenset(
+    (
+        *("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS"),
+        *("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "SLURM_SHARDS_ON_NODE"),
+    )
+)
 OF_JOB: Final = -1  # the step id in a credential that is for the job's nodes rather than for a step
 
 
@@ -135,7 +140,7 @@ def _shown(spec: StepSpec, job: Job, tasks: int) -> dict[str, str]:
 def describe(core: Core, job: Job, step: Step) -> StepCreated:
     """What srun needs to launch the step, or sattach to find it."""
     from understudy.controller.job_programs import node_environment  # noqa: PLC0415 - as below
-    from understudy.controller.start import job_environment  # noqa: PLC0415 - start launches jobs, which needs no steps
+    from understudy.controller.start import job_environment, parts_environment  # noqa: PLC0415 - start launches jobs, which needs no steps
 
     nodes = 0
     for place in step.places:
@@ -159,7 +164,7 @@ def describe(core: Core, job: Job, step: Step) -> StepCreated:
         credential,
         daemons_of(core, nodes),
         settings.tree_width,
-        [each for each in job_environment(core, job) if each.partition("=")[0] not in _OF_BATCH_NODE],
+        [each for each in job_environment(core, job) if each.partition("=")[0] not in _OF_BATCH_NODE] + parts_environment(core, step),
         job.end_time,
         int(settings.kill_wait_s),
         core.users.user_name(job.user_id),
@@ -310,11 +315,9 @@ def cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> No
         signal_job(core, job, SIGKILL if signal is None else signal, batch_only=True)
         return
     found = [(each, each.steps[int(step_text)]) for each in components(job) if int(step_text) in each.steps] if step_text.isdecimal() else []
-    if not found:
-        raise SlurmError(INVALID_JOB)
     running = [(each, step) for each, step in found if step.is_running]
     if not running:
-        raise SlurmError(INVALID_JOB if job.is_finished else ALREADY_DONE)
+        raise SlurmError(INVALID_JOB)
     for each, step in running:
         if (signal is None or signal == SIGKILL) and each.is_running:
             step.killed_by = sender.user_id

@@ -212,8 +212,11 @@ class Store:
                 database.execute("ROLLBACK")
             raise
 
-    def read(self, core: Core) -> list[Job]:
-        """Set nodes, partitions and counters of the core to what was saved; the saved jobs, for `understudy.controller.recover`.
+    def read(self, core: Core, *, in_full: bool = False) -> list[Job]:
+        """Set states of nodes and counters of the core to what was saved; the saved jobs, for `understudy.controller.recover`.
+
+        Features of nodes and partitions are slurm.conf's, and those that were saved come back `in_full` alone (slurmctld -R). A partition that
+        slurm.conf does not have is kept as long as there are jobs for it.
 
         Raises:
             StateError: a damaged record.
@@ -222,7 +225,17 @@ class Store:
         index_of = core.tables.nodes.index_of
         for name, record in database.execute("SELECT name, record FROM nodes"):
             if name in index_of:
-                decode_node(record, core.tables.nodes.nodes[index_of[name]])
+                node = core.tables.nodes.nodes[index_of[name]]
+                decode_node(record, node, in_full=in_full)
+                if encode_node(node) != record:  # what is not taken up now must not come back another time
+                    core.journal.nodes(1 << node.index)
+        jobs = [decode_job(octets) for (octets,) in database.execute("SELECT record FROM jobs ORDER BY job_id")]
+        asked_for = {partition for job in jobs if not job.is_finished for partition in job.partitions}
+        if not in_full:
+            unwanted = [
+                name for (name,) in database.execute("SELECT name FROM partitions") if name in core.tables.partitions or name not in asked_for
+            ]
+            database.executemany("DELETE FROM partitions WHERE name = ?", [(name,) for name in unwanted])
         for name, record in database.execute("SELECT name, record FROM partitions"):
             if record is None:
                 core.tables.partitions.pop(name, None)
@@ -252,7 +265,7 @@ class Store:
         for name, record in database.execute("SELECT name, record FROM documents"):
             documents.decode(core, name, record)
         core.scripts.update(database.execute("SELECT job_id, script FROM scripts"))
-        return [decode_job(record) for (record,) in database.execute("SELECT record FROM jobs ORDER BY job_id")]
+        return jobs
 
     def close(self) -> None:
         """Close the database."""

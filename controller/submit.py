@@ -36,7 +36,7 @@ from understudy.controller.scheduling.main_pass import run_length
 from understudy.controller.scheduling.reserved import WAITS
 from understudy.model import nodeset
 from understudy.model.errors import SlurmError
-from understudy.model.gres import GPU, SHARED, gpus_in, mixes_types, read_request
+from understudy.model.gres import GPU, SHARED, BadCountError, gpus_in, mixes_types, read_request
 from understudy.protocol.messages import AllocateJob, SubmitJob, Submitted
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ INVALID_TIME_LIMIT: Final = 2051
 INVALID_BATCH_FEATURES: Final = 2114
 INVALID_FEATURES: Final = 2029
 INVALID_GRES: Final = 2072
+INVALID_TRES: Final = 2115
+LEAST_TO_DEADLINE_S: Final = 60  # what 22.05.8 shows as TimeMin
 MIXED_GRES: Final = 2119
 UNSUPPORTED_GRES: Final = 2122
 INVALID_PREFERENCE: Final = 2133
@@ -158,7 +160,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     if tasks:
         make_array(core, job, tasks, task_limit)
     is_held = spec.hold or (spec.priority == 0 and core.is_operator(sender.user_id))
-    if not is_held and not _is_feasible(core, job):  # of a held job it is found out when it is released
+    if not is_held and not is_feasible(core, job):  # of a held job it is found out when it is released
         job.reason = BAD_CONSTRAINTS
         job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))
         advance(job, JobEvent.CANNOT_RUN, now)
@@ -166,7 +168,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
         job.exit_signal = 1  # so Slurm shows it: 0:1
         note_end(core, job, now)
         core.journal.job(job_id)
-        _refuse(core, job)
+        refuse(core, job)
     if not is_held and "switches" in spec.extra:
         job.switches_since = int(now)  # it has been looked at
     if core.tables.reservations and job.reason == "None" and (reason := first_reason(core, job, now)):
@@ -186,6 +188,21 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     core.journal.job(job_id)
     core.changed("submit", now)
     return job
+
+
+def check_submission(core: Core, message: SubmitJob, sender: Sender) -> tuple[list[Job], int]:
+    """The records that a submission would make, in no table, and how many tasks an array has.
+
+    Raises:
+        SlurmError: as it would be refused.
+    """
+    if message.components:
+        return _checked_components(core, message, sender), 1
+    if message.spec.reservation:  # without using up a job id
+        catch_up(core, core.time.now())
+        check_access(core, message.spec.reservation, _allowed_as(core, message, sender)[0], message.spec.account)
+    job, tasks, _ = _checked(core, message, sender)
+    return [job], tasks.bit_count() or 1
 
 
 def _submit_components(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
@@ -335,6 +352,8 @@ def build_job(core: Core, message: SubmitJob | AllocateJob, user_id: int, group_
         raise SlurmError(INVALID_TIME_LIMIT)
     if spec.deadline is not None and spec.deadline < int(now) + (spec.time_min_s or 0):
         raise SlurmError(INVALID_TIME_MIN)
+    if spec.deadline is not None and job.time_limit_s is None and not spec.time_limit_s and not spec.time_min_s:
+        job.spec = msgspec.structs.replace(job.spec, time_min_s=LEAST_TO_DEADLINE_S)  # it may be given as little, so that it ends in time
     if (wanted := spec.extra.get("batch")) and not set(wanted.split(",")) <= set(re.split(r"[&|,]", spec.features)):
         raise SlurmError(INVALID_BATCH_FEATURES)
     _enforce_limits(core, job, partitions)
@@ -347,12 +366,16 @@ def fill_gpus(core: Core, spec: JobSpec, partition: Partition) -> JobSpec:
         return spec
     try:
         gpus = {name: gpus_in(getattr(spec, name)) for name in ("gres", "tres_per_job", "tres_per_task", "tres_per_socket")}
-    except ValueError:
-        raise SlurmError(INVALID_GRES) from None
+    except ValueError as error:
+        raise _no_gres(error) from None
     changes: dict[str, Any] = {}
     if spec.ntasks_per_tres:
         if spec.num_tasks is None and gpus["tres_per_job"]:
             changes["num_tasks"] = gpus["tres_per_job"] * spec.ntasks_per_tres
+        elif spec.num_tasks is None and gpus["gres"]:
+            changes["num_tasks"] = max(spec.min_nodes or 1, 1) * gpus["gres"] * spec.ntasks_per_tres
+            if spec.ntasks_per_node is None:
+                changes["ntasks_per_node"] = gpus["gres"] * spec.ntasks_per_tres
         elif spec.num_tasks is not None and not any(gpus.values()):
             changes["tres_per_job"] = f"gres:gpu:{-(-spec.num_tasks // spec.ntasks_per_tres)}"
             gpus["tres_per_job"] = 1
@@ -569,13 +592,17 @@ def check_licenses(core: Core, text: str) -> None:
         raise SlurmError(INVALID_LICENSES)
 
 
+def _no_gres(error: ValueError) -> SlurmError:
+    return SlurmError(INVALID_TRES if isinstance(error, BadCountError) else INVALID_GRES)
+
+
 def check_gres(core: Core, spec: JobSpec) -> None:
     """Refuse what is no generic resource of the cluster, and what contradicts itself."""
     try:
         wants = [read_request(text) for text in (spec.gres, spec.tres_per_job, spec.tres_per_socket, spec.tres_per_task)]
         others = read_request(spec.cpus_per_tres) + read_request(spec.mem_per_tres)
-    except ValueError:
-        raise SlurmError(INVALID_GRES) from None
+    except ValueError as error:
+        raise _no_gres(error) from None
     together = tuple(want for each in wants for want in each)
     if any(want.name not in core.settings.gres_types for want in together + others):
         raise SlurmError(INVALID_GRES)
@@ -617,7 +644,7 @@ def _too_small(core: Core, job: Job, partition: Partition) -> str:
     return "PartitionCpuLimit" if job.min_cpus > cpus and not job.spec.overcommit else ""
 
 
-def _is_feasible(core: Core, job: Job) -> bool:
+def is_feasible(core: Core, job: Job) -> bool:
     """Whether the job may wait. One of its partitions could hold it, or it breaks limits of one, which may change.
 
     Where a single partition is open and smaller than the job, that waits for a larger one, too. Nor is it noticed in a closed partition that a node's
@@ -638,7 +665,8 @@ def _is_feasible(core: Core, job: Job) -> bool:
     return False
 
 
-def _refuse(core: Core, job: Job) -> NoReturn:
+def refuse(core: Core, job: Job) -> NoReturn:
+    """Say what it is that no node has."""
     error = SlurmError(CANNOT_RUN)
     why = complaint(core, job, core.tables.partitions[job.partitions[-1]])
     raise SlurmError(CANNOT_RUN, f"{why}\n{error.text}") if why else error

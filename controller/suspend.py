@@ -13,6 +13,7 @@ from understudy.controller.complete import signal_job
 from understudy.controller.job import Allocation, JobEvent, NodeShare, advance
 from understudy.controller.limits import watch_limits
 from understudy.controller.sharing import cores_of
+from understudy.controller.steps import signal_steps
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState
 
@@ -62,7 +63,7 @@ def resume(core: Core, job: Job, now: float) -> None:
     if not job.priority:
         job.priority = core.priorities.assign(job, now)
     go_on(core, job, now, in_row=job.held is None)
-    if core.gang is not None and job.held is None and job.allocation is not None and job.allocation.shared_in:
+    if core.gang is not None and job.held is None and job.allocation is not None and job.allocation.is_shared:
         core.gang.add_running(job)
 
 
@@ -78,11 +79,12 @@ def stop(core: Core, job: Job, now: float, *, in_row: bool = False) -> None:
     assert job.allocation is not None
     assert job.start_time is not None
     signal_job(core, job, _SIGSTOP, batch_only=False)
+    signal_steps(core, job, _SIGSTOP)
     advance(job, JobEvent.SUSPENDED, now)
     job.pre_suspend_s += int(now) - (job.start_time if job.suspend_time is None else job.suspend_time)
     job.suspend_time = int(now)
     if in_row:
-        _note(core, job, now)
+        _changed(core, job, now, what="turn")
         return
     give_up(core, job)
     _changed(core, job, now)
@@ -101,8 +103,9 @@ def go_on(core: Core, job: Job, now: float, *, in_row: bool = False) -> None:
     watch_limits(core, job, core.tables.partitions.get(job.partition))
     if not in_row:
         hold_again(core, job)
+    signal_steps(core, job, _SIGCONT)
     signal_job(core, job, _SIGCONT, batch_only=False)
-    (_note if in_row else _changed)(core, job, now)
+    _changed(core, job, now, what="turn" if in_row else "change")
 
 
 def count_suspension(job: Job, now: float) -> None:
@@ -115,11 +118,7 @@ def push_aside(core: Core, job: Job, now: float) -> None:
     """Suspend a job that another preempts, until its CPUs are free again."""
     job.pushed_aside = True
     core.pushed_aside[job.job_id] = job
-    preemption = core.tables.preemption
-    takes_cores = preemption is not None and preemption.pushes_aside
-    stop(core, job, now, in_row=takes_cores)
-    if takes_cores:  # nobody but who pushes it aside gets its CPUs: nothing has come free
-        give_up(core, job)
+    stop(core, job, now)
 
 
 def let_back(core: Core, now: float) -> None:
@@ -144,14 +143,11 @@ def _has_its_cores(table: NodeTable, job: Job) -> bool:
     return not any(used[share.node] & share.cores for share in job.allocation.shares)
 
 
-def _note(core: Core, job: Job, now: float) -> None:
+def _changed(core: Core, job: Job, now: float, *, what: str = "change") -> None:
+    """`what`: a "turn" is news to the backfill scheduler alone, since nobody else's CPUs have come free."""
     core.last_job_update = core.last_node_update = now
     core.journal.job(job.job_id)
-
-
-def _changed(core: Core, job: Job, now: float) -> None:
-    _note(core, job, now)
-    core.changed("change", now)
+    core.changed(what, now)
 
 
 # --- what such jobs hold in the node table -------------------------------------------------------------------------------------
@@ -184,7 +180,7 @@ def hold_again(core: Core, job: Job) -> None:
 def _may_share(table: NodeTable, job: Job) -> bool:
     """Whether whoever has the job's cores shares them."""
     allocation = job.allocation
-    if allocation is None or not allocation.shared_in or allocation.nodes & table.exclusive_nodes:
+    if allocation is None or not allocation.is_shared or allocation.nodes & table.exclusive_nodes:
         return False
     cores, used = cores_of(allocation), table.used_cores
     shared = table.sharing.on(cores)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from understudy.controller.job_change import ACCESS_DENIED, MIN_CPUS_NODE, Change, leading_number
+from understudy.controller.job_change import ACCESS_DENIED, MIN_CPUS_NODE, Change
 from understudy.controller.job_columns import min_cpus_node
 from understudy.controller.submit import check_gres
 from understudy.model.errors import SlurmError
 from understudy.model.gres import read_request
+from understudy.model.times import leading_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from understudy.controller.eligibility import forget_dependency, review, wait_un
 from understudy.controller.enforcement.access import VIOLATES_POLICY, check_policy, resolve
 from understudy.controller.het_jobs import components
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
-from understudy.controller.job_change import ACCESS_DENIED, NOT_SUPPORTED, Change, leading_number
+from understudy.controller.job_change import ACCESS_DENIED, NOT_SUPPORTED, Change
 from understudy.controller.job_submit import review_modification
 from understudy.controller.limits import watch_deadline, watch_limits
 from understudy.controller.resize import keep_nodes, keep_number
@@ -37,7 +37,7 @@ from understudy.controller.update_job_layout import LAYOUT_SETTERS, keep_min_cpu
 from understudy.model.errors import SlurmError
 from understudy.model.gres import mixes_types, read_request
 from understudy.model.moments import parse_time
-from understudy.model.times import parse_limit, parse_memory, whole_minutes
+from understudy.model.times import leading_number, parse_limit, parse_memory, whole_minutes
 from understudy.protocol.messages import JobResults
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ def _time_limit(change: Change, text: str) -> None:
         now_s = -60 if job.time_limit_s is None else job.time_limit_s  # no limit is Slurm's greatest number, which is one below none
         limit: int | None = now_s + (step if text[0] == "+" else -step)
         if limit is not None and limit < 0:
-            raise SlurmError(2051)
+            more, left = step // MINUTE, max(now_s, 0) // MINUTE
+            raise SlurmError(-1, f"TimeLimit decrement larger than current time limit ({more} > {left})")
     else:
         limit = parse_limit(text)
         limit = None if limit is None else whole_minutes(limit)
@@ -166,6 +167,7 @@ def _priority(change: Change, text: str) -> None:
         raise SlurmError(NOT_PERSISTENT)
     if not job.is_pending:
         job.priority = value or job.priority
+        job.nice = 0 if value else job.nice
         return
     job.priority = value
     job.nice = 0 if value else job.nice
@@ -224,7 +226,10 @@ def _nice(change: Change, text: str) -> None:
     if nice < 0:
         change.need_admin()
     job = change.job
-    if not job.is_pending or job.admin_priority is not None:  # a priority that was given stays as it is
+    if not job.is_pending:
+        job.nice = nice
+        return
+    if job.admin_priority is not None:  # a priority that was given stays as it is
         return
     if job.held_by and change.core.priorities.weights():
         job.nice = nice
@@ -299,7 +304,8 @@ def _features(change: Change, text: str) -> None:
     change.need_pending()
     if "[" not in text and "(" not in text:
         text = text.replace(",", "&")
-    check_features(change.core, text)
+    if text:
+        check_features(change.core, text)
     change.spec["features"] = text
 
 
@@ -339,7 +345,7 @@ def _licenses(change: Change, text: str) -> None:
 
 def _gres(change: Change, text: str) -> None:
     change.need_pending()
-    if not text and not change.core.settings.gres_types:
+    if not text:
         raise SlurmError(INVALID_TRES)
     try:
         wants = read_request(text)
@@ -411,7 +417,10 @@ def _array_limit(change: Change, text: str) -> None:
     array = change.job.array
     if array is None:
         return
-    array.limit = leading_number(text)
+    limit = leading_number(text)
+    if limit < 0:
+        raise SlurmError(-1, "Invalid ArrayTaskThrottle value")
+    array.limit = limit
     if not array.is_full:
         for job in array.records.values():
             if job.reason == TASK_LIMIT:
@@ -486,15 +495,19 @@ def _reservation(change: Change, text: str) -> None:
 
 
 def _end_time(change: Change, text: str) -> None:
-    """When a running job is to end at the latest: another way to say its time limit."""
+    """When a running job is to end at the latest: now, too. Its limit is shown in the whole minutes that this leaves it, one at least."""
     job = change.job
     if not job.is_running or job.start_time is None:
         raise SlurmError(NOT_RUNNING)
     when = int(parse_time(text, change.now))
-    if when <= change.now:
+    if when < int(change.now):
         raise SlurmError(INVALID_TIME)
-    minutes = max(-(-(when - job.start_time - job.suspended_s) // MINUTE), 1)
-    _time_limit(change, str(minutes))
+    if not change.by_admin and job.end_time is not None and when > job.end_time:
+        raise SlurmError(ACCESS_DENIED)
+    change.lift("time")
+    job.time_limit_s, job.time_limit_is_set = max((when - job.start_time - job.suspended_s) // MINUTE * MINUTE, MINUTE), True
+    job.end_time = when
+    watch_limits(change.core, job, change.core.tables.partitions.get(job.partition))
 
 
 _SETTERS: Final[dict[str, Callable[[Change, str], None]]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.core import nodeset_indices
+from understudy.controller.core import log, nodeset_indices
 from understudy.controller.node_events import ask_at_next_look, ask_at_next_ping, nodes_down
 from understudy.controller.power import OFF
 from understudy.controller.reboot import IN_PROGRESS, cancel_reboot, give_up_reboot
@@ -87,6 +87,11 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
             node.reason = changes["reason"]
             node.reason_time = int(now) if node.reason else None
             node.reason_user_id = sender.user_id
+            log.info("update_node: node %s reason set to: %s", node.name, node.reason)
+        if state:
+            log.info("update_node: node %s state set to %s", node.name, _NOW.get(state, state))
+        if "weight" in changes:
+            log.info("_update_node_weight: nodes %s weight set to: %d", node.name, node.weight)
         table.set_availability(node)
     if "gres" in changes:
         _set_gres(core, nodes, changes["gres"])
@@ -160,11 +165,17 @@ def _set_gres(core: Core, nodes: int, text: str) -> None:
     if any(word.name not in gres.names for word in words):
         raise SlurmError(INVALID_GRES)
     for index in nodeset_indices(nodes):
+        if not gres.configured.has_devices_for(table.nodes[index].name, words):
+            raise SlurmError(INVALID_GRES)
+    for index in nodeset_indices(nodes):
         node = table.nodes[index]
         node.gres = text
         gres.set_layout(index, gres.configured.of(node.name, text))
     table.reconfigured()
     core.forget_feasibility()
+
+
+_NOW: Final = {"DRAIN": "DRAINED", "RESUME": "IDLE", "UNDRAIN": "IDLE"}  # what Slurm's log calls the state after it was set
 
 
 def _words(text: str) -> tuple[str, ...]:

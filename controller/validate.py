@@ -67,11 +67,11 @@ def _validate_nodes(core: Core) -> None:
             completing |= job.completing_nodes
             for share in holding.shares:
                 if held >> share.node & 1:
-                    cpus[share.node] -= share.cpus if not job.allocation.shared_in else 0
+                    cpus[share.node] -= share.cpus if not job.allocation.is_shared else 0
                     memory[share.node] -= share.memory_mb
                     count[share.node] += 1
                     assert not used[share.node] & share.cores, f"cores given twice: {job.story}"
-                    if job.allocation.shared_in:
+                    if job.allocation.is_shared:
                         shared[share.node] |= share.cores
                     else:
                         assert not shared[share.node] & share.cores, f"cores given to a job that does not share: {job.story}"

@@ -78,6 +78,7 @@ class FakeTime:
         self._now = now
         self._heap: list[tuple[float, int, FakeTimer]] = []
         self._numbers = itertools.count()
+        self.periodic: list[tuple[FakeTimer, Callable[[], bool]]] = []
 
     def now(self) -> float:
         return self._now
@@ -100,8 +101,23 @@ class FakeTime:
         """Move on without calling anything: the time between two events."""
         self._now += seconds
 
-    def end_window(self) -> None:
-        """The real one reports to the clock service."""
+    def call_after_wait(self, delay_s: float, callback: Callable[..., None], *args: Any) -> FakeTimer:
+        return self.call_at(self._now + delay_s, callback, *args)
+
+    def wait_clock(self) -> float:
+        return self._now
+
+    def call_periodically(self, when: float, matters: Callable[[], bool], callback: Callable[..., None], *args: Any) -> FakeTimer:
+        """The real one asks what matters where nothing else is left."""
+        timer = self.call_at(when, callback, *args)
+        self.periodic.append((timer, matters))
+        return timer
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether virtual time would go on."""
+        periodic = {id(timer): matters for timer, matters in self.periodic}
+        return any(not timer.cancelled and periodic.get(id(timer), lambda: True)() for _, _, timer in self._heap)
 
     @property
     def waiting(self) -> int:

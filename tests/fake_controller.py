@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from typing import Any
 
 from understudy.commands.client import Context, RefusedError, Rows, guarded
@@ -26,6 +27,10 @@ class FakeClient:
     """Answers queries from records; other messages from `answers` (name: fields of the answer, or an error)."""
 
     has_accounting = False
+
+    @staticmethod
+    def sleep(seconds: float) -> None:
+        time.sleep(seconds)
 
     def __init__(self, **tables: list[dict[str, Any]]) -> None:
         self.tables = tables

@@ -327,6 +327,29 @@ class JobLimits:
             return False
         return used + use.run_s.get(tres, 0) // 60 + amount * minutes * line.safe_factor > limit
 
+    def time_may_let(self, job: Job, partition: Partition) -> bool:
+        """Whether what was used keeps the job from starting, and will not for ever: it decays or is reset, and with nothing used there was room."""
+        line = self.line(job, partition)
+        if isinstance(line, str):
+            return False
+        wanted = self.amounts(job, partition)
+        minutes = (job.time_limit_s or YEAR_S) // 60
+        is_kept = False
+        for test in (*line.before, *line.after):
+            if test.what is What.WALL:
+                is_broken, needed = self._is_used_up(test), 1
+            elif test.what is What.MINS and test.tres not in job.lifted:
+                amount = wanted.get(test.tres, 0)
+                is_broken = self._breaks(test, job, line, amount, None)
+                needed = max(1, int(amount * minutes * line.safe_factor)) if self.options.safe else 1
+            else:
+                continue
+            if is_broken:
+                is_kept = True
+                if needed > test.limit or not test.use.decays or (self.decay == 1.0 and self._reset_at is None):
+                    return False
+        return is_kept
+
     @staticmethod
     def _on_a_node(job: Job, tres: str, amount: int, allocation: Allocation | None) -> int:
         if allocation is not None and tres == "cpu":

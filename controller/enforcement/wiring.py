@@ -32,7 +32,20 @@ class _Alarm:
     def __call__(self, when: float) -> None:
         if not self._is_set:
             self._is_set = True
-            self._core.at(max(when, self._core.time.now() + 1), self._ring)
+            self._core.periodically(max(when, self._core.time.now() + 1), self._matters, self._ring)
+
+    def _matters(self) -> bool:
+        """Whether time alone may let a job start: one that is kept by what was used, which becomes less."""
+        limits, tables, now = self._core.job_limits, self._core.tables, self._core.time.now()
+        if limits is None or not limits.enforced:
+            return False
+        return any(
+            limits.time_may_let(job, partition)
+            for job in tables.pending.values()
+            if job.is_eligible(now)
+            for name in job.partitions
+            if (partition := tables.partitions.get(name)) is not None
+        )
 
     def _ring(self) -> None:
         self._is_set = False
@@ -50,7 +63,10 @@ class _Bailiff:
     def __call__(self, when: float) -> None:
         if not self._is_set:
             self._is_set = True
-            self._core.at(next_look(self._core, max(when, self._core.time.now() + 1)), self._look)
+            self._core.periodically(next_look(self._core, max(when, self._core.time.now() + 1)), self._matters, self._look)
+
+    def _matters(self) -> bool:
+        return any(job.is_running for job in self._core.tables.running.values())
 
     def _look(self) -> None:
         self._is_set = False

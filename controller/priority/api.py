@@ -165,6 +165,10 @@ class PriorityPlugin(Protocol):
     def next_calculation(self, now: float) -> float | None:
         """When `calculate` is to be called next, None for never."""
 
+    @property
+    def longest_age_s(self) -> int:
+        """How long priorities grow with the time that a job waits (PriorityMaxAge)."""
+
     def calculate(self, now: float) -> bool:
         """Calculate the priorities of all pending jobs again. Whether one has changed."""
 

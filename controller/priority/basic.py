@@ -46,6 +46,11 @@ class BasicPriority:
         del now
         return None
 
+    @property
+    def longest_age_s(self) -> int:
+        """Age does not count."""
+        return 0
+
     def calculate(self, now: float) -> bool:
         """There is nothing to calculate."""
         del now

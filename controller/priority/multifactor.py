@@ -126,6 +126,11 @@ class MultifactorPriority:
         passed = max(ceil((now - self._base) / period), self._calculated + 1, 1)
         return self._base + passed * period
 
+    @property
+    def longest_age_s(self) -> int:
+        """PriorityMaxAge."""
+        return self.options.max_age_s
+
     def calculate(self, now: float) -> bool:
         """Calculate all pending jobs' priorities, as at the end of a period."""
         self._bring_up_to_date(now)

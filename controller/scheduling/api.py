@@ -100,6 +100,7 @@ class Tables:
     version: int = 0  # raised with every change that could let a job start
     completing: dict[int, Job] = field(default_factory=dict)  # jobs whose resources are not all given back
     complete_wait_s: int = 0  # CompleteWait
+    looked_at: Job | None = None  # the job that a pass is at: who is to blame if the pass fails
 
     def waits_for_cleaning(self, now: float) -> bool:
         """Whether no job may start because one ended less than CompleteWait ago whose nodes are not clean."""
@@ -155,7 +156,8 @@ class Planner(Protocol):
 class SchedulingPolicy(Protocol):
     """A `SchedulerType`. Entry point group `understudy.schedulers`: a class called with (tables, selector, planner, parameters).
 
-    `parameters` are SchedulerParameters split at commas, keys in lower case, "" for bare words.
+    `parameters` are SchedulerParameters split at commas, keys in lower case, "" for bare words. A policy that reads words of its own names them in
+    a class attribute, `parameter_words`; words that nobody names are complained about.
     """
 
     name: str

@@ -18,7 +18,7 @@ from understudy.controller.enforcement.reasons import is_limit
 from understudy.controller.scheduling.builtin import Builtin
 from understudy.controller.scheduling.charge import Charge
 from understudy.controller.scheduling.cycles import Cycles
-from understudy.controller.scheduling.main_pass import YEAR_S, Reserves, choose, is_too_late, mind_switches, push_aside, run_length
+from understudy.controller.scheduling.main_pass import YEAR_S, Reserves, choose, is_too_late, mind_switches, run_length, take_place
 from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.reserved import blocked_cores
 from understudy.controller.scheduling.slots import Slots
@@ -136,7 +136,7 @@ class BackfillPass:
             self._is_limited, last = False, record.partition.name
             if last in stopped:
                 continue
-            job = record.job
+            job = tables.looked_at = record.job
             if not job.is_pending or not record.partition.can_schedule or not self._has_licenses(record, now):
                 continue
             if is_too_late(job, second):
@@ -178,6 +178,7 @@ class BackfillPass:
             if tables.version != version and not self.goes_on:
                 break
         for parts in self._ready.values():
+            tables.looked_at = parts[min(parts)][0].job
             self._start_together(parts, now)
         if charge.cost_us:
             yield charge.now
@@ -351,11 +352,10 @@ class BackfillPass:
                 self._explain(job, reason)
                 return False
         if allocation is None and self.tables.preemption is not None and not self._is_limited:
-            job.prefers = record.prefers
-            victims = self.tables.preemption.victims(job, record.partition, usable, self.selector, int(now))
-            job.prefers = False
-            if victims and self.planner.preempt(job, victims, now):
-                allocation = choose(self.selector, record, usable & ~completing, self.tables)
+            allocation, reason = take_place(self.tables, self.selector, self.planner, record, usable & ~completing, usable & completing, now)
+            if reason:
+                self._is_limited = True
+                self._explain(job, reason)
         job.last_scheduler = "Backfill"
         if allocation is None:
             job.used_reservation = ""
@@ -363,7 +363,6 @@ class BackfillPass:
         asked = job.time_limit_s
         if job.spec.time_min_s:  # all that backfill has made room for, and Slurm leaves it at that
             job.time_limit_s = job.spec.time_min_s
-        push_aside(self.tables, self.planner, record, allocation, now)
         has_started = self.planner.start(job, record.partition, allocation, now)
         if not has_started or job.is_pending:  # of an array another record has started
             job.time_limit_s = asked
@@ -495,8 +494,10 @@ class Backfill(Builtin):
                 self.queue.refresh(now)
                 records = list(self.queue.records)
                 self.is_backfilling = True
-                yield from self.backfill.run(records, now)
-                self.is_backfilling = False
+                try:
+                    yield from self.backfill.run(records, now)
+                finally:
+                    self.is_backfilling = False
                 self.backfill_cycles.ran(len(records), self.backfill.started, now)
                 if self.backfill.charge.cost_us:
                     now = self.backfill.charge.now

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from understudy.controller.scheduling.free import Overlay, StateAfter
+from understudy.controller.scheduling.rows import hidden_in, under
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -73,19 +74,21 @@ class Crowd(Overlay):
 def crowd_for(request: Request, tables: Tables, free: Free, *, looks_ahead: bool) -> Crowd | None:
     """What the job is offered in that state; None where nobody shares, and idle nodes are all that there is to offer."""
     shares = request.rows > 1
-    if not shares and not (looks_ahead and any(tables.nodes.sharing.held.values())):
+    if not shares and not (looks_ahead and any(held for name, held in tables.nodes.sharing.held.items() if name)):
         return None
     on_each = _jobs_on_each(tables, free)
     if looks_ahead:
         return Crowd(free, [nodeset.from_flags(on_each < (request.rows if shares else 2))], [])
-    mates = sorted((job for job in tables.running.values() if job.is_running), key=lambda job: job.job_id)
+    hidden = hidden_in(free)
+    mates = sorted((job for job in tables.running.values() if job.is_running and job.job_id not in hidden), key=lambda job: job.job_id)
     return Crowd(free, [nodeset.from_flags(on_each <= level) for level in range(request.rows)], mates)
 
 
 def _jobs_on_each(tables: Tables, free: Free) -> NDArray[np.int64]:
     """How many jobs each node has in that state, suspended ones counted."""
-    if isinstance(free, StateAfter):
-        jobs, counts = free.jobs, np.zeros(len(tables.nodes.nodes), dtype=np.int64)
+    state, hidden = under(free), hidden_in(free)
+    if isinstance(state, StateAfter):
+        jobs, counts = state.jobs, np.zeros(len(tables.nodes.nodes), dtype=np.int64)
     else:
         jobs, counts = [job for job in tables.running.values() if job.held is not None], tables.nodes.job_count.copy()
         for job in jobs:
@@ -95,4 +98,8 @@ def _jobs_on_each(tables: Tables, free: Free) -> NDArray[np.int64]:
     for job in jobs:
         if job.allocation is not None:
             counts[nodeset.positions_array(job.allocation.nodes)] += 1
+    for job_id in hidden:
+        gone = tables.running[job_id].allocation
+        if gone is not None:
+            counts[nodeset.positions_array(gone.nodes)] -= 1
     return counts

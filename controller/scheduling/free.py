@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from understudy.controller.gres import room_beside
+from understudy.controller.gres import GresTable, room_beside
 from understudy.controller.scheduling.gres import untyped_names
 from understudy.model import nodeset
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from understudy.controller.job import Allocation, Job
+    from understudy.controller.job import Allocation, Job, ShareGroup
     from understudy.controller.nodes import NodeTable
     from understudy.controller.scheduling.api import Tables
 
@@ -84,6 +84,7 @@ class StateWithout:
         self._jobs = table.job_count.copy()
         self._tables = tables
         self._gone: list[Allocation] = []
+        self._left_out: set[int] = set()
         self._cleaned = table.completing_nodes if completing else 0
         if completing and table.completing_nodes:
             self._without_completing(tables)
@@ -98,6 +99,8 @@ class StateWithout:
             holding = job.holding
             if holding is not None and holding.nodes & table.completing_nodes:
                 self._count(holding, table.completing_nodes, -1)
+        if any(table.sharing.held.values()):
+            self._count_shared(at)
         self._tidy(table.completing_nodes, at)
 
     def remove(self, job: Job, *, suspended: bool = False) -> None:
@@ -109,24 +112,44 @@ class StateWithout:
                 if group.memory_mb or group.gres:
                     self._jobs[nodeset.positions_array(group.nodes)] += 1  # it is still there
             held = replace(held, groups=tuple(replace(group, memory_mb=0, gres=()) for group in held.groups))
+        at = nodeset.positions_array(held.nodes)
         self._count(held, held.nodes, 1)
         self._gone.append(held)
-        self._tidy(held.nodes, nodeset.positions_array(held.nodes))
+        self._left_out.add(job.job_id)
+        if held.is_shared:
+            self._count_shared(at)
+        self._tidy(held.nodes, at)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """The jobs that are left."""
+        return [job for job in self._tables.running.values() if job.job_id not in self._left_out]
 
     def free_gres(self, key: str) -> NDArray[np.int64] | None:
         """As in `NodeTable`."""
         free, gres = self._tables.nodes.free_gres(key), self._tables.nodes.gres
         if gres is not None and key.partition(":")[0] in gres.shared:
-            held = (job.holding for job in self._tables.running.values())
-            return room_beside(
-                gres, key, (group for each in held if each is not None and not any(each is gone for gone in self._gone) for group in each.groups)
-            )
+            return room_beside(gres, key, self._groups_left())
         if free is not None:
             free = free.copy()
             for group in (group for held in self._gone for group in held.groups):
                 if count := sum(held.amount for held in group.gres if key in (held.name, f"{held.name}:{held.type}")):
                     free[nodeset.positions_array(group.nodes)] += count
         return free
+
+    def devices(self) -> GresTable | None:
+        """Which devices are in use."""
+        table = self._tables.nodes.gres
+        if table is None:
+            return None
+        found = GresTable(table.names, table.layouts, table.configured)
+        for group in self._groups_left():
+            found.take(nodeset.indices(group.nodes), group.gres)
+        return found
+
+    def _groups_left(self) -> Iterator[ShareGroup]:
+        held = (job.holding for job in self._tables.running.values())
+        return (group for each in held if each is not None and not any(each is gone for gone in self._gone) for group in each.groups)
 
     def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
         """Bit masks of the cores in use on these nodes (indices)."""
@@ -144,7 +167,18 @@ class StateWithout:
             for group in held.groups:
                 for index in nodeset.indices(group.nodes & here):
                     used[at[index]] &= ~group.cores
+        if any(held.is_shared for held in self._gone):  # others may have the same cores
+            for job in self.jobs:
+                for group in job.holding.groups if job.holding is not None else ():
+                    for index in nodeset.indices(group.nodes & here):
+                        used[at[index]] |= group.cores
         return used
+
+    def _count_shared(self, nodes: NDArray[np.intp]) -> None:
+        """Cores that several jobs have count once."""
+        table = self._tables.nodes
+        for node, used in zip(nodes.tolist(), self.used_cores_of(nodes), strict=True):
+            self.free_cpus[node] = table.cpus[node] - (used & ~table.nodes[node].spec_cores).bit_count() * table.cpus_of_core(node)
 
     def _count(self, held: Allocation, nodes: int, sign: int) -> None:
         for group in held.groups:
@@ -159,6 +193,11 @@ class StateWithout:
         self.idle_nodes |= idle
         self.exclusive_nodes &= ~idle
         self.full_nodes = self.full_nodes & ~nodes | nodeset.from_array(at[self.free_cpus[at] <= 0])
+
+
+def devices_in(free: Free, table: NodeTable) -> GresTable | None:
+    """Which devices are in use in a state: the present one, or one that lacks some jobs."""
+    return free.devices() if isinstance(free, StateWithout) else table.gres
 
 
 @dataclass(slots=True, eq=False)
@@ -301,7 +340,7 @@ class Timeline:
         order.sort()
         pieces = self._pieces = [held[job_id] for _, job_id in order]
         self._jobs = [running[job_id] for _, job_id in order]
-        self._shares = any(piece.allocation.shared_in for piece in pieces)
+        self._shares = any(piece.allocation.is_shared for piece in pieces)
         self._ends = np.array([end for end, _ in order if end < forever], dtype=np.float64)  # of those that will end, first in `order`
         self._next_ends = np.append(self._ends[1:], forever) if len(self._ends) else self._ends
         self._bounds = np.zeros(len(pieces) + 1, dtype=np.intp)
@@ -450,7 +489,7 @@ class Timeline:
         table = self.tables.nodes
         shared = 0
         for piece in self._pieces:
-            if piece.allocation.shared_in:
+            if piece.allocation.is_shared:
                 shared |= piece.allocation.nodes
         at = nodeset.positions_array(shared & ~self._completing)
         for node, used in zip(at.tolist(), self.used_cores(rank, at), strict=True):

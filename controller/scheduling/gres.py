@@ -322,7 +322,7 @@ def merged(wants: Sequence[GresCount]) -> tuple[GresCount, ...]:
     return tuple(GresCount(name, kind, count) for (name, kind), count in most.items())
 
 
-def shares_of_job(request: Request, cores_on_node: Mapping[int, int], table: NodeTable, gres: GresTable) -> list[tuple[tuple[GresCount, ...], bool]]:
+def shares_of_job(request: Request, cores_on_node: Mapping[int, int], state: Free, gres: GresTable) -> list[tuple[tuple[GresCount, ...], bool]]:
     """What each node gives, in index order, of that which is meant for the whole job, as `shares_of` says it.
 
     `cores_on_node`: those that the job gets there.
@@ -337,10 +337,10 @@ def shares_of_job(request: Request, cores_on_node: Mapping[int, int], table: Nod
         free = {index: int(gres.free[_key(want)][index]) for index in nodes}
         counts = {index: min(count, needs.most_on_node(want)) for index, count in free.items()}
         if needs.cpus_per_gpu and want.name == GPU:
-            free_cpus = table.free_cpus
+            free_cpus = state.free_cpus
             counts = {index: min(count, int(free_cpus[index]) // needs.cpus_per_gpu) for index, count in counts.items()}
         if needs.memory_per_gpu_mb and want.name == GPU:
-            free_memory = table.free_memory
+            free_memory = state.free_memory
             counts = {index: min(count, int(free_memory[index]) // needs.memory_per_gpu_mb) for index, count in counts.items()}
         near = free
         if gres.has_cores and not needs.ignores_cores:

@@ -5,6 +5,7 @@ Place: scheduling, pure; used by sched/builtin and sched/backfill.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from understudy.controller.job import Allocation, Job
     from understudy.controller.partitions import Partition
     from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector, Tables
-    from understudy.controller.scheduling.preempt import Preemption
     from understudy.controller.scheduling.queue import Record
     from understudy.controller.scheduling.reserved import Look
 
@@ -98,20 +98,46 @@ def mind_switches(job: Job, now: int, longest_s: int) -> int | None:
 
 def choose(selector: Selector, record: Record, usable: int, tables: Tables) -> Allocation | None:
     """What the selector gives to the job, with no more nodes than its limits allow if it asked for a range of nodes."""
+    with _asking(record, tables):
+        return selector.select(record.job, record.partition, usable, tables)
+
+
+@contextmanager
+def _asking(record: Record, tables: Tables) -> Iterator[None]:
+    """The job asks for what this record of it prefers, and for no more nodes than its limits allow."""
     job, most = record.job, record.job.max_nodes
     if most is not None and tables.limits.enforced and (cap := tables.limits.most_nodes(job, record.partition)) is not None:
         job.max_nodes = min(most, max(cap, job.min_nodes))
     job.prefers = record.prefers
-    allocation = selector.select(job, record.partition, usable, tables)
-    job.prefers, job.max_nodes = False, most
-    return allocation
+    try:
+        yield
+    finally:
+        job.prefers, job.max_nodes = False, most
 
 
-def push_aside(tables: Tables, planner: Planner, record: Record, allocation: Allocation, now: float) -> None:
-    """Let the jobs of lower partitions stand still whose cores the job is about to get."""
-    preemption = tables.preemption
-    if preemption is not None and preemption.pushes_aside and (others := preemption.in_the_way(record.partition, allocation)):
-        planner.preempt(record.job, others, now)
+def take_place(
+    tables: Tables, selector: Selector, planner: Planner, record: Record, usable: int, ending: int, now: float
+) -> tuple[Allocation | None, str]:
+    """Preempt whom the job may and has to preempt: (what it gets at once, as most of them take a while to end; the limit that forbids it, or "").
+
+    Limits come first: nobody goes for a job that could not have what it would get in their place. While they run, what they use still counts.
+    `ending`: nodes beside the `usable` ones that are about to be.
+    """
+    job, partition, limits, preemption = record.job, record.partition, tables.limits, tables.preemption
+    if preemption is None:
+        return None, ""
+    with _asking(record, tables):
+        victims = preemption.victims(job, partition, usable | ending, selector, int(now))
+        if not victims:
+            return None, ""
+        if limits.enforced:
+            place = preemption.place_of(victims, job, partition, usable | ending, selector)
+            reason = limits.before(job, partition, now) or ("" if place is None else limits.by_allocation(job, partition, place, now))
+            if reason:
+                return None, reason
+    if not planner.preempt(job, victims, now):
+        return None, ""
+    return choose(selector, record, usable, tables), ""
 
 
 class MainPass:
@@ -136,9 +162,9 @@ class MainPass:
         self.started, self.saw_all, self.switches_due = 0, False, None
         if self.tables.preemption is not None:
             self.tables.preemption.spared_until = None
-        charge = self.charge
+        charge, tables = self.charge, self.tables
         charge.begin(now)
-        table, reservations = self.tables.nodes, self.tables.reservations
+        table, reservations = tables.nodes, tables.reservations
         second = int(now)
         limits = self.tables.limits
         failed: set[str] = set()
@@ -151,6 +177,7 @@ class MainPass:
             job, partition = record.job, record.partition
             if not job.is_pending:
                 continue
+            tables.looked_at = job
             name = partition.name
             reservation = record.reservation
             if reservation is not None or job.spec.reservation:
@@ -311,13 +338,13 @@ class MainPass:
                 job.used_reservation = ""
                 return False
         job.last_scheduler = "Main"
-        if allocation is not None:
-            push_aside(self.tables, self.planner, record, allocation, now)
         if allocation is not None and self.planner.start(job, record.partition, allocation, now):
             return True
-        if allocation is None and self.tables.preemption is not None and self._takes_place(self.tables.preemption, record, usable, now):
+        if allocation is None and self.tables.preemption is not None and self._takes_place(record, usable, now):
             return True
         job.used_reservation = ""
+        if self._is_limited:
+            return False
         if record.reservation is None or job.spec.reservation:
             self._explain(job, "Resources")
         return False
@@ -339,20 +366,17 @@ class MainPass:
         else:
             self._explain(job, "Resources", NODES_DOWN)
 
-    def _takes_place(self, preemption: Preemption, record: Record, usable: int, now: float) -> bool:
-        """Preempt whom the job may and has to preempt. Whether it has started in their place: most of them take a while to end."""
+    def _takes_place(self, record: Record, usable: int, now: float) -> bool:
+        """Whether the job has started in place of those whom it has preempted."""
         job, partition = record.job, record.partition
         ending = partition.nodes & self.tables.nodes.up_nodes & self.tables.nodes.completing_nodes & ~self._lost
         if self.tables.reservations:
             ending &= self._allowed(record, now)
-        job.prefers = record.prefers
-        victims = preemption.victims(job, partition, usable | ending, self.selector, int(now))
-        started = False
-        if victims and self.planner.preempt(job, victims, now):
-            allocation = self.selector.select(job, partition, usable, self.tables)
-            started = allocation is not None and self.planner.start(job, partition, allocation, now)
-        job.prefers = False
-        return started
+        allocation, reason = take_place(self.tables, self.selector, self.planner, record, usable, ending, now)
+        if reason:
+            self._is_limited = True
+            self._explain(job, reason)
+        return allocation is not None and self.planner.start(job, partition, allocation, now)
 
     def _explain(self, job: Job, reason: str, detail: str = "") -> None:
         if job.reason != reason or job.reason_detail != detail:

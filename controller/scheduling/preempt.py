@@ -7,8 +7,8 @@ Candidates are sorted by importance, the least important and smallest first, and
 anew by how much they were of use, and it is tried again, so that a few big jobs are taken in place of many small ones. In the end only jobs on
 the chosen nodes are hit. What jobs hold that are completing counts as free already: who waits for them takes nobody else.
 
-Where jobs of higher partitions suspend others, they look for cores that nobody has, not even a job that stands still, and then for those that jobs
-of lower partitions have. Whoever has one of the cores that they get stands still.
+Where jobs of higher partitions suspend others (PreemptMode=SUSPEND,GANG), they look for cores that nobody has, not even a job that stands still, and
+then for those that jobs of lower partitions have. Who has one of the cores that they get makes room when they start (understudy.controller.gang).
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.scheduling.free import StateWithout
 from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.selection import ChoosingSelector
-from understudy.controller.sharing import cores_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from understudy.controller.job import Allocation, Job
     from understudy.controller.partitions import Partition
     from understudy.controller.scheduling.api import PolicyParameters, Selector, Tables
-    from understudy.controller.scheduling.queue import Key
+    from understudy.controller.scheduling.queue import Order
     from understudy.model.qos import Qos
 
 OFF: Final = "OFF"
@@ -133,39 +132,54 @@ class Preemption:
 
     @property
     def pushes_aside(self) -> bool:
-        """Whether jobs of higher partitions take the cores of lower ones as if they were free: who is in their way stands still meanwhile."""
-        return self.rules.kind == BY_PARTITION and self.rules.mode == SUSPEND
+        """Whether jobs of higher partitions take the cores of lower ones as if they were free: who is in their way makes room once they start.
+
+        So where PreemptMode says SUSPEND, and where it says GANG and a partition has a PreemptMode=SUSPEND of its own.
+        """
+        if self.rules.kind != BY_PARTITION:
+            return False
+        if self.rules.mode == SUSPEND:
+            return True
+        return self.rules.gang and any(read_mode(each.preempt_mode)[0] == SUSPEND for each in self.tables.partitions.values())
 
     def may_push_aside(self, partition: Partition, other: Job) -> bool:
-        """Whether the other job stands still while one of that partition has its cores."""
+        """Whether one of that partition may have the other job's cores; it stands still, or goes, when that one starts."""
         where = self.tables.partitions.get(other.partition)
-        return where is not None and where.priority_tier < partition.priority_tier and self.mode_of(other) == SUSPEND
+        if where is None or where.priority_tier >= partition.priority_tier or other.allocation is None or not other.allocation.overlaid:
+            return False
+        return self.mode_of(other) != OFF if self.rules.mode == SUSPEND else self.suspends(other)
 
-    def in_the_way(self, partition: Partition, allocation: Allocation) -> list[Job]:
-        """The running jobs of lower partitions on the cores of a job that is about to start."""
-        cores = cores_of(allocation)
-        found = []
-        for other in self.tables.running.values():
-            held = other.allocation
-            if held is None or not held.nodes & allocation.nodes or not other.is_running or not self.may_push_aside(partition, other):
-                continue
-            if any(mask & cores.get(node, 0) for node, mask in cores_of(held).items()):
-                found.append(other)
-        return found
+    def loses_its_place(self, other: Job) -> bool:
+        """Whether it goes for good when one of a higher partition has started on its cores; else it stands still."""
+        return self.rules.kind == BY_PARTITION and self.rules.mode == SUSPEND and self.mode_of(other) not in (SUSPEND, OFF)
+
+    def suspends(self, victim: Job) -> bool:
+        """Whether the job stands still when it is preempted, and goes on later."""
+        return self.mode_of(victim) == SUSPEND
+
+    def stands_still(self, victim: Job) -> bool:
+        """Whether a victim that is chosen is suspended; partitions alone have it ended instead."""
+        return self.rules.kind == BY_QOS and self.suspends(victim)
 
     # --- whom ------------------------------------------------------------------------------------------------------------------
 
-    def candidates(self, job: Job, partition: Partition, now: int) -> list[Job]:
-        """Running jobs that the job may preempt, in the order in which they are taken."""
-        found = []
+    def candidates(self, job: Job, partition: Partition, now: int, *, whole_nodes: bool = False) -> list[Job]:
+        """Running jobs that the job may preempt, in the order in which they are taken. `whole_nodes`: as select/linear does.
+
+        Where those in its way make room once it starts, only those are named that give back more than their cores, if they stand still, too.
+        Nobody stands still without gang scheduling: whose partition wants that is spared, and ended where whole nodes are given. (As recorded.)
+        """
+        pushes_aside = self.pushes_aside
+        spares_suspended = self.rules.kind == BY_PARTITION and (pushes_aside or not whole_nodes)
+        found: list[Job] = []
         for victim in self.tables.running.values():
             held = victim.allocation
-            if held is None or not held.nodes & partition.nodes or not victim.is_running or not self.may_preempt(job, partition, victim):
+            if held is None or not held.nodes & partition.nodes or not self.may_preempt(job, partition, victim):
                 continue
-            if self.pushes_aside and self.mode_of(victim) == SUSPEND:
+            if (spares_suspended and self.suspends(victim)) or not (victim.is_running or pushes_aside):
                 continue
             assert victim.start_time is not None
-            if self.mode_of(victim) != SUSPEND and victim.start_time + self.exempt_s(victim) > now:
+            if not self.stands_still(victim) and victim.start_time + self.exempt_s(victim) > now:
                 until = victim.start_time + self.exempt_s(victim)
                 self.spared_until = until if self.spared_until is None else min(until, self.spared_until)
                 continue
@@ -180,7 +194,7 @@ class Preemption:
         """The jobs to preempt so that this one can run on nodes out of the bitmap `usable`; none if that is of no use, or somebody ends already."""
         if not self.is_on or not isinstance(selector, ChoosingSelector):
             return []
-        order = self.candidates(job, partition, now)
+        order = self.candidates(job, partition, now, whole_nodes=selector.whole_nodes)
         if not order or selector.choose_in(job, partition, usable, self.tables, StateWithout(self.tables, order)) is None:
             return []
         passes = 0
@@ -193,7 +207,7 @@ class Preemption:
             nodes: int | None = None
             for victim in order:
                 assert victim.allocation is not None
-                state.remove(victim, suspended=self.mode_of(victim) == SUSPEND)
+                state.remove(victim, suspended=self.stands_still(victim))
                 removed.append(victim)
                 nodes = selector.choose_in(job, partition, usable, self.tables, state)
                 use[victim.job_id] = (victim.allocation.nodes & selector.serving(job, partition, usable, self.tables, state)).bit_count()
@@ -208,9 +222,18 @@ class Preemption:
             if not self._strict_order:  # by nodes that would do for the job once each was gone; of equals first who was removed last
                 order.sort(key=lambda each: -use.get(each.job_id, 0))
 
+    def place_of(self, victims: Iterable[Job], job: Job, partition: Partition, usable: int, selector: Selector) -> Allocation | None:
+        """What the job would get out of the bitmap `usable` once those are gone."""
+        if not isinstance(selector, ChoosingSelector):
+            return None
+        state = StateWithout(self.tables)
+        for victim in victims:
+            state.remove(victim, suspended=self.stands_still(victim))
+        return selector.select_in(job, partition, usable, self.tables, state)
+
     def fits_without_them(self, job: Job, partition: Partition, usable: int, selector: ChoosingSelector, now: int) -> int | None:
         """The nodes on which the job would run if all whom it may preempt were gone; None if that does not help either."""
-        order = self.candidates(job, partition, now)
+        order = self.candidates(job, partition, now, whole_nodes=selector.whole_nodes)
         if not order:
             return None
         return selector.choose_in(job, partition, usable, self.tables, StateWithout(self.tables, order, completing=False))
@@ -237,8 +260,8 @@ class Rank:
         return 0
 
 
-def preempting_order(preemption: Preemption, order: Callable[[Job, Partition], Key]) -> Callable[[Job, Partition], Key]:
+def preempting_order(preemption: Preemption, order: Order) -> Order:
     """The queue's order where a QOS may preempt others: who may preempt goes first. (Higher partition tiers go first anyway.)"""
     if preemption.rules.kind != BY_QOS:
         return order
-    return lambda job, partition: (Rank(preemption, job), *order(job, partition))
+    return lambda job, partition, *, is_drawn=False: (Rank(preemption, job), *order(job, partition, is_drawn=is_drawn))

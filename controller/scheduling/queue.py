@@ -11,13 +11,11 @@ from __future__ import annotations
 from bisect import insort
 from math import inf
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from understudy.controller.partitions import limit_broken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from understudy.controller.job import Job
     from understudy.controller.partitions import Partition
     from understudy.controller.scheduling.api import Tables
@@ -40,12 +38,15 @@ class Record(NamedTuple):
     reservation: Reservation | None = None  # as a job of it; if the job names none, a magnetic one, and another record without it comes later
 
 
-def slurm_order(job: Job, partition: Partition) -> Key:
-    """Jobs in reservations; higher tier, higher priority, earlier submission, lower job id, lower task; partitions by tier, then as listed."""
+def slurm_order(job: Job, partition: Partition, *, is_drawn: bool = False) -> Key:
+    """Jobs in reservations; higher tier, higher priority, earlier submission, lower job id, lower task; partitions by tier, then as listed.
+
+    `is_drawn`: as a job of a reservation that it does not name.
+    """
     priority = job.priority
     if job.partition_priorities is not None and priority and job.admin_priority is None:
         priority = job.partition_priorities.get(partition.name, priority)
-    outside = -1 if job.spec.reservation else 0
+    outside = -1 if is_drawn or job.spec.reservation else 0
     array = job.array
     place = 0 if len(job.partitions) == 1 else job.partitions.index(partition.name)
     if array is None:
@@ -54,9 +55,17 @@ def slurm_order(job: Job, partition: Partition) -> Key:
     return (outside, -partition.priority_tier, -priority, job.submit_time, array.job_id, task, place)
 
 
-def first_come_order(job: Job, partition: Partition) -> Key:
-    """Order of submission, behind what an administrator has put first."""
+def first_come_order(job: Job, partition: Partition, *, is_drawn: bool = False) -> Key:
+    """Order of submission, behind what an administrator has put first; reservations do not matter."""
+    del is_drawn
     return (-(job.admin_priority or 0), job.submit_time, job.job_id, job.partitions.index(partition.name))
+
+
+class Order(Protocol):
+    """Makes keys, which must be of one shape and type throughout a queue."""
+
+    def __call__(self, job: Job, partition: Partition, *, is_drawn: bool = False) -> Key:
+        """`is_drawn`: as a job of a reservation that it does not name."""
 
 
 class PendingQueue:
@@ -67,9 +76,7 @@ class PendingQueue:
     Records of jobs that are no longer pending may still be there.
     """
 
-    def __init__(
-        self, tables: Tables, order: Callable[[Job, Partition], Key], *, by_partition: bool = False, prefers: bool = False, reservations: bool = False
-    ) -> None:
+    def __init__(self, tables: Tables, order: Order, *, by_partition: bool = False, prefers: bool = False, reservations: bool = False) -> None:
         self.tables = tables
         self.order = order
         self.by_partition = by_partition
@@ -123,6 +130,10 @@ class PendingQueue:
                 insort(records, record, key=itemgetter(0))
         return added
 
+    def records_of(self, job: Job, now: float) -> list[Record]:
+        """The records of one job, in order, whether it is in the tables or not."""
+        return sorted(self._of([job], now), key=itemgetter(0))
+
     def _of(self, jobs: list[Job], now: float) -> list[Record]:
         found: list[Record] = []
         partitions, order, known, table = self.tables.partitions, self.order, self._known, self.tables.reservations
@@ -153,7 +164,8 @@ class PendingQueue:
         table = self.tables.reservations
         named = bool(job.spec.reservation)
         own = table.of(job) if named else table.magnetic_for(job, now)
-        found = [Record((-1, *key[1:], place), job, partition, job.min_cpus, limit, reservation=reservation) for place, reservation in enumerate(own)]
+        drawn = self.order(job, partition, is_drawn=True) if own else key
+        found = [Record((*drawn, place), job, partition, job.min_cpus, limit, reservation=reservation) for place, reservation in enumerate(own)]
         if named:
             return found or [Record(key, job, partition, job.min_cpus, limit)]
         if self.prefers and job.spec.prefer:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from understudy.controller.scheduling.api import Planner, PolicyParameters, SchedulingPolicy, Selector, Tables
+    from understudy.model.conf import SlurmConfig
 
 SCHEDULERS: Final = "understudy.schedulers"
 SELECTORS: Final = "understudy.selectors"
@@ -54,11 +55,23 @@ def selector(select_type: str, parameters: frozenset[str] = frozenset()) -> Sele
     return cast("Selector", made)
 
 
+def declared_words(config: SlurmConfig) -> dict[str, frozenset[str]]:
+    """The words of SchedulerParameters and SelectTypeParameters that the configured policy and selector read beyond Slurm's (`parameter_words`).
+
+    Raises:
+        ConfigError: nobody offers them.
+    """
+    policy = _load(SCHEDULERS, "SchedulerType", "sched", config.text("SchedulerType"))
+    choice = _load(SELECTORS, "SelectType", "select", config.text("SelectType"))
+    offered = {"schedulerparameters": policy, "selecttypeparameters": choice}
+    return {key: frozenset(word.lower() for word in getattr(each, "parameter_words", ())) for key, each in offered.items()}
+
+
 def policy_parameters(scheduler_parameters: str) -> dict[str, str]:
     """SchedulerParameters as policies get them: split at commas, keys in lower case, "" for bare words."""
     found: dict[str, str] = {}
     for word in scheduler_parameters.split(","):
-        key, _, value = word.strip().partition("=")
+        key, _, value = word.strip().lstrip("=").partition("=")  # some sites write `SchedulerParameters==bf_continue`, which Slurm takes
         if key:
             found[key.lower()] = value
     return found

@@ -71,6 +71,7 @@ class Request:
     gres: GresNeeds | None = None
     tasks_are_known: bool = False  # how many run on each node that it gets: `tasks_per_node`, or all of one node, or one on each
     blocked_cores: dict[int, int] | None = None  # reserved cores (masks by node), which it may not have
+    if_empty: bool = False  # it is asked whether the nodes could ever hold the job, as when it is submitted
     switches: int = 0  # leaf switches that its nodes may be on, 0 for any number
     spared: int = 0  # bitmap of nodes that come last, whatever their weight
     favoured: int = 0  # bitmap of nodes that come first among those of their weight

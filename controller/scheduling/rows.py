@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from understudy.controller.scheduling.free import Overlay, StateAfter
+from understudy.controller.scheduling.free import Overlay, StateAfter, StateWithout
 from understudy.controller.scheduling.request import shares_cores, sharing_rows
 from understudy.controller.sharing import cores_of, laid_out, size
 from understudy.model import nodeset
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from understudy.controller.partitions import Partition
     from understudy.controller.scheduling.api import Tables
     from understudy.controller.scheduling.free import Free
+    from understudy.controller.scheduling.preempt import Preemption
     from understudy.controller.scheduling.request import Request
     from understudy.controller.sharing import Cores
 
@@ -43,6 +44,8 @@ class RowView(Overlay):
     free_cpus: NDArray[np.int64] = field(init=False)
     idle_nodes: int = field(init=False)
     full_nodes: int = field(init=False)
+    hidden: frozenset[int] = frozenset()  # ids of jobs that are taken not to be there, where not just their cores matter
+    memory: NDArray[np.int64] | None = None  # free MB, where it is not that of the state below
 
     def __post_init__(self) -> None:
         table, base = self.table, self.base
@@ -57,14 +60,17 @@ class RowView(Overlay):
         self.idle_nodes = base.idle_nodes & ~seen | idle
         self.full_nodes = base.full_nodes & ~seen | full
 
+    @property
+    def free_memory(self) -> NDArray[np.int64]:
+        return self.base.free_memory if self.memory is None else self.memory
+
     def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
         """Bit masks of the cores in use on these nodes (indices)."""
         return [self.used.get(node, used) for node, used in zip(nodes.tolist(), self.base.used_cores_of(nodes), strict=True)]
 
 
 def views(request: Request, tables: Tables, free: Free) -> Iterator[Free]:
-    """What is free for a job that may share: without sharing, then row by row of its partition, whatever jobs of others that are not higher share."""
-    yield free
+    """What is free for a job that shares, row by row of its partition, whatever jobs of others that are not higher share."""
     table = tables.nodes
     shared, above = _shared(tables.partitions[request.partition], tables, free)
     if not shared:
@@ -80,16 +86,24 @@ def views(request: Request, tables: Tables, free: Free) -> Iterator[Free]:
         yield RowView(free, table, {node: used | row.get(node, 0) for node, used in others.items()})
 
 
-def _under(free: Free) -> Free:
+def under(free: Free) -> Free:
     """The state of which that one shows only some jobs: who shares is the same there."""
-    return _under(free.base) if isinstance(free, RowView) else free
+    return under(free.base) if isinstance(free, RowView) else free
+
+
+def hidden_in(free: Free) -> frozenset[int]:
+    """The ids of the jobs that are taken not to be there."""
+    return free.hidden if isinstance(free, RowView) else frozenset()
 
 
 def _shared(partition: Partition, tables: Tables, free: Free) -> tuple[Cores, Cores]:
-    """The cores of sharing jobs of this partition and of others whose tier is not higher, and of those of higher ones."""
-    free = _under(free)
+    """The cores of sharing jobs of this partition and of others whose tier is not higher, and those that nobody here shares: of higher ones' jobs.
+
+    Where higher partitions suspend lower ones, cores of a suspended job may be another's, who shares them with nobody or may not be pushed aside.
+    """
+    hidden, free = hidden_in(free), under(free)
     if free is tables.nodes:
-        held = [(name, cores) for name, each in tables.nodes.sharing.held.items() for cores in each.values()]
+        held = [(name, cores) for name, each in tables.nodes.sharing.held.items() if name for cores in each.values()]
     else:
         allocations = [job.allocation for job in _jobs_in(free, tables) if job.allocation is not None and job.allocation.shared_in]
         held = [(each.shared_in, cores_of(each)) for each in allocations]
@@ -98,46 +112,78 @@ def _shared(partition: Partition, tables: Tables, free: Free) -> tuple[Cores, Co
     for name, cores in held:
         where = tables.partitions.get(name)
         found = above if where is not None and where.priority_tier > partition.priority_tier else shared
-        for node, mask in cores.items():
-            found[node] = found.get(node, 0) | mask
+        _add(found, cores)
+    if tables.preemption is not None and tables.preemption.pushes_aside:
+        for job in _jobs_in(free, tables):
+            where = tables.partitions.get(job.partition)
+            if job.allocation is None or where is None or job.job_id in hidden:
+                continue
+            if not job.allocation.shared_in or where.priority_tier < partition.priority_tier:
+                _add(above, cores_of(job.allocation))
     return shared, above
 
 
 def tiers(request: Request, tables: Tables, free: Free) -> Iterator[Free]:
-    """What is free for a job that may push others aside: without those that stand still, then as if those that it may push aside were not there.
+    """What is free for a job that may push others aside: beside all of them, then as if those that may have to make room were not there.
 
-    Of these first only those of the lowest tier, then tier by tier more.
+    Of these first only those of the lowest tier, then tier by tier more. Whether they run or stand still does not matter.
     """
     preemption, partition = tables.preemption, tables.partitions[request.partition]
-    assert preemption is not None
-    aside: Cores = {}  # cores of jobs that stand still
-    kept: Cores = {}  # of those that may not be pushed aside for this one
-    lower: dict[int, Cores] = {}  # of running ones that may, by tier
-    still: dict[int, Cores] = {}  # of those that stand still and may
-    for job in _jobs_in(free, tables):
-        may = preemption.may_push_aside(partition, job)
-        if job.allocation is None or not (job.pushed_aside or may):
-            continue
-        cores = cores_of(job.allocation)
-        if job.pushed_aside:
-            _add(aside, cores)
-        if may:
-            _add((still if job.pushed_aside else lower).setdefault(tables.partitions[job.partition].priority_tier, {}), cores)
+    if preemption is None or not preemption.pushes_aside:
+        yield free
+        return
+    free = _remembering(free, tables, preemption, partition)
+    yield free
+    lower: dict[int, list[Job]] = {}  # by tier
+    kept: list[Job] = []
+    for job in _jobs_in(under(free), tables):
+        if preemption.may_push_aside(partition, job):
+            lower.setdefault(tables.partitions[job.partition].priority_tier, []).append(job)
         else:
-            _add(kept, cores)
-    yield _with(free, tables.nodes, aside, {}) if aside else free
-    levels = sorted(lower.keys() | still.keys())
-    for place, level in enumerate(levels):
-        fewer: Cores = {}
-        more = dict(kept)
-        for each in levels[: place + 1]:
-            _add(fewer, lower.get(each, {}))
-        for each in levels[place + 1 :]:
-            _add(more, still.get(each, {}))
-        if level in lower or place == len(levels) - 1:
-            yield _with(free, tables.nodes, more, fewer)
-    if not levels and aside:
-        yield _with(free, tables.nodes, kept, {})
+            kept.append(job)
+    levels = sorted(lower)
+    for place in range(len(levels)):
+        gone = [job for level in levels[: place + 1] for job in lower[level]]
+        left = kept + [job for level in levels[place + 1 :] for job in lower[level]]
+        yield _without(free, tables.nodes, gone, left)
+
+
+def _remembering(free: Free, tables: Tables, preemption: Preemption, partition: Partition) -> Free:
+    """That state, but who could be suspended keeps his memory: Slurm, looking ahead, suspends him at once and never takes him to end.
+
+    Recorded from 22.05.8: a job that wants the memory of one whom it could suspend is promised no start at all.
+    """
+    if not isinstance(free, StateAfter):
+        return free
+    left = {job.job_id for job in free.jobs}
+    memory: NDArray[np.int64] | None = None
+    for job in tables.running.values():
+        if job.job_id in left or job.allocation is None or not preemption.may_push_aside(partition, job) or not preemption.suspends(job):
+            continue
+        for group in job.allocation.groups:
+            if group.memory_mb:
+                memory = free.free_memory.copy() if memory is None else memory
+                memory[nodeset.positions_array(group.nodes)] -= group.memory_mb
+    if memory is None:
+        return free
+    view = RowView(free, tables.nodes, {})
+    view.memory = memory
+    return view
+
+
+def _without(free: Free, table: NodeTable, gone: list[Job], left: list[Job]) -> RowView:
+    """That state with the cores of some jobs free, as far as those of others are not the same ones."""
+    fewer: Cores = {}
+    more: Cores = {}
+    for jobs, cores in ((gone, fewer), (left, more)):
+        for job in jobs:
+            if job.holding is not None:
+                _add(cores, cores_of(job.holding))
+    where = nodeset.positions_array(nodeset.from_positions(fewer))
+    in_use = zip(where.tolist(), free.used_cores_of(where), strict=True)
+    view = RowView(free, table, {node: used & ~fewer[node] | more.get(node, 0) for node, used in in_use})
+    view.hidden = frozenset(job.job_id for job in gone)
+    return view
 
 
 def _add(all_cores: Cores, cores: Cores) -> None:
@@ -145,16 +191,9 @@ def _add(all_cores: Cores, cores: Cores) -> None:
         all_cores[node] = all_cores.get(node, 0) | mask
 
 
-def _with(free: Free, table: NodeTable, more: Cores, fewer: Cores) -> RowView:
-    """That state with more cores in use, and fewer."""
-    where = nodeset.positions_array(nodeset.from_positions(more.keys() | fewer.keys()))
-    in_use = zip(where.tolist(), free.used_cores_of(where), strict=True)
-    return RowView(free, table, {node: used & ~fewer.get(node, 0) | more.get(node, 0) for node, used in in_use})
-
-
 def _rows(partition: str, table: NodeTable, free: Free) -> list[Cores]:
     """The rows in that state, the fullest first."""
-    free = _under(free)
+    free = under(free)
     if free is table:
         rows = table.sharing.rows.get(partition, [])
     elif isinstance(free, StateAfter):
@@ -217,4 +256,4 @@ def _jobs_in(free: Free, tables: Tables) -> Iterable[Job]:
     """The jobs that run in that state."""
     if free is tables.nodes:
         return tables.running.values()
-    return free.jobs if isinstance(free, StateAfter) else ()
+    return free.jobs if isinstance(free, StateAfter | StateWithout) else ()

@@ -17,6 +17,7 @@ import numpy as np
 from understudy.controller.job import Allocation, NodeShare, ShareGroup
 from understudy.controller.scheduling.best_fit import Candidates, Demand, alike
 from understudy.controller.scheduling.dealing import deal, shares_of_nodes
+from understudy.controller.scheduling.free import devices_in
 from understudy.controller.scheduling.gres import (
     all_of,
     attempts,
@@ -173,12 +174,14 @@ class SelectConsTres(ChoosingSelector):
 
     def choose(self, request: Request, usable: int, table: NodeTable, free: Free, *, nodes_only: bool = False) -> Choice | None:
         if request.exclusive:
-            usable = self._for_one_job(request, usable, table, free)
+            usable = self._for_one_job(usable, table, free)
             if request.max_cpus_per_node is not None:
                 at = nodeset.positions_array(usable)
                 usable = nodeset.from_array(at[table.cpus[at] <= request.max_cpus_per_node])
             if request.required & ~usable or usable.bit_count() < request.min_nodes:
                 return None
+        checks_memory = self._may_lack_memory(request)
+        nodes_only = nodes_only and not checks_memory  # what the job would hold follows from the tasks
         by_load = self.least_loaded or request.least_loaded
         if request.gres is not None:
             return self._choose_with_gres(request, usable, table, free, by_load=by_load)
@@ -190,19 +193,17 @@ class SelectConsTres(ChoosingSelector):
             choice = self._choose_alike(request, usable, table, free, kind, nodes_only=nodes_only)
         else:
             choice = self._choose_any_kind(request, usable, table, free, kind, by_load=by_load, nodes_only=nodes_only)
-        if choice is not None and not nodes_only and self._may_lack_memory(request):
+        if choice is not None and checks_memory:
             lacking = self._lacking_memory(request, choice, usable, table, free)
             if lacking:
                 return self.choose(request, usable & ~lacking, table, free)
         return choice
 
     @staticmethod
-    def _for_one_job(request: Request, nodes: int, table: NodeTable, free: Free) -> int:
-        """Those of the nodes that a job may have alone. Where it shares cores for all that, devices are not shared: it waits for those of others."""
+    def _for_one_job(nodes: int, table: NodeTable, free: Free) -> int:
+        """Those of the nodes that a job may have alone. Where it shares cores or pushes others aside, it waits for their devices for all that."""
         nodes &= free.idle_nodes
-        if table.gres is not None and request.rows > 1:
-            nodes = nodes_with_all(nodes, table.gres, free)
-        return nodes
+        return nodes if table.gres is None else nodes_with_all(nodes, table.gres, free)
 
     def _may_lack_memory(self, request: Request) -> bool:
         """Whether a node that has the memory for the CPUs of the tasks may not have it for all that the job would hold there: whole sockets."""
@@ -234,7 +235,7 @@ class SelectConsTres(ChoosingSelector):
 
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
         if request.exclusive:
-            nodes = self._for_one_job(request, nodes, table, free)
+            nodes = self._for_one_job(nodes, table, free)
             if nodes.bit_count() < request.min_nodes:
                 return False
         if request.gres is not None:
@@ -400,19 +401,19 @@ class SelectConsTres(ChoosingSelector):
 
     # --- what the job holds there ----------------------------------------------------------------------------------------------
 
-    def hold(self, request: Request, choice: Choice, table: NodeTable) -> Allocation:
-        if table.gres is not None and (request.gres is not None or request.exclusive):
-            return Allocation.of_shares(self._shares_with_gres(request, choice, table, table.gres), whole=request.exclusive)
+    def hold(self, request: Request, choice: Choice, table: NodeTable, free: Free) -> Allocation:
+        if (request.gres is not None or request.exclusive) and (gres := devices_in(free, table)) is not None:
+            return Allocation.of_shares(self._shares_with_gres(request, choice, table, free, gres), whole=request.exclusive)
         held: dict[tuple[int, int, int, int], int] = {}  # what a job holds on a node -> the nodes
         blocked, most = request.blocked_cores or _NONE, request.cpus_at_most or _NONE
-        open_nodes = table.idle_nodes & ~sum(1 << node for node in (*blocked, *most))
+        open_nodes = free.idle_nodes & ~sum(1 << node for node in (*blocked, *most))
         for nodes, tasks in choice:
             for kind in table.kinds:
                 here = nodes & kind.nodes
                 if part := here & open_nodes:
                     share = self._share(request, kind, kind.spec_cores, kind.memory_mb, tasks)
                     held[share] = held.get(share, 0) | part
-                for (used, memory, at_most), part in _alike(here & ~open_nodes, request.view or table, table.free_memory, blocked, most):
+                for (used, memory, at_most), part in _alike(here & ~open_nodes, request.view or free, free.free_memory, blocked, most):
                     share = self._share(request, kind, used, memory, tasks, at_most)
                     held[share] = held.get(share, 0) | part
         groups = [ShareGroup(part, *share) for share, part in held.items()]
@@ -424,25 +425,34 @@ class SelectConsTres(ChoosingSelector):
                 cpus -= sum(max(on_node[node] - limit, 0) for node, limit in most.items())
         return Allocation.of_groups(tuple(groups), whole=request.exclusive, cpus=cpus)
 
-    def _shares_with_gres(self, request: Request, choice: Choice, table: NodeTable, gres: GresTable) -> list[NodeShare]:
+    def _shares_with_gres(self, request: Request, choice: Choice, table: NodeTable, free: Free, gres: GresTable) -> list[NodeShare]:
         """Node by node: devices and the cores near them are not the same everywhere."""
         tasks_on = tasks_in_order(choice)
         needs = request.gres
         if needs is None:
-            return [self._share_with_gres(request, index, tasks, (), table, gres) for index, tasks in tasks_on]
+            return [self._share_with_gres(request, index, tasks, (), table, free, gres) for index, tasks in tasks_on]
         wants = {index: merged(needs.on_node(tasks)) for index, tasks in tasks_on}
         far: dict[int, bool] = {}
         if needs.per_job:  # how much a node gives follows the cores that the job gets there, or these follow the GPUs
-            cores = {index: self._share_with_gres(request, index, tasks, wants[index], table, gres).cores for index, tasks in tasks_on}
-            for index, (part, is_far) in zip(cores, shares_of_job(request, cores, table, gres), strict=True):
+            cores = {index: self._share_with_gres(request, index, tasks, wants[index], table, free, gres).cores for index, tasks in tasks_on}
+            for index, (part, is_far) in zip(cores, shares_of_job(request, cores, free, gres), strict=True):
                 wants[index], far[index] = merged(wants[index] + part), is_far
-        return [self._share_with_gres(request, index, tasks, wants[index], table, gres, far=far.get(index, False)) for index, tasks in tasks_on]
+        return [self._share_with_gres(request, index, tasks, wants[index], table, free, gres, far=far.get(index, False)) for index, tasks in tasks_on]
 
     def _share_with_gres(
-        self, request: Request, index: int, tasks: int, wants: tuple[GresCount, ...], table: NodeTable, gres: GresTable, *, far: bool = False
+        self,
+        request: Request,
+        index: int,
+        tasks: int,
+        wants: tuple[GresCount, ...],
+        table: NodeTable,
+        free: Free,
+        gres: GresTable,
+        *,
+        far: bool = False,
     ) -> NodeShare:
         node = table.nodes[index]
-        used = (request.view or table).used_cores_of(np.array([index]))[0] | (request.blocked_cores or {}).get(index, 0)
+        used = (request.view or free).used_cores_of(np.array([index]))[0] | (request.blocked_cores or {}).get(index, 0)
         kind = table.kind_of(1 << index)
         assert kind is not None
         own, needs = request, request.gres
@@ -454,7 +464,7 @@ class SelectConsTres(ChoosingSelector):
             own = part_on(request, wants, consumes_memory=self.consumes_memory)
             count = max(-(-tasks * request.cpus_per_task // of_core), -(-own.memory_cpus // kind.threads_of_core))
             offered = cores_on(request, wants, gres, node, offered, tasks, of_core, count)
-        cpus, cores, memory, tasks_here = self._share(own, kind, (1 << kind.cores) - 1 & ~offered, int(table.free_memory[index]), tasks)
+        cpus, cores, memory, tasks_here = self._share(own, kind, (1 << kind.cores) - 1 & ~offered, int(free.free_memory[index]), tasks)
         if request.exclusive:
             held = all_of(gres.layouts[index], gres)
         elif needs is None:

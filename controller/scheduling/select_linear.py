@@ -14,11 +14,15 @@ import numpy as np
 from understudy.controller.job import Allocation, ShareGroup
 from understudy.controller.scheduling.best_fit import Candidates, Demand, alike, even_tasks
 from understudy.controller.scheduling.crowding import Crowd, crowd_for
+from understudy.controller.scheduling.free import devices_in
 from understudy.controller.scheduling.gres import nodes_having, take_devices
+from understudy.controller.scheduling.rows import tiers
 from understudy.controller.scheduling.selection import ChoosingSelector, spread
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from understudy.controller.gres import GresTable
     from understudy.controller.job import NodeShare
     from understudy.controller.nodes import NodeKind, NodeTable
@@ -47,7 +51,7 @@ class SelectLinear(ChoosingSelector):
         crowd = free if isinstance(free, Crowd) else None
         if crowd is not None and self.consumes_memory:
             usable &= crowd.with_memory(request, usable, table.cpus, table.memory)
-        fitting = [(kind, part) for kind in table.kinds if (part := usable & kind.nodes) and _room(request, kind)]
+        fitting = [(kind, part) for kind in table.kinds if (part := usable & kind.nodes) and self._room(request, kind)]
         is_simple = table.tree_for(request.switches) is None and crowd is None
         if len(fitting) == 1 and is_simple and not request.required and not request.contiguous:
             return self._choose_alike(request, fitting[0][1], fitting[0][0], nodes_only=nodes_only)
@@ -65,22 +69,20 @@ class SelectLinear(ChoosingSelector):
                     return choice
         return None
 
-    def _choose_in(self, request: Request, usable: int, tables: Tables, free: Free, *, nodes_only: bool = False) -> Choice | None:
-        """Who only asks when the job could run (`nodes_only`) is told of any nodes that have room for one job more."""
-        crowd = crowd_for(request, tables, free, looks_ahead=nodes_only)
-        if crowd is None:
-            return super()._choose_in(request, usable, tables, free, nodes_only=nodes_only)
-        return self._choose_any(request, usable, tables.nodes, crowd, nodes_only=nodes_only)
+    def _views(self, request: Request, tables: Tables, free: Free, *, looks_ahead: bool) -> Iterator[Free]:
+        """Who only asks when the job could run is told of any nodes that have room for one job more."""
+        for tier in tiers(request, tables, free):
+            yield crowd_for(request, tables, tier, looks_ahead=looks_ahead) or tier
 
     def might(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
         nodes &= free.idle_nodes
         if request.gres is not None:
             nodes &= nodes_having(request.gres, nodes, free)
-        rooms = [(part.bit_count(), _room(request, kind)) for kind in table.kinds if (part := nodes & kind.nodes)]
+        rooms = [(part.bit_count(), self._room(request, kind)) for kind in table.kinds if (part := nodes & kind.nodes)]
         return sum(count for count, room in rooms if room) >= request.min_nodes and sum(count * room for count, room in rooms) >= request.tasks
 
     def _choose_alike(self, request: Request, usable: int, kind: NodeKind, *, nodes_only: bool) -> Choice | None:
-        room = _room(request, kind)
+        room = self._room(request, kind)
         have = usable.bit_count()
         count = max(-(-request.tasks // room), min(request.wanted_nodes, have))
         if count > have or count > request.max_nodes or count < request.min_nodes:
@@ -95,7 +97,7 @@ class SelectLinear(ChoosingSelector):
         size = len(table.nodes)
         room = np.zeros(size, dtype=np.int64)
         for kind, part in kinds:
-            room[nodeset.to_flags(part, size)] = _room(request, kind)
+            room[nodeset.to_flags(part, size)] = self._room(request, kind)
         at = nodeset.positions_array(nodes)
         cpus = room[at] * request.cpus_per_task
         required = nodeset.to_flags(request.required, size)[at] if request.required else None
@@ -113,7 +115,7 @@ class SelectLinear(ChoosingSelector):
         on_each = even_tasks(max(request.tasks, len(where)), room[where])
         return [(nodeset.from_array(where[on_each == each]), each) for each in sorted(set(on_each.tolist()), reverse=True)]
 
-    def hold(self, request: Request, choice: Choice, table: NodeTable) -> Allocation:
+    def hold(self, request: Request, choice: Choice, table: NodeTable, free: Free) -> Allocation:
         groups = []
         for nodes, tasks in choice:
             for kind in table.kinds:
@@ -124,9 +126,30 @@ class SelectLinear(ChoosingSelector):
                         per_cpu = request.memory_per_cpu_mb
                         memory = per_cpu * kind.cpus if per_cpu else request.memory_per_node_mb or kind.memory_mb
                     groups.append(ShareGroup(part, kind.cpus, kind.job_cores, memory, tasks))
-        if request.gres is not None and table.gres is not None:
-            return Allocation.of_shares(_with_devices(request, Allocation.of_groups(tuple(groups)).shares, table, table.gres), whole=True)
+        if request.gres is not None and (gres := devices_in(free, table)) is not None:
+            return Allocation.of_shares(_with_devices(request, Allocation.of_groups(tuple(groups)).shares, table, gres), whole=True)
         return Allocation.of_groups(tuple(groups), whole=True)
+
+    def _room(self, request: Request, kind: NodeKind) -> int:
+        """Tasks that an idle node of the kind can take, 0 if it does not suit the job."""
+        per_core, cores = kind.threads_of_core, kind.job_cores.bit_count()
+        usable = cores * min(per_core, request.threads_per_core) if request.threads_per_core else kind.cpus
+        if request.tasks_per_core:
+            usable = min(usable, cores * min(per_core, request.tasks_per_core * request.cpus_per_task))
+        if request.min_cpus_per_node > usable or request.tmp_disk_mb > kind.tmp_disk_mb:
+            return 0
+        if max(request.memory_per_node_mb or 0, request.memory_per_cpu_mb or 0) > kind.memory_mb:
+            return 0
+        if request.memory_per_cpu_mb and not self.consumes_memory:
+            usable = min(usable, kind.memory_mb // request.memory_per_cpu_mb)
+        elif request.memory_per_cpu_mb and not request.if_empty and request.memory_per_cpu_mb * kind.cpus > kind.memory_mb:
+            return 0  # it would hold that of all CPUs; who is submitted is not refused for that
+        room = usable // request.cpus_per_task
+        if request.tasks_per_node:
+            if room < min(request.tasks_per_node, request.tasks):
+                return 0
+            room = min(room, request.tasks_per_node)
+        return room
 
 
 def _with_devices(request: Request, shares: list[NodeShare], table: NodeTable, gres: GresTable) -> list[NodeShare]:
@@ -138,23 +161,3 @@ def _with_devices(request: Request, shares: list[NodeShare], table: NodeTable, g
         held = take_devices(needs.per_node, needs, share.tasks, 1, layout, gres, share.node, share.cores, node.sockets, node.cores_per_socket)
         found.append(share._replace(gres=held))
     return found
-
-
-def _room(request: Request, kind: NodeKind) -> int:
-    """Tasks that an idle node of the kind can take, 0 if it does not suit the job."""
-    per_core, cores = kind.threads_of_core, kind.job_cores.bit_count()
-    usable = cores * min(per_core, request.threads_per_core) if request.threads_per_core else kind.cpus
-    if request.tasks_per_core:
-        usable = min(usable, cores * min(per_core, request.tasks_per_core * request.cpus_per_task))
-    if request.min_cpus_per_node > usable or request.tmp_disk_mb > kind.tmp_disk_mb:
-        return 0
-    if max(request.memory_per_node_mb or 0, request.memory_per_cpu_mb or 0) > kind.memory_mb:
-        return 0
-    if request.memory_per_cpu_mb:
-        usable = min(usable, kind.memory_mb // request.memory_per_cpu_mb)
-    room = usable // request.cpus_per_task
-    if request.tasks_per_node:
-        if room < min(request.tasks_per_node, request.tasks):
-            return 0
-        room = min(room, request.tasks_per_node)
-    return room

@@ -70,8 +70,8 @@ class ChoosingSelector(ABC):
         """
 
     @abstractmethod
-    def hold(self, request: Request, choice: Choice, table: NodeTable) -> Allocation:
-        """What a job with that choice holds now."""
+    def hold(self, request: Request, choice: Choice, table: NodeTable, free: Free) -> Allocation:
+        """What a job with that choice, made in the state `free`, holds."""
 
     def select(self, job: Job, partition: Partition, usable: int, tables: Tables) -> Allocation | None:
         """The nodes and CPUs for the job out of the bitmap `usable` with what is free now, or None."""
@@ -85,18 +85,33 @@ class ChoosingSelector(ABC):
         if is_alone and self.is_plain(request) and int(table.free_cpus @ nodeset.to_flags(usable, len(table.nodes))) < request.cpus:
             return None
         choice = self._choose_in(request, usable, tables, table)
-        if choice is None:
-            return None
-        allocation = self.hold(request, choice, table)
-        if request.shared_in or request.owns:
-            allocation = replace(allocation, shared_in=request.shared_in, owned=request.owns, whole=allocation.whole and not request.shared_in)
+        return None if choice is None else self._held(request, choice, partition, tables, table)
+
+    def _held(self, request: Request, choice: Choice, partition: Partition, tables: Tables, free: Free) -> Allocation:
+        allocation = self.hold(request, choice, tables.nodes, free)
+        overlaid = _pushes_aside(tables)
+        if request.shared_in or request.owns or overlaid:
+            shared_in = request.shared_in
+            gives_way = self.whole_nodes or partition.oversubscribe.upper() != "EXCLUSIVE"  # not even higher jobs get such nodes
+            whole = allocation.whole and not shared_in and not (overlaid and gives_way)
+            allocation = replace(allocation, shared_in=shared_in, owned=request.owns, whole=whole, overlaid=overlaid)
         return allocation
 
     def choose_in(self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free) -> int | None:
         """The nodes that the job would get in a state that is not the present one."""
         request = Request.of(job, partition, tables.nodes)
-        choice = None if request is None else self._choose_any(request, usable, tables.nodes, free)
+        choice = None if request is None else self._choose_then(request, usable, tables, free)
         return None if choice is None else _nodes(choice)
+
+    def select_in(self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free) -> Allocation | None:
+        """What the job would hold in a state that is not the present one, on the nodes that `choose_in` names."""
+        request = Request.of(job, partition, tables.nodes)
+        choice = None if request is None else self._choose_then(request, usable, tables, free)
+        return None if request is None or choice is None else self._held(request, choice, partition, tables, free)
+
+    def _choose_then(self, request: Request, usable: int, tables: Tables, free: Free) -> Choice | None:
+        in_views = _pushes_aside(tables)
+        return self._choose_in(request, usable, tables, free) if in_views else self._choose_any(request, usable, tables.nodes, free)
 
     def serving(self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free) -> int:
         """Those of the nodes that would do for the job in that state, each looked at alone."""
@@ -124,6 +139,7 @@ class ChoosingSelector(ABC):
         request = Request.of(job, partition, table)
         if request is None:
             return None
+        request.if_empty = True
         request.switches = 0  # it waits for few of them, and then takes more
         empty = FreeState.empty(table)
         if request.max_cpus_per_node is not None:
@@ -221,15 +237,26 @@ class ChoosingSelector(ABC):
             usable &= ~nodes_of_another_kind(request, tables, free)
         if request.max_cpus_per_node is not None:
             request.cpus_left = cpus_left(request, tables, free)
-        is_alone, pushes_aside = request.rows == 1, _pushes_aside(tables)
-        if is_alone and not pushes_aside:
+        if request.rows == 1 and not _pushes_aside(tables) and not self.whole_nodes:
             return self._choose_any(request, usable, table, restricted(free, table, request.blocked_cores), nodes_only=nodes_only)
-        for view in _views(request, tables, free, shares=not is_alone, pushes_aside=pushes_aside):
+        for view in self._views(request, tables, free, looks_ahead=nodes_only):
             choice = self._choose_any(request, usable, table, restricted(view, table, request.blocked_cores), nodes_only=nodes_only)
             if choice is not None:
                 request.view = view
                 return choice
         return None
+
+    def _views(self, request: Request, tables: Tables, free: Free, *, looks_ahead: bool) -> Iterator[Free]:
+        """What is free for a job that pushes others aside, or shares its cores, or both: it shares only where pushing aside is not enough.
+
+        `looks_ahead`: it asks when it could run.
+        """
+        del looks_ahead
+        last = free
+        for last in tiers(request, tables, free):
+            yield last
+        if request.rows > 1:
+            yield from views(request, tables, last)
 
     def _choose_any(self, request: Request, usable: int, table: NodeTable, free: Free, *, nodes_only: bool = False) -> Choice | None:
         for nodes in _offered(request, usable, free):
@@ -258,12 +285,6 @@ class ChoosingSelector(ABC):
             return None
         least = max(request.min_nodes, chosen.bit_count())
         return self.choose(replace(request, min_nodes=least, wanted_nodes=max(request.wanted_nodes, least), required=chosen), usable, table, free)
-
-
-def _views(request: Request, tables: Tables, free: Free, *, shares: bool, pushes_aside: bool) -> Iterator[Free]:
-    """What is free for a job that shares its cores, or pushes others aside, or both: then row by row for each tier that may have to go."""
-    for tier in tiers(request, tables, free) if pushes_aside else (free,):
-        yield from views(request, tables, tier) if shares else (tier,)
 
 
 def _pushes_aside(tables: Tables) -> bool:

@@ -112,6 +112,7 @@ class TextbookPolicy(ABC):
         job = record.job
         if not job.is_pending:
             return 0
+        self.tables.looked_at = job
         allocation = self.selector.select(job, record.partition, nodes & ~self.tables.nodes.completing_nodes, self.tables)
         if allocation is None or not self.planner.start(job, record.partition, allocation, now):
             return 0

@@ -67,7 +67,7 @@ class MainTrigger:
         self._is_fresh = self._is_fresh_beyond = True
         if what == "cleaned" and not self._defers:
             self._at_once = max(now, self._last_run + self.least_s) if self.least_s > ROUNDING_S else now
-        elif self._asked is None and what not in ("priority", "met", "powered"):
+        elif self._asked is None and what not in ("priority", "met", "powered", "turn"):
             self._asked = now
 
     def next_run(self, next_eligible: float | None) -> float:

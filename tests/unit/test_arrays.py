@@ -350,3 +350,12 @@ def test_a_single_task_is_shown_as_a_list_until_a_scheduler_has_looked_at_it() -
     assert states(h, held.job_id) == {"[5]": "JobHeldUser"}
     h.control("release", held)
     assert states(h, held.job_id) == {"5": "Resources"}
+
+
+def test_what_has_left_the_state_that_was_asked_for_is_not_cancelled() -> None:
+    h = Harness()
+    array = h.submit(array="0-3").job_id
+    running = [row[0] for row in h.query("jobs", "array_task_id", "state", array_job_id=[array]) if row[1] == 1]
+    assert running
+    h.ask(CancelJobs([f"{array}_{task}" for task in running], where={"state": [0]}), USER)
+    assert [row[0] for row in h.query("jobs", "array_task_id", "state", array_job_id=[array]) if row[1] == 1] == running

@@ -120,6 +120,8 @@ def test_numbers_of_tasks_and_nodes_follow_from_numbers_of_gpus() -> None:
     h = harness()
     assert h.submit(tres_per_job="gres:gpu:2", ntasks_per_tres=2).num_tasks == 4
     assert h.submit(num_tasks=4, ntasks_per_tres=2).spec.tres_per_job == "gres:gpu:2"
+    each = h.submit(gres="gres:gpu:2", ntasks_per_tres=1, min_nodes=2, hold=True)
+    assert (each.num_tasks, each.spec.ntasks_per_node) == (4, 2)
     job = harness().submit(tres_per_job="gres:gpu:4", gres="gres:gpu:2")
     assert (job.min_nodes, job.max_nodes, job.node_list) == (2, 2, "n[1-2]")
 
@@ -133,6 +135,21 @@ def test_an_administrator_changes_what_a_node_has(tmp_path: Path) -> None:
     assert isinstance(h.update_nodes("n4", gres="gpu:a:1"), Ok)
     assert h.submit(gres="gres:gpu:a:1", required_nodes="n4").is_running
     assert h.update_nodes("n4", gres="disk:1").code == 2072
+
+
+@pytest.mark.parametrize(
+    ("text", "is_taken"),
+    [("gpu:4,tape:2", True), ("gpu:4,tape:9", True), ("tape:3", True), ("", True), ("gpu:2", False), ("gpu:8", False), ("gpu:5,tape:3", False)],
+)
+def test_a_node_has_as_many_devices_as_gres_conf_has_files(tmp_path: Path, text: str, is_taken: bool) -> None:
+    h = harness()
+    (tmp_path / "slurm.conf").write_text("ClusterName=c\nSlurmctldHost=h\nGresTypes=gpu,tape\n")
+    (tmp_path / "gres.conf").write_text("Name=gpu File=/dev/nvidia[0-3]\nName=tape Count=3\n")
+    gres = h.core.tables.nodes.gres
+    assert gres is not None
+    gres.configured = Layouts(conf.read(tmp_path / "slurm.conf"))
+    answer = h.update_nodes("n4", gres=text)
+    assert isinstance(answer, Ok) if is_taken else answer.code == 2072
 
 
 def test_devices_stay_with_their_job_over_a_restart(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ from controller_harness import ROOT, USER, Harness
 from scheduling_harness import World, table
 
 from understudy.controller.het_jobs import form
+from understudy.controller.preempt import end_preempted
 from understudy.controller.records import decode_job, encode_job
 from understudy.controller.recover import recover
 from understudy.controller.scheduling.backfill import Backfill
+from understudy.controller.scheduling.preempt import Preemption, Rules
 from understudy.controller.scheduling.select_cons_tres import SelectConsTres
 from understudy.model.states import JobState
 from understudy.protocol.messages import (
@@ -186,3 +188,26 @@ def test_an_update_of_the_job_changes_all_components_and_one_of_a_component_that
     harness.ask(UpdateJobs([number], {"comment": "all"}), USER)
     harness.ask(UpdateJobs([f"{number}+1"], {"comment": "one"}), USER)
     assert [job.spec.comment for job in jobs] == ["all", "one"]
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_job_of_which_one_component_is_preempted_goes_back_as_a_whole(harness: Harness, victim: int) -> None:
+    harness.core.tables.preemption = Preemption(harness.core.tables, Rules.read("preempt/partition_prio", "REQUEUE", 0), {}, lambda _job: None)
+    jobs = submit(harness, JobSpec(min_nodes=1), JobSpec(min_nodes=1))
+    harness.run(0)
+    for _ in range(2):  # each component may be asked to go
+        end_preempted(harness.core, jobs[victim], harness.core.time.now())
+    assert states(jobs) == [JobState.PENDING] * 2
+    end_preempted(harness.core, jobs[1 - victim], harness.core.time.now())
+    for job in jobs:
+        harness.epilog(job)
+    assert [(job.state, job.restarts) for job in jobs] == [(JobState.PENDING, 1)] * 2
+
+
+def test_a_job_of_which_one_component_loses_its_node_goes_back_as_a_whole(harness: Harness) -> None:
+    jobs = submit(harness, JobSpec(min_nodes=1), JobSpec(min_nodes=1))
+    harness.run(0)
+    harness.update_nodes("n2", state="DOWN", reason="x")
+    assert states(jobs) == [JobState.PENDING] * 2
+    harness.epilog(jobs[0])
+    assert [job.restarts for job in jobs] == [1, 1]

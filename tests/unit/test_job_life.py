@@ -43,6 +43,16 @@ def test_a_job_runs_from_submission_to_completion(h: Harness) -> None:
     assert job.node_list == "n[1-2]"
 
 
+def test_emulated_jobs_are_launched_one_after_another_whoever_launches_them() -> None:
+    for daemons in ({"noded0": "n[1-4]"}, {"noded0": "n[1-2]", "noded1": "n3", "noded2": "n4"}):
+        h = Harness(daemons=daemons)
+        h.core.launch_s = 0.25
+        jobs = [h.submit(min_nodes=1, exclusive=True) for _ in range(3)]
+        assert [h.launches(job)[0].begins_after_s for job in jobs] == [0.0, 0.25, 0.5]
+        h.time.jump(10.0)
+        assert h.launches(h.submit())[0].begins_after_s == 0.0
+
+
 def test_the_nodes_of_several_daemons_are_given_back_as_each_reports() -> None:
     h = Harness(daemons={"noded0": "n[1-2]", "noded1": "n[3-4]"})
     job = h.submit(min_nodes=4, num_tasks=16)
@@ -157,7 +167,7 @@ def test_a_signal_goes_to_running_jobs_only(h: Harness) -> None:
     assert h.result(h.ask(CancelJobs([str(job.job_id)], 10, full=True), USER)) == 0
     (sent,) = h.sent(SignalJob)
     assert sent.message == SignalJob(job.job_id, 0, 10, False)
-    assert h.cancel(held, signal=10) == 2024
+    assert h.cancel(held, signal=10) == 2020
     assert job.is_running
 
 
@@ -318,6 +328,14 @@ def test_a_begin_time_is_waited_for(h: Harness) -> None:
     assert job.is_pending
     h.run(1)
     assert (job.is_running, job.start_time) == (True, int(START) + 100)
+
+
+def test_a_job_that_is_cancelled_while_it_waits_has_waited_for_the_last_reason_until_then(h: Harness) -> None:
+    job = h.submit(begin_time=START + 100)
+    h.run(60)
+    h.cancel(job)
+    assert (job.state, job.longest_wait(START + 90)) == (JobState.CANCELLED, "BeginTime")
+    assert job.waits["BeginTime"] == 60
 
 
 def test_a_time_limit_is_noticed_on_the_thirty_second_grid(h: Harness) -> None:

@@ -1,16 +1,24 @@
+from dataclasses import replace
+
 import pytest
 from scheduling_harness import make_job, table, tables_of
 from tests.controller_harness import ROOT, Harness, make_tables
 
 from understudy.controller.gang import Gang
+from understudy.controller.gres import DeviceGroup, GresTable
+from understudy.controller.job import Allocation
 from understudy.controller.partitions import Partition
 from understudy.controller.preempt import make_room
 from understudy.controller.scheduling.backfill import Backfill
 from understudy.controller.scheduling.builtin import Builtin
 from understudy.controller.scheduling.preempt import Preemption, Rules, preempting_order, read_mode
 from understudy.controller.scheduling.queue import PendingQueue, slurm_order
+from understudy.controller.scheduling.reserved import MAGNETIC, Reservation
 from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.scheduling.select_linear import SelectLinear
+from understudy.controller.scheduling.triggers import MainTrigger
 from understudy.controller.settings import Settings
+from understudy.controller.sharing import cores_of
 from understudy.controller.start import Planning
 from understudy.model import nodeset
 from understudy.model.qos import Qos
@@ -119,6 +127,27 @@ def test_who_waits_for_a_job_that_ends_takes_nobody_else():
     assert busy.victims(min_nodes=2, num_tasks=8) == [2]
 
 
+@pytest.mark.parametrize("asked", [{"gres": "gpu:1"}, {"exclusive": True}, {"tres_per_job": "gres:gpu:2"}, {}])
+@pytest.mark.parametrize("selector", [SelectConsTres(frozenset({"CR_CORE_MEMORY"})), SelectLinear()])
+def test_what_a_job_would_get_in_place_of_others_is_what_it_gets_once_they_are_gone(selector, asked):
+    busy = Busy()
+    busy.selector, nodes, high = selector, busy.tables.nodes, busy.tables.partitions["high"]
+    nodes.gres = GresTable(("gpu",), [(DeviceGroup("gpu", "", 2, 0, has_files=True),)] * 4)
+    for number in range(1, 5):
+        job = make_job(number, partitions=("low",), num_tasks=3, gres="gpu:2", memory_per_node_mb=400)
+        job.allocation = selector.select(job, busy.tables.partitions["low"], 1 << number - 1, busy.tables)
+        nodes.allocate(job.allocation)
+        job.state, job.start_time, job.partition = JobState.RUNNING, 0, "low"
+        busy.tables.running[number] = busy.tables.jobs[number] = job
+    job, gone = make_job(99, partitions=("high",), num_tasks=2, **asked), busy.tables.running[3]
+    assert busy.preemption.place_of([], job, high, EVERY ^ 1, selector) is None or not asked
+    place = busy.preemption.place_of([gone], job, high, EVERY, selector)
+    del busy.tables.running[3]
+    nodes.release(gone.allocation, gone.allocation.nodes)
+    assert place is not None
+    assert place == selector.select(job, high, EVERY, busy.tables)
+
+
 def qos_tables():
     tables = tables_of(table(2))
     names = {
@@ -160,6 +189,30 @@ def test_who_may_preempt_goes_first_in_the_queue():
     assert preempting_order(preemption(tables), slurm_order) is slurm_order
 
 
+def test_jobs_in_reservations_are_put_among_others_of_a_queue_whose_qos_may_preempt():
+    tables, qos_of = qos_tables()
+    tables.reservations.by_name["draws"] = Reservation("draws", 1, 0, 500, MAGNETIC, EVERY, user_ids=(1000,))
+    tables.reservations.by_name["named"] = Reservation("named", 2, 0, 500, 0, EVERY, user_ids=(1000,))
+    order = preempting_order(preemption(tables, "CANCEL", "qos", qos_of=qos_of), slurm_order)
+    queue = PendingQueue(tables, order, prefers=True, reservations=True)
+    jobs = [
+        make_job(1, qos="low", priority=90, reservation="named"),
+        make_job(2, qos="high", priority=1),
+        make_job(3, qos="low", priority=80),
+        make_job(4, qos="high", priority=2, reservation="named,gone"),
+        make_job(5, qos="low", priority=95, reservation="gone"),
+    ]
+    for job in jobs:
+        tables.pending[job.job_id] = job
+    queue.refresh(0)
+    found = [(record.job.job_id, record.reservation.name if record.reservation else "") for record in queue.records]
+    assert found == [(4, "named"), (2, "draws"), (2, ""), (5, ""), (1, "named"), (3, "draws"), (3, "")]
+    tables.pending[6] = make_job(6, qos="high", priority=99, reservation="named")
+    queue.note("submit")
+    queue.refresh(0)
+    assert queue.records[0].job.job_id == 6
+
+
 # --- in the controller ---------------------------------------------------------------------------------------------------------
 
 
@@ -169,6 +222,8 @@ def cluster(mode="CANCEL", policy=Builtin, exempt_s=0, **low):
     harness = Harness(tables, settings=Settings(kill_wait_s=30))
     preemption(tables, mode, exempt_s=exempt_s)
     core = harness.core
+    if "GANG" in mode:
+        core.gang = Gang(core, 30)
     core.policy = policy(tables, core.selector, Planning(core), {"bf_interval": "10"})
     core.policy.note("start", harness.time.now())
     return harness
@@ -290,7 +345,6 @@ def test_a_suspended_victim_makes_room_at_once_and_goes_on_when_the_other_is_ove
     harness.complete(job)
     assert jobs[0].is_running
     assert jobs[0].end_time == end + int(harness.time.now()) - started
-    assert harness.core.pushed_aside == {}
 
 
 def test_who_is_suspended_by_hand_does_not_go_on_by_itself():
@@ -305,21 +359,39 @@ def test_who_is_suspended_by_hand_does_not_go_on_by_itself():
     assert jobs[0].is_running
 
 
-def suspending(*running):
-    return Busy(*running, mode="SUSPEND,GANG")
+def suspending(*running, **low):
+    return Busy(*running, mode="SUSPEND,GANG", **low)
 
 
 def on(busy, partition, **job):
     where = busy.tables.partitions[partition]
     allocation = busy.selector.select(make_job(99, partitions=(partition,), **job), where, EVERY, busy.tables)
-    others = [] if allocation is None else [each.job_id for each in busy.preemption.in_the_way(where, allocation)]
-    return None if allocation is None else nodeset.indices(allocation.nodes), others
+    if allocation is None:
+        return None, []
+    cores = cores_of(allocation)
+    held = {each.job_id: cores_of(each.allocation) for each in busy.tables.running.values()}
+    others = [job_id for job_id, theirs in held.items() if any(mask & cores.get(node, 0) for node, mask in theirs.items())]
+    return nodeset.indices(allocation.nodes), others
 
 
 def test_who_suspends_others_gets_cores_that_nobody_has_if_they_suffice():
     busy = suspending(("low", [0], 2, 0), ("low", [1], 4, 0), ("low", [2], 4, 0), ("low", [3], 1, 0))
     assert on(busy, "high", num_tasks=2) == ([0], [])
     assert on(busy, "high", min_nodes=2, num_tasks=4, ntasks_per_node=2) == ([0, 3], [])
+
+
+def test_who_suspends_others_and_has_his_nodes_alone_waits_for_their_devices():
+    busy = suspending()
+    nodes = busy.tables.nodes
+    nodes.gres = GresTable(("gpu",), [(DeviceGroup("gpu", "", 2, 0, has_files=True),)] * 4)
+    low = busy.tables.partitions["low"]
+    job = make_job(1, partitions=("low",), min_nodes=3, num_tasks=3, gres="gpu:1")
+    job.allocation = busy.selector.select(job, low, 0b0111, busy.tables)
+    nodes.allocate(job.allocation)
+    job.state, job.start_time, job.partition = JobState.RUNNING, 0, "low"
+    busy.tables.running[1] = busy.tables.jobs[1] = job
+    assert on(busy, "high", exclusive=True) == ([3], [])
+    assert on(busy, "high", exclusive=True, min_nodes=2, num_tasks=2) == (None, [])
 
 
 def test_who_suspends_others_else_chooses_as_if_lower_partitions_were_empty():
@@ -387,3 +459,164 @@ def test_jobs_that_share_their_cores_push_lower_ones_aside_and_take_turns():
         harness.acknowledge()
         harness.epilog(job)
     assert low[0].is_running
+
+
+def tiered(**modes):
+    """A cluster in which higher partitions take the cores of lower ones; `modes`: PreemptMode by partition."""
+    harness = cluster("SUSPEND,GANG", Backfill)
+    for name, mode in modes.items():
+        harness.core.tables.partitions[name].preempt_mode = mode
+    return harness
+
+
+def after(harness, seconds=5):
+    harness.run(seconds)
+    harness.acknowledge()
+
+
+def test_a_job_below_two_others_goes_on_when_both_are_gone_and_its_cores_are_never_counted_twice():
+    """Recorded (over-committed-suspend-over-requeue): the middle job is requeued, and the lowest still has no place beside the highest."""
+    harness = tiered(mid="REQUEUE")
+    low = fill(harness)
+    mid = submit(harness, "mid", required_nodes="n1")
+    after(harness)
+    assert (low[0].state, mid.state) == (JobState.SUSPENDED, JobState.RUNNING)
+    high = submit(harness, "high", required_nodes="n1")
+    after(harness)
+    assert (high.state, mid.state, mid.is_completing) == (JobState.RUNNING, JobState.PENDING, True)
+    harness.epilog(mid)
+    after(harness, 10)
+    assert (low[0].state, mid.restarts) == (JobState.SUSPENDED, 1)
+    harness.complete(high)
+    assert low[0].is_running
+    for _ in range(25):  # until the old credential is worthless
+        after(harness, 10)
+    assert (low[0].state, mid.state) == (JobState.SUSPENDED, JobState.RUNNING)
+
+
+@pytest.mark.parametrize(("mode", "state"), [("REQUEUE", JobState.PENDING), ("CANCEL", JobState.PREEMPTED)])
+def test_who_is_in_the_way_goes_at_once_whatever_its_grace_time_and_the_other_has_started_by_then(mode, state):
+    """Slurm 22.05.8 did so with GraceTime=12 and 8."""
+    harness = tiered(low=mode)
+    harness.core.tables.partitions["low"].grace_time_s = 12
+    low = fill(harness)
+    high = submit(harness, "high")
+    harness.run(5)
+    assert high.is_running
+    assert (low[0].state, low[0].is_completing, low[0].node_list) == (state, True, high.node_list)
+
+
+def test_partitions_that_nobody_may_preempt_are_as_good_as_higher_ones():
+    """Recorded (lower-partition-off)."""
+    harness = tiered(low="OFF")
+    low = fill(harness)
+    high = submit(harness, "high")
+    after(harness)
+    assert high.is_pending
+    assert all(job.is_running for job in low)
+
+
+def test_jobs_go_on_once_the_nodes_of_the_higher_job_are_clean():
+    harness = tiered()
+    low = fill(harness)
+    high = submit(harness, "high")
+    after(harness)
+    harness.cancel(high)
+    assert low[0].state is JobState.SUSPENDED
+    harness.epilog(high)
+    assert low[0].is_running
+
+
+def test_a_job_that_stands_still_keeps_its_cores_from_its_equals_over_a_restart():
+    harness = tiered(low="SUSPEND")
+    low = fill(harness)
+    high = submit(harness, "high")
+    after(harness)
+    table = harness.core.tables.nodes
+    assert low[0].allocation.overlaid
+    assert Allocation.unpack(low[0].allocation.pack()) == low[0].allocation
+    assert (table.free_cpus.tolist(), table.full_nodes) == ([0] * 4, EVERY)
+    harness.complete(high)
+    assert table.free_cpus.tolist() == [0] * 4
+    for job in low:
+        harness.complete(job)
+    assert (table.free_cpus.tolist(), table.full_nodes, table.idle_nodes) == ([4] * 4, 0, EVERY)
+
+
+def test_who_is_requeued_gives_back_memory_that_a_higher_job_lacks_and_who_is_suspended_keeps_it():
+    """As recorded (memory-of-a-lower-job): cores alone make nobody go."""
+    for mode, taken in (("REQUEUE", [1]), ("SUSPEND", [])):
+        busy = suspending(("low", [0], 1, 0), ("low", [1], 1, 0), preempt_mode=mode)
+        busy.selector = SelectConsTres(frozenset({"CR_CORE", "CR_MEMORY"}))
+        table = busy.tables.nodes
+        for job in busy.tables.running.values():
+            table.release(job.allocation, job.allocation.nodes)
+            groups = tuple(replace(group, memory_mb=800) for group in job.allocation.groups)
+            job.allocation = replace(job.allocation, groups=groups)
+            table.allocate(job.allocation)
+        asked = make_job(99, partitions=("high",), num_tasks=2, memory_per_node_mb=400)
+        where, usable = busy.tables.partitions["high"], 0b11
+        assert busy.selector.select(asked, where, usable, busy.tables) is None
+        assert [each.job_id for each in busy.preemption.victims(asked, where, usable, busy.selector, 100)] == taken
+
+
+def test_a_partition_that_asks_for_suspension_without_gang_scheduling_is_spared_by_all_but_whole_nodes():
+    """As recorded (suspending-partition-without-gang and -linear): nobody stands still, and on whole nodes the job is ended."""
+    for mode in ("REQUEUE", "CANCEL"):
+        busy = Busy(*[("low", [node], 4, 0) for node in range(4)], mode=mode, preempt_mode="SUSPEND")
+        assert on(busy, "high", num_tasks=4) == (None, [])
+        assert busy.victims(num_tasks=4) == []
+        assert [each.job_id for each in busy.preemption.candidates(make_job(99), busy.tables.partitions["high"], 100, whole_nodes=True)] == [
+            1,
+            2,
+            3,
+            4,
+        ]
+        assert not busy.preemption.stands_still(busy.tables.running[1])
+
+
+def test_with_gang_scheduling_only_jobs_of_partitions_that_ask_for_suspension_make_room_once_others_have_started():
+    """As recorded (suspending-partition-with-gang)."""
+    busy = Busy(*[("low", [node], 4, 0) for node in range(3)], ("mid", [3], 4, 0), mode="REQUEUE,GANG", preempt_mode="SUSPEND")
+    assert on(busy, "high", num_tasks=4)[1] == [1]
+    assert busy.victims(num_tasks=4) == []
+    assert not busy.preemption.loses_its_place(busy.tables.running[4])
+    busy.tables.nodes.release(busy.tables.running.pop(1).allocation, 1)
+    busy.tables.partitions["high"].nodes = 0b1000
+    assert on(busy, "high", num_tasks=4) == (None, [])
+    assert busy.victims(num_tasks=4) == [4]
+
+
+def test_a_job_shares_cores_of_its_equals_but_not_those_on_which_a_higher_one_has_pushed_them_aside():
+    busy = suspending(("mid", [0], 2, 0))
+    for each in busy.tables.partitions.values():
+        each.oversubscribe = "FORCE:2" if each.name == "mid" else "FORCE:1"
+    first = busy.tables.running[1]
+    busy.tables.nodes.release(first.allocation, first.allocation.nodes)
+    first.allocation = replace(first.allocation, shared_in="mid")
+    busy.tables.nodes.allocate(first.allocation)
+    busy.tables.partitions["high"].nodes = busy.tables.partitions["mid"].nodes = 1
+
+    def start(number, partition, tasks):
+        job = make_job(number, partitions=(partition,), num_tasks=tasks)
+        job.allocation = busy.selector.select(job, busy.tables.partitions[partition], 1, busy.tables)
+        job.partition, job.state, job.start_time = partition, JobState.RUNNING, 0
+        busy.tables.nodes.allocate(job.allocation)
+        busy.tables.running[number] = busy.tables.jobs[number] = job
+        return cores_of(job.allocation)[0]
+
+    assert start(2, "high", 2) == 0b1100
+    assert start(3, "high", 1) == 0b0001
+    assert start(4, "mid", 1) == 0b0010
+
+
+def test_turns_are_news_to_the_backfill_scheduler_alone():
+    main = MainTrigger({})
+    main.note("start", 0.0)
+    while main.next_run(None) < 40:
+        main.take(main.next_run(None), None)
+    before = main.next_run(None)
+    main.note("turn", 41.0)
+    assert main.next_run(None) >= min(before, 60.0)
+    main.note("change", 41.0)
+    assert main.next_run(None) < 50

@@ -458,6 +458,17 @@ def test_a_node_with_too_little_memory_for_whole_sockets_is_passed_over():
     assert chosen(tables, selector, num_tasks=2, memory_per_cpu_mb=1500) is None  # both sockets of any node would need too much
 
 
+def test_nobody_waits_for_nodes_whose_memory_is_too_little_for_whole_sockets():
+    """Slurm 22.05.8 refuses such jobs at once: the requested node configuration is not available."""
+    tables = tables_of(table_of([node(i, sockets=2, cores=4, memory=1000) for i in range(2)]))
+    selector, main = by("CR_SOCKET_MEMORY"), tables.partitions["main"]
+    for memory, fits in ((200, True), (300, False)):
+        job = make_job(1, num_tasks=1, memory_per_cpu_mb=memory)
+        assert selector.could_ever_run(job, main, tables) == fits
+        assert (selector.will_run(job, main, ALL, tables, 100) == (100, 0b01)) == fits
+        assert (selector.select(job, main, ALL, tables) is not None) == fits
+
+
 def test_a_job_that_is_to_be_spread_has_no_more_nodes_than_tasks():
     tables = tables_of(table(3, cores=4))
     assert chosen(tables, extra={"spread_job": "1"}).nodes.bit_count() == 1

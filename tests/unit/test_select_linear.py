@@ -70,3 +70,16 @@ def test_running_jobs_are_taken_to_end_one_by_one():
         tables.running[job_id] = job
     wanted = make_job(9, min_nodes=2, num_tasks=2)
     assert selector.will_run(wanted, main, 0b1111, tables, 100) == (600, 0b1001), "both end at 600, but the first is enough"
+
+
+def test_where_memory_is_counted_a_job_needs_that_of_all_cpus_of_its_nodes():
+    """Slurm 22.05.8, nodes of 8 CPUs and 1,000 MB: --mem-per-cpu=125 runs; 126 is taken in, has no expected start and never starts."""
+    tables, main = tables_of(table(2, cores=8, memory=1000)), tables_of(table(2)).partitions["main"]
+    selector = SelectLinear(frozenset({"CR_MEMORY"}))
+    for memory, tasks, starts in ((125, 8, True), (126, 1, False), (200, 6, False)):
+        job = make_job(num_tasks=tasks, memory_per_cpu_mb=memory)
+        assert selector.could_ever_run(job, main, tables)
+        assert (selector.select(job, main, ALL, tables) is not None) == starts
+        assert (selector.will_run(job, main, ALL, tables, 100) is not None) == starts
+    assert not selector.could_ever_run(make_job(memory_per_cpu_mb=1001), main, tables)
+    assert SelectLinear().select(make_job(memory_per_cpu_mb=126), main, ALL, tables) is not None

@@ -7,7 +7,7 @@ from controller_harness import ROOT, USER, Harness
 from fake_controller import FakeClient, run_command
 
 from understudy.commands.client import RefusedError
-from understudy.commands.sdiag import sdiag
+from understudy.commands.sdiag import report, sdiag
 from understudy.controller.scheduling.cycles import Cycles
 from understudy.controller.statistics import Counters, get_statistics
 from understudy.model.errors import SlurmError
@@ -17,7 +17,7 @@ _NAMES = ("count", "depth", "last_depth", "last_queue", "queue", "started", "sta
 
 
 def _numbers(**given: int) -> dict[str, int]:
-    names = ("submitted", "started", "completed", "cancelled", "failed", "pending", "running", "agent_queue", "agents")
+    names = ("submitted", "started", "completed", "cancelled", "failed", "failures", "pending", "running", "agent_queue", "agents")
     empty = dict.fromkeys([*names, *(f"{kind}_{name}" for kind in ("main", "backfill") for name in _NAMES)], 0)
     return empty | given
 
@@ -122,3 +122,8 @@ def test_of_all_and_reset_the_last_counts() -> None:
     client.answers["GetStatistics"] = [1000.0, 900.0, _numbers(submitted=7), [], []]
     assert "Jobs submitted: 7" in run_command(sdiag, "-r", "-a", client=client).lines
     assert run_command(sdiag, "-a", "-r", client=client).out == "Reset scheduling statistics\n"
+
+
+def test_exceptions_of_the_controller_are_shown_where_there_were_some() -> None:
+    assert not [line for line in report(0.0, 0.0, _numbers(), [], []) if "Exceptions" in line]
+    assert "Exceptions:     3" in report(0.0, 0.0, _numbers(failures=3), [], [])

@@ -71,3 +71,15 @@ def test_they_survive_in_the_saved_state():
     old = step.pack()
     old[2] = [place[:4] for place in old[2]]
     assert [place.gres for place in Step.unpack(old).places] == [(), ()]
+
+
+PART = (Held("mps", "", 50, 0b0100),)
+
+
+def test_parts_of_a_gpu_are_counted_and_not_told_apart():
+    assert share_out(StepSpec(), [1], [PART], [()]) == [PART]
+    assert share_out(StepSpec(gres="gres:mps:20"), [1], [PART], [()]) == [(Held("mps", "", 20, 0b0100),)]
+    used = used_of([(Held("mps", "", 20, 0b0100),)])
+    assert share_out(StepSpec(gres="gres:mps:30"), [1], [PART], [used]) == [(Held("mps", "", 30, 0b0100),)]
+    assert code(StepSpec(gres="gres:mps:31"), [1], [PART], [used]) == 2016
+    assert gpus_of(PART) == (1, [2])

@@ -40,11 +40,11 @@ class Disk:
         self.time = FakeTime()
         self.h = self._begin()
 
-    def _begin(self, *, register: bool = True) -> Harness:
+    def _begin(self, *, register: bool = True, in_full: bool = False) -> Harness:
         self.dirty = Dirty()
         self.store = Store(self.path)
         self.h = Harness(journal=self.dirty, time=self.time, register=False)
-        jobs = self.store.read(self.h.core)
+        jobs = self.store.read(self.h.core, in_full=in_full)
         self.dirty.scripts_are_saved(set(self.h.core.scripts))
         recover(self.h.core, jobs)
         if register:
@@ -55,9 +55,9 @@ class Disk:
     def save(self) -> None:
         self.store.write(self.dirty.take(self.h.core))
 
-    def crash(self, *, running: list[int] | None = None) -> Harness:
+    def crash(self, *, running: list[int] | None = None, in_full: bool = False) -> Harness:
         self.store.close()
-        h = self._begin(register=False)
+        h = self._begin(register=False, in_full=in_full)
         if running is not None:
             h.register("noded0", [(job_id, h.core.tables.jobs[job_id].restarts) for job_id in running])
         return h
@@ -231,7 +231,7 @@ def test_completing_jobs_are_terminated_again(disk: Disk) -> None:
     disk.save()
     h = disk.crash(running=[])
     (sent,) = h.sent(TerminateJob)
-    assert sent.message == TerminateJob(job.job_id, 0, "n[1-2]")
+    assert sent.message == TerminateJob(job.job_id, 0, "n[1-2]", lingers=True)
     h.epilog(h.core.tables.jobs[job.job_id])
     assert h.core.tables.nodes.idle_nodes == 0b1111
 
@@ -254,17 +254,44 @@ def test_nodes_that_a_completing_job_has_given_back_belong_to_whoever_is_there_n
     assert h.core.tables.nodes.idle_nodes == 0b1111
 
 
-def test_nodes_and_partitions_are_as_they_were_left(disk: Disk) -> None:
-    disk.h.update_nodes("n2", state="drain", reason="disk", weight="5", comment="hm")
-    disk.h.ask(UpdatePartition("create", "new", {"nodes": "n[2-3]", "maxtime": "10"}), ROOT)
-    disk.h.ask(UpdatePartition("delete", "small", {}), ROOT)
+def _change(h: Harness) -> None:
+    h.update_nodes("n2", state="drain", reason="disk", weight="5", comment="hm", features="x,y", activefeatures="x")
+    h.ask(UpdatePartition("create", "new", {"nodes": "n[2-3]", "maxtime": "10"}), ROOT)
+    h.ask(UpdatePartition("delete", "small", {}), ROOT)
+    h.ask(UpdatePartition("update", "main", {"maxtime": "7"}), ROOT)
+
+
+def test_what_slurm_conf_says_of_nodes_and_partitions_wins_over_the_saved_state(disk: Disk) -> None:
+    _change(disk.h)
     disk.save()
     h = disk.crash()
     node = h.core.tables.nodes.nodes[1]
-    assert (node.flags, node.reason, node.weight, node.comment) == (NodeFlag.DRAIN, "disk", 5, "hm")
+    assert (node.flags, node.reason, node.weight, node.comment, node.features) == (NodeFlag.DRAIN, "disk", 1, "hm", ("fast",))
     assert h.core.tables.nodes.up_nodes == 0b1101
+    assert list(h.core.tables.partitions) == ["main", "small"]
+    assert h.core.tables.partitions["main"].max_time_s == 86400
+    disk.save()
+    h = disk.crash(in_full=True)
+    assert (h.core.tables.nodes.nodes[1].features, list(h.core.tables.partitions)) == (("fast",), ["main", "small"]), "what was lost once stays lost"
+
+
+def test_a_start_in_full_has_features_and_partitions_as_they_were_left(disk: Disk) -> None:
+    _change(disk.h)
+    disk.save()
+    h = disk.crash(in_full=True)
+    node = h.core.tables.nodes.nodes[1]
+    assert (node.flags, node.reason, node.weight, node.features, node.active_features) == (NodeFlag.DRAIN, "disk", 1, ("x", "y"), ("x",))
     assert list(h.core.tables.partitions) == ["main", "new"]
     assert (h.core.tables.partitions["new"].nodes, h.core.tables.partitions["new"].max_time_s) == (0b110, 600)
+    assert h.core.tables.partitions["main"].max_time_s == 420
+
+
+def test_a_partition_that_is_not_in_slurm_conf_is_kept_for_its_jobs(disk: Disk) -> None:
+    disk.h.ask(UpdatePartition("create", "new", {"nodes": "n[2-3]", "maxtime": "10"}), ROOT)
+    job = disk.h.submit(partition="new")
+    disk.save()
+    h = disk.crash()
+    assert (h.core.tables.jobs[job.job_id].partitions, list(h.core.tables.partitions)) == (("new",), ["main", "small", "new"])
 
 
 def test_forgotten_jobs_are_forgotten_on_disk(disk: Disk) -> None:

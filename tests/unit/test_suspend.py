@@ -4,7 +4,7 @@ from understudy.controller.records import decode_job, encode_job
 from understudy.controller.recover import recover
 from understudy.controller.validate import validate
 from understudy.model.states import JobState
-from understudy.protocol.messages import ControlJobs, SignalJob, UpdateJobs
+from understudy.protocol.messages import ControlJobs, CreateStep, SignalJob, SignalTasks, StepSpec, UpdateJobs
 
 
 def running(harness, **spec):
@@ -176,3 +176,15 @@ def test_top_leaves_others_jobs_alone_and_refuses_held_ones():
     assert harness.control("top", held, ROOT) == 2042
     assert harness.control("top", job, ROOT) == 2073
     assert harness.result(harness.ask(ControlJobs("top", ["999"]), ROOT)) == 2017
+
+
+def test_the_steps_of_a_job_stand_still_with_it():
+    harness = Harness()
+    job = running(harness, min_nodes=2, num_tasks=2)
+    for _ in range(2):
+        harness.ask(CreateStep(job.job_id, StepSpec(overlap=True)), USER)
+    harness.control("suspend", job, ROOT)
+    told = [sent.message for sent in harness.sent(SignalTasks)]
+    assert sorted((each.step_id, each.signal, each.ends) for each in told) == [(0, 19, False), (1, 19, False)]
+    harness.control("resume", job, ROOT)
+    assert sorted((each.step_id, each.signal) for each in [sent.message for sent in harness.sent(SignalTasks)][2:]) == [(0, 18), (1, 18)]

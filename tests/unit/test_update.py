@@ -433,3 +433,32 @@ def test_a_running_job_gives_back_nodes(h: Harness) -> None:
     assert (job.node_list, decode_job(encode_job(job)).resize_time) == ("n[1,3]", job.resize_time)
     h.run(1)
     assert h.core.tables.nodes.idle_nodes == 0b0010
+
+
+def test_a_running_job_can_be_made_to_end_now(h: Harness) -> None:
+    job = h.submit(time_limit_s=3600)
+    assert h.update(job, endtime=f"uts{int(START) - 60}") == 2054
+    assert h.update(job, endtime="now") == 0
+    assert (job.end_time, job.time_limit_s) == (int(START), 60)
+    h.run(61)
+    assert job.state is JobState.TIMEOUT
+
+
+def test_an_end_is_taken_to_the_second_and_the_limit_shown_in_minutes(h: Harness) -> None:
+    job = h.submit(time_limit_s=3600)
+    assert h.update(job, endtime=f"uts{int(START) + 1850}") == 0
+    assert (job.end_time, job.time_limit_s) == (int(START) + 1850, 1800)
+
+
+def test_odd_values_are_refused_in_slurms_words(h: Harness) -> None:
+    job = h.submit(hold=True, time_limit_s=600)
+    answer = h.ask(UpdateJobs([str(job.job_id)], {"timelimit-": "20"}), ROOT)
+    assert answer.results[0][2] == "TimeLimit decrement larger than current time limit (20 > 10)"
+    array = h.submit(hold=True, array="0-3%2")
+    assert h.update(array, arraytaskthrottle="-1") == -1
+    assert array.array.limit == 2
+    running = h.submit()
+    assert h.update(running, ROOT, nice="-5") == 0
+    assert running.nice == -5
+    assert h.update(running, ROOT, priority="5") == 0
+    assert running.nice == 0
