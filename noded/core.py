@@ -86,6 +86,7 @@ class NodeJob:
     epilogs: int = 0  # how many groups of nodes are still in their epilog
     program_environment: list[str] = field(default_factory=list)  # for the epilog
     why: str = ""  # it is ended
+    lingers: bool = False  # on a node of another daemon its script is being killed
 
     def advance(self, event: Event) -> None:
         """Move the run. An event that cannot happen in its phase is a bug."""
@@ -312,6 +313,7 @@ class NodeCore:
         if job is None:
             self._remember(key, launched=self._past.get(key, False))
             job = self.jobs[key] = NodeJob(key, nodes, "", _NOBODY, Phase.EPILOG, program_environment=order.program_environment, why=order.why)
+            job.lingers = order.lingers and not self._past.get(key, False)
         else:
             known = set(expand(job.nodes))
             nodes = compress([node for node in expand(nodes) if node not in known])
@@ -377,7 +379,7 @@ class NodeCore:
         if self.cleans_up_at_once and job.phase is Phase.RUNNING and not self.faults and key not in self.steps.by_job:
             del self.jobs[key]
             self._remember(key, launched=True)
-            return [Report(BatchComplete(key[0], key[1], exit_code, signal, timed_out, job.first_node, job.nodes), job.first_node)]
+            return [Report(BatchComplete(key[0], key[1], exit_code, signal, timed_out, job.first_node, job.nodes, fault=fault), job.first_node)]
         job.advance(Event.SCRIPT_ENDED)
         effects: list[Effect] = []
         if job.phase is Phase.ENDED or self.reports_killed:

@@ -90,6 +90,7 @@ ACCESS_DENIED: Final = 2002
 OF_COMMANDS: Final = (LaunchTasks, SignalTasks, AttachTasks, StatTasks, SendFile, Forward)  # with a credential in it
 UNEXPECTED: Final = 1000
 NO_SPACE: Final = 4010
+_LATE_ATTEMPT: Final = 8  # some ten seconds after the first
 PROLOG_FAILED: Final = 4022
 NO_SPACE_TEXT: Final = ERROR_TEXT[NO_SPACE]
 _decode: Final = msgspec.msgpack.Decoder(AnyMessage).decode
@@ -126,6 +127,7 @@ class FrontEnd:
         self._registration = 0  # the number of the last round of registering
         self.is_registered = False
         self.health: HealthCheck | None = None  # where jobs are real
+        self.reconfigure: Callable[[], None] = lambda: None  # read slurm.conf again
         self.executor: Executor
         self.step_runner: StepRunner
 
@@ -167,10 +169,13 @@ class FrontEnd:
                     self._log.warning("the controller does not know jobs %s: ending them", answer.unknown_jobs)
                     self.do(self.core.end_unknown(answer.unknown_jobs))
                 return
-            if attempt == 1 or not is_passing(answer):
-                self._log.warning("registration not accepted, trying again: %s", answer.text if isinstance(answer, Failure) else answer)
+            text = answer.text if isinstance(answer, Failure) else answer
+            if attempt == _LATE_ATTEMPT or not is_passing(answer):  # before, controller and node daemon may just have started side by side
+                self._log.error("Unable to register: %s", text)
+            else:
+                self._log.debug("Unable to register: %s", text)
             # Sooner than other reports: at the start of a cluster controller and node daemon race, and somebody waits for both.
-            self._time.call_at(self._time.now() + pause_s(attempt - 4), self._register, registration, attempt + 1)
+            self._time.call_after_wait(pause_s(attempt - 4), self._register, registration, attempt + 1)
 
         own = self.core.own
         message = RegisterNodes(
@@ -187,6 +192,9 @@ class FrontEnd:
 
     def script_ended(self, key: Key, exit_code: int, signal: int, *, timed_out: bool, usage: dict[str, int] | None = None, fault: str = "") -> None:
         """The executor's word that a script has ended."""
+        if signal:
+            self._log.debug("[%d.batch] get_exit_code task 0 died by signal: %d", key[0], signal)
+        self._log.info("[%d.batch] done with job", key[0])
         self.do(self.core.script_ended(key, exit_code, signal, timed_out=timed_out, usage=usage, fault=fault))
 
     def _resume(self, entries: Sequence[Message], adopt: Callable[[LaunchBatch], None], adopt_step: Callable[[LaunchTasks, str], None]) -> None:
@@ -263,6 +271,8 @@ class FrontEnd:
                     self._log.warning("launch of job %d refused: %s", message.job_id, error)
                     return Failure(INVALID_CREDENTIAL, f"Invalid job credential: {error}"), []
                 step = self.core.launch(message, credential)
+                if step[1]:
+                    self._log.info("Launching batch job %d for UID %d", message.job_id, message.user_id)
                 if self._journal is not None and step[1] and not self._journal.put(message):
                     self.core.launch_failed((message.job_id, message.restart))
                     return Failure(NO_SPACE, NO_SPACE_TEXT), []
@@ -290,6 +300,11 @@ class FrontEnd:
                     self.core.steps.remove((message.job_id, message.restart, message.step_id))
                     return Failure(NO_SPACE, NO_SPACE_TEXT), []
                 if step[1]:
+                    self._log.info(
+                        "launch task StepId=%d.%d request from UID:%d GID:%d HOST:%s PORT:%s",
+                        *(message.job_id, message.step_id, step_credential.user_id, step_credential.group_id),
+                        *message.io_address.removeprefix("tcp:").rpartition(":")[::2],
+                    )
                     self._owners[message.job_id, message.restart, message.step_id] = step_credential.user_id, step_credential.group_id
                 return step
             case SignalTasks():
@@ -310,6 +325,7 @@ class FrontEnd:
             case Ping():
                 return OK, []
             case Reconfigure():
+                self.reconfigure()
                 self.register()
                 return OK, []
             case Shutdown():
@@ -361,6 +377,7 @@ class FrontEnd:
 
     def step_ended(self, step: StepKey, exit_code: int, signal: int, usage: dict[str, int], fault: str = "") -> None:
         """The step runner's word that a step's tasks have ended."""
+        self._log.info("[%d.%d] done with job", step[0], step[2])
         self._owners.pop(step, None)
         self.do(self.core.step_ended(step, exit_code, signal, usage, fault))
         if self._journal is not None:
@@ -429,8 +446,8 @@ class FrontEnd:
         faults = self.core.faults
         return [node for node in nodes if not faults.of(node).silent] if faults else nodes
 
-    def call_later(self, delay_s: float, callback: Callable[..., None], *args: object) -> asyncio.TimerHandle:
-        return self._time.call_at(self._time.now() + delay_s, callback, *args)
+    def call_after_wait(self, delay_s: float, callback: Callable[..., None], *args: object) -> asyncio.TimerHandle:
+        return self._time.call_after_wait(delay_s, callback, *args)
 
     def send(self, peer: str, message: Message, on_reply: Callable[[Message], None], timeout_s: float) -> None:
         self._messenger.send(peer, message, on_reply, timeout_s)
@@ -486,12 +503,12 @@ class _Forwarding:
                 effects = []
             if len(audible) < len(own):
                 self._waits_for_silent = True
-                front_end.call_later(message.timeout_s, self._give_up_silent, [node for node in own if node not in self._known])
+                front_end.call_after_wait(message.timeout_s, self._give_up_silent, [node for node in own if node not in self._known])
         tree = self._tree = ForwardTree(message.inner, rest, message.width, message.timeout_s, every_hop=message.every_hop)
         sends = tree.start()
         if sends:
             size = len(rest) + bool(own)
-            self._deadline = front_end.call_later(budget_s(size, message.width, message.timeout_s), self._expire)
+            self._deadline = front_end.call_after_wait(budget_s(size, message.width, message.timeout_s), self._expire)
             self._send(sends)
         self._finish_if_complete()
         front_end.do(effects)

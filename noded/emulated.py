@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # What a script that catches nothing survives, beside those that stop and continue it. SIGUSR1 and SIGUSR2 would end such a script, but nobody
 # sends them to one that does not expect them.
 _IGNORED: Final = frozenset({0, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH})
-_STOPPING: Final = frozenset({signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU})
+STOPPING: Final = frozenset({signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU})
 
 # --- how a job behaves ---------------------------------------------------------------------------------------------------------
 
@@ -78,6 +78,7 @@ class Ended:
     exit_code: int
     signal: int
     timed_out: bool = False
+    fault: str = ""
 
 
 @dataclass(slots=True)
@@ -95,10 +96,9 @@ class _Run:
 class EmulatedJobs:
     """The jobs that run, and when each ends. Times are seconds of the cluster's clock."""
 
-    def __init__(self, default_run_s: float, overhead_s: float = 0.0, launch_s: float = 0.0, *, sleeps: bool = False) -> None:
+    def __init__(self, default_run_s: float, overhead_s: float = 0.0, *, sleeps: bool = False) -> None:
         self._sleeps = sleeps  # scripts are as `sleep`, whose time goes on while they are stopped
-        self._default_run_s, self._overhead_s, self._launch_s = default_run_s, overhead_s, launch_s
-        self._launches_until = 0.0  # when the last one that was asked for has been launched
+        self._default_run_s, self._overhead_s = default_run_s, overhead_s
         self._runs: dict[Key, _Run] = {}
         self._heap: list[tuple[float, Key]] = []
 
@@ -109,12 +109,10 @@ class EmulatedJobs:
         """A job begins."""
         emulation = emulation_of(launch, self._default_run_s)
         key = launch.job_id, launch.restart
-        ended = Ended(key, emulation.exit_code, emulation.signal)
+        ended = Ended(key, emulation.exit_code, emulation.signal, fault=emulation.fault)
         limit_s = launch.exact_limit_s
         if limit_s is None:
-            begin = max(now, self._launches_until)
-            self._launches_until = begin + self._launch_s
-            run = _Run(ended, begin + emulation.run_s + self._overhead_s, math.inf)
+            run = _Run(ended, now + launch.begins_after_s + emulation.run_s + self._overhead_s, math.inf)
         else:
             run = _Run(ended, launch.start_time + emulation.run_s, launch.start_time + float(limit_s))
         self._runs[key] = run
@@ -154,7 +152,7 @@ class EmulatedJobs:
         run = self._runs.get(key)
         if run is None or number in _IGNORED:
             return None
-        if number in _STOPPING:
+        if number in STOPPING:
             if not run.is_stopped:
                 run.is_stopped, run.left_s = True, run.script_end if self._sleeps else max(0.0, run.script_end - now)
                 run.script_end = math.inf
@@ -171,8 +169,8 @@ class EmulatedJobs:
 class EmulatedExecutor:
     """Ends emulated jobs at the cluster's time.
 
-    `overhead_s`: what a real job takes beside its run, until its end is known; `launch_s`: how much later the next of several begins; `kill_s`: how
-    long one that is told to end goes on; `epilog_s`: what cleaning up takes.
+    `overhead_s`: what a real job takes beside its run, until its end is known; `kill_s`: how long one that is told to end goes on; `epilog_s`: what
+    cleaning up takes.
     """
 
     def __init__(
@@ -182,13 +180,12 @@ class EmulatedExecutor:
         on_ended: OnEnded,
         *,
         overhead_s: float = 0.0,
-        launch_s: float = 0.0,
         kill_s: float = 0.0,
         epilog_s: float = 0.0,
         sleeps: bool = False,
     ) -> None:
         self._time, self._on_ended, self._kill_s, self._epilog_s = time, on_ended, kill_s, epilog_s
-        self.jobs = EmulatedJobs(default_run_s, overhead_s, launch_s, sleeps=sleeps)
+        self.jobs = EmulatedJobs(default_run_s, overhead_s, sleeps=sleeps)
         self._timer: asyncio.TimerHandle | None = None
         self._armed: float | None = None
 
@@ -229,7 +226,7 @@ class EmulatedExecutor:
         done({})
 
     def run_epilog(self, job: NodeJob, nodes: str, delay_s: float, done: OnEpilogEnded) -> None:
-        delay_s = max(delay_s, self._epilog_s)
+        delay_s = max(delay_s, self._epilog_s) + (self._kill_s if job.lingers else 0.0)
         if delay_s > 0:
             self._time.call_at(self._time.now() + delay_s, done, job, nodes)
         else:
@@ -257,5 +254,5 @@ class EmulatedExecutor:
         self._timer = self._armed = None
         # The timer's time counts even if the clock's last digit says that it is not reached yet: else the loop would spin.
         for ended in self.jobs.due(max(end, self._time.now())):
-            self._on_ended(ended.key, ended.exit_code, ended.signal, timed_out=ended.timed_out)
+            self._on_ended(ended.key, ended.exit_code, ended.signal, timed_out=ended.timed_out, fault=ended.fault)
         self._arm()

@@ -10,7 +10,7 @@ import signal
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.model.hostlist import expand
-from understudy.noded.emulated import emulation_of
+from understudy.noded.emulated import STOPPING, emulation_of
 from understudy.noded.task_frames import ABORT, DONE, EXITED, HELLO, MESSAGE, STARTED, STDOUT, frame
 from understudy.protocol import addresses
 from understudy.protocol.messages import LaunchBatch
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from understudy.noded.steps import StepKey
     from understudy.protocol.messages import LaunchTasks
 
-_HARMLESS: Final = frozenset((0, signal.SIGCONT, signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH))
+_HARMLESS: Final = frozenset((0, signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH))
 
 
 class _Step:
@@ -34,6 +34,8 @@ class _Step:
         self.frames: list[bytes] = []
         self.writers: list[asyncio.WriteTransport] = []
         self.timer: asyncio.TimerHandle | None = None
+        self.end, self.status = 0.0, 0  # when its tasks end by themselves, and with which status
+        self.left_s: float | None = None  # how long they will still run, while they are stopped
         self.is_over = False
 
 
@@ -65,8 +67,12 @@ class EmulatedSteps:
                     output += frame(STDOUT, task, text)
         if output:
             self._send(step, bytes(output))
-        status = behaviour.signal or code << 8
-        step.timer = self._time.call_at(self._time.now() + behaviour.run_s, self._end, key, status)
+        step.status = behaviour.signal or code << 8
+        self._run_on(key, step, behaviour.run_s)
+
+    def _run_on(self, key: StepKey, step: _Step, left_s: float) -> None:
+        step.left_s, step.end = None, self._time.now() + left_s
+        step.timer = self._time.call_at(step.end, self._end, key, step.status)
 
     def signal(self, step: StepKey, number: int, *, ends: bool) -> None:
         running = self._steps.get(step)
@@ -74,7 +80,14 @@ class EmulatedSteps:
             return
         if ends:
             self._cancelled(running)
-        if number not in _HARMLESS:
+        if number in STOPPING:
+            if running.left_s is None and running.timer is not None:
+                running.timer.cancel()
+                running.left_s = max(running.end - self._time.now(), 0.0)
+        elif number == signal.SIGCONT:
+            if running.left_s is not None:
+                self._run_on(step, running, running.left_s)
+        elif number not in _HARMLESS:
             self._end(step, number)
 
     def end(self, step: StepKey, why: str = "") -> None:  # noqa: ARG002

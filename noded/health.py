@@ -24,6 +24,10 @@ class HealthCheck:
         self._settings, self._programs, self._conf, self._log = settings, programs, conf, log
         self._running: set[str] = set()
 
+    def reconfigure(self, settings: NodeSettings) -> None:
+        """Other settings hold from now on."""
+        self._settings = settings
+
     def check(self, nodes: Iterable[str]) -> None:
         """Run it for the nodes, if there is a program."""
         for node in nodes if self._settings.health_program else ():

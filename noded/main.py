@@ -9,19 +9,19 @@ import argparse
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from understudy.auth.credential import Verifier
 from understudy.auth.keys import read_key
 from understudy.clock.daemon import run_daemon
-from understudy.model.cluster import Cluster
+from understudy.model.cluster import SLURM_VERSION, Cluster
 from understudy.noded.core import NodeCore, OwnNodes
 from understudy.noded.daemon import FrontEnd
 from understudy.noded.emulated import EmulatedExecutor
 from understudy.noded.emulated_steps import EmulatedSteps
 from understudy.noded.files import FileReceiver
 from understudy.noded.journal import Journal
-from understudy.noded.settings import read_settings
+from understudy.noded.settings import read_log_keys, read_settings
 from understudy.protocol.tree import Routes
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from understudy.noded.faults import FaultTable
     from understudy.protocol.messenger import Messenger
     from understudy.protocol.tree import Target
+
+
+_PORT: Final = 6817  # slurm.conf(5), SlurmctldPort: scripts are told of a port in any case
 
 
 async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd:
@@ -83,7 +86,7 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             cluster=cluster.name,
             conf=str(conf),
             settings=settings,
-            controller=cluster.controller.removeprefix("tcp:"),
+            controller=cluster.controller.removeprefix("tcp:") or f"127.0.0.1:{_PORT}",
             forker=forker,
         )
         daemon.at_exit.append(real.close)
@@ -94,17 +97,19 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             front_end.step_ended,
             daemon.log,
             conf=str(conf),
-            kill_wait_s=settings.kill_wait_s,
-            task_prolog=settings.task_prolog,
-            task_epilog=settings.task_epilog,
+            settings=settings,
             memory=real.memory,
-            over_memory=settings.over_memory,
             forker=forker,
-            propagated=settings.propagated,
-            binds=settings.binds,
-            address=settings.topology_address,
         )
         daemon.at_exit.append(steps.close)
+        health = front_end.health
+
+        def reconfigure() -> None:
+            again = read_settings(conf)
+            for part in (real, steps, health):
+                part.reconfigure(again)
+
+        front_end.reconfigure = reconfigure
         front_end.step_runner = steps
         front_end.start(real, adopt=real.adopt, adopt_step=steps.adopt)
     else:
@@ -113,7 +118,6 @@ async def start(daemon: Daemon, *, faults: FaultTable | None = None) -> FrontEnd
             cluster.default_run_s,
             front_end.script_ended,
             overhead_s=cluster.job_overhead_s,
-            launch_s=cluster.job_launch_s,
             kill_s=cluster.kill_s,
             sleeps=cluster.sleeps_while_stopped,
             epilog_s=cluster.epilog_s,
@@ -150,7 +154,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m understudy.noded", description="A node daemon of one cluster.")
     parser.add_argument("--run-dir", type=Path, required=True)
     parser.add_argument("--name", default="noded0", help="which of the cluster's node daemons")
-    parser.add_argument("-v", "--verbose", action="store_true")
+    parser.add_argument("-v", "--verbose", action="count", default=0)
     options = parser.parse_args(arguments)
     try:
         cluster = Cluster.load(options.run_dir)
@@ -165,7 +169,25 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 async def _start(daemon: Daemon) -> None:
-    await start(daemon)
+    """With a log of its own."""
+    conf = daemon.run_dir / "slurm.conf"
+
+    def set_logs() -> None:
+        assert daemon.logs is not None
+        daemon.logs.configure(*read_log_keys(conf))
+
+    set_logs()
+    daemon.log.info("slurmd version %s started", SLURM_VERSION)
+    front_end = await start(daemon)
+    daemon.log.info("slurmd started on %s", time.strftime("%a, %d %b %Y %H:%M:%S %z", time.localtime(daemon.time.now())))
+    reconfigure = front_end.reconfigure
+
+    def reconfigure_all() -> None:
+        set_logs()
+        reconfigure()
+
+    front_end.reconfigure = reconfigure_all
+    daemon.at_exit.append(lambda: daemon.log.info("Slurmd shutdown completing"))
 
 
 def _host_boot_time() -> float:

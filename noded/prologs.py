@@ -33,6 +33,10 @@ class Prologs:
         self._codes: dict[Key, dict[str, int | None]] = {}  # None: it runs
         self._waiting: dict[Key, list[tuple[Sequence[str], Callable[[dict[str, int]], None]]]] = {}
 
+    def reconfigure(self, settings: NodeSettings) -> None:
+        """Other settings hold for those that have not begun."""
+        self._settings = settings
+
     def run(self, key: Key, nodes: Sequence[str], told: list[str], done: Callable[[dict[str, int]], None]) -> None:
         """Run it on those of the nodes where it has not been run for the job; `done`, never called from within, when it has ended on all of them."""
         codes = self._codes.get(key)

@@ -107,6 +107,12 @@ class RealExecutor:
         spool.mkdir(parents=True, exist_ok=True)
         spool.chmod(0o755)  # users run their scripts from there
 
+    def reconfigure(self, settings: NodeSettings) -> None:
+        """Other settings hold for what begins from now on."""
+        self._settings = settings
+        self.prologs.reconfigure(settings)
+        self.memory.reconfigure(settings.gather_s, enforces=bool(settings.over_memory))
+
     # --- the executor's interface --------------------------------------------------------------------------------------------
 
     def start(self, launch: LaunchBatch) -> None:

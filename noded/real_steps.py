@@ -30,7 +30,7 @@ from understudy.noded.environment import limits_in, without_limits
 from understudy.noded.forker import Forker
 from understudy.noded.groups import groups_of
 from understudy.noded.real import start_time
-from understudy.noded.settings import KILL_JOB, LIMITS
+from understudy.noded.settings import KILL_JOB
 from understudy.noded.usage import MemoryWatch, Watched, look_at
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from understudy.noded.executor import OnStepEnded
+    from understudy.noded.settings import NodeSettings
     from understudy.noded.steps import StepKey
     from understudy.protocol.messages import LaunchTasks
 
@@ -75,27 +76,23 @@ class RealSteps:
         log: logging.Logger,
         *,
         conf: str,
-        kill_wait_s: float,
-        task_prolog: str = "",
-        task_epilog: str = "",
+        settings: NodeSettings,
         memory: MemoryWatch | None = None,
-        over_memory: str = "",
         forker: Forker | None = None,
-        propagated: frozenset[str] = frozenset(LIMITS),
-        binds: bool = True,
-        address: Callable[[str], tuple[str, str]] = lambda node: (node, "node"),
     ) -> None:
         spool.mkdir(parents=True, exist_ok=True)
         self._spool = spool
-        self._forker, self._propagated, self._binds = forker or Forker(), propagated, binds
-        self._address = address  # of a node in the topology, and its pattern
+        self._forker, self._settings = forker or Forker(), settings
         self._null = os.open(os.devnull, os.O_RDWR)
-        self._on_ended, self._log, self._conf, self._kill_wait_s = on_ended, log, conf, kill_wait_s
-        self._task_prolog, self._task_epilog = task_prolog, task_epilog
-        self._memory, self._over = memory, over_memory
+        self._on_ended, self._log, self._conf = on_ended, log, conf
+        self._memory = memory
         self._loop = asyncio.get_running_loop()
         self._steps: dict[StepKey, _Running] = {}
         self._host = socket.gethostname().partition(".")[0]
+
+    def reconfigure(self, settings: NodeSettings) -> None:
+        """Other settings hold for steps that begin from now on."""
+        self._settings = settings
 
     def start(self, launch: LaunchTasks, nodes: str, user_id: int, group_id: int) -> None:
         step = launch.job_id, launch.restart, launch.step_id
@@ -151,7 +148,7 @@ class RealSteps:
 
     def _over_memory(self, step: StepKey, running: _Running, used: int, largest: int) -> None:
         name = f"StepId={step[0]}.{step[2]}"
-        if self._over == KILL_JOB:
+        if self._settings.over_memory == KILL_JOB:
             self._forget_memory(running)
             running.fault = "killed"
             self._tell(step, f"say {name} exceeded memory limit ({used} > {running.memory.limit if running.memory else 0}), being killed")
@@ -206,8 +203,8 @@ class RealSteps:
                             "SLURM_CPUS_ON_NODE": str(launch.cpus[number]),
                             "SLURM_GTIDS": ",".join(map(str, tasks)),
                             "SLURM_NODEID": str(launch.first_node + number),
-                            "SLURM_TOPOLOGY_ADDR": self._address(name)[0],
-                            "SLURM_TOPOLOGY_ADDR_PATTERN": self._address(name)[1],
+                            "SLURM_TOPOLOGY_ADDR": self._settings.topology_address(name)[0],
+                            "SLURM_TOPOLOGY_ADDR_PATTERN": self._settings.topology_address(name)[1],
                             "SLURM_CONF": self._conf,
                             **({"SLURM_GPUS_ON_NODE": str(launch.gpus[number][0])} if launch.gpus and launch.gpus[number][0] else {}),
                         },
@@ -227,8 +224,8 @@ class RealSteps:
             "work_dir": launch.work_dir,
             "nodes": parts,
             "environment": without_limits(given),
-            "limits": limits_in(given, self._propagated),
-            "cpu_bind": launch.cpu_bind if self._binds else "",
+            "limits": limits_in(given, self._settings.propagated),
+            "cpu_bind": launch.cpu_bind if self._settings.binds else "",
             "gpu_bind": launch.gpu_bind,
             "arguments": launch.arguments,
             "programs": programs,
@@ -241,9 +238,11 @@ class RealSteps:
             "unbuffered": launch.unbuffered,
             "stdin_task": launch.stdin_task,
             "end_time": launch.end_time,
-            "kill_wait_s": self._kill_wait_s,
-            "task_prolog": launch.task_prolog or self._task_prolog,
-            "task_epilog": launch.task_epilog or self._task_epilog,
+            "kill_wait_s": self._settings.kill_wait_s,
+            "site_prolog": self._settings.task_prolog,
+            "site_epilog": self._settings.task_epilog,
+            "task_prolog": launch.task_prolog,
+            "task_epilog": launch.task_epilog,
             "pty": launch.pty,
             "mpi": launch.mpi,
             "job_name": launch.job_name,
@@ -258,11 +257,11 @@ class RealSteps:
     def signal(self, step: StepKey, number: int, *, ends: bool) -> None:
         self._tell(step, f"{'end' if ends else 'signal'} {number}")
         if ends:
-            self._loop.call_later(self._kill_wait_s, self._end_unbegun, step)
+            self._loop.call_later(self._settings.kill_wait_s, self._end_unbegun, step)
 
     def end(self, step: StepKey, why: str = "") -> None:
         self._tell(step, f"kill {why}")
-        self._loop.call_later(self._kill_wait_s, self._end_unbegun, step)
+        self._loop.call_later(self._settings.kill_wait_s, self._end_unbegun, step)
 
     def _end_unbegun(self, step: StepKey) -> None:
         """What stands before the tasks does not come to an end, as where their output is a pipe that nobody reads."""

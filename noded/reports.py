@@ -146,7 +146,7 @@ class Reports:
         if pending.retry is not None:
             return
         pending.failed += 1
-        pending.retry = self._time.call_at(self._time.now() + pause_s(pending.failed), self._try, name)
+        pending.retry = self._time.call_after_wait(pause_s(pending.failed), self._try, name)
 
 
 def _name(message: ReportMessage) -> _Name:

@@ -87,6 +87,12 @@ def read_settings(conf: Path) -> NodeSettings:
     )
 
 
+def read_log_keys(conf: Path) -> tuple[str, str]:
+    """SlurmdDebug and LogTimeFormat."""
+    values = _values(conf)
+    return values.get("slurmddebug", "info"), values.get("logtimeformat", "iso8601_ms")
+
+
 def _above(path: Path) -> dict[str, str]:
     try:
         switches = read_topology(scan(str(path)), lambda _: None)

@@ -21,6 +21,7 @@ class Task:
         self.pid = 0
         self.status: int | None = None
         self.stdin = -1
+        self.errors = -1  # its standard error, kept for its epilogs
         self._waiting = bytearray()  # for its stdin
         self._stdin_ends = False
 

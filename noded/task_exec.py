@@ -1,4 +1,4 @@
-"""What happens in a task's own process before it is the task: its streams, limits, CPUs and --task-prolog; then exec.
+"""What happens in a task's own process before it is the task: its streams, limits, CPUs and prologs; then exec.
 
 Place: a part of a step's process (`taskd.py`).
 """
@@ -9,15 +9,13 @@ import _signal as signal  # type: ignore[import-not-found]  # without enumeratio
 import os
 
 from understudy.noded.stepd import Quietly, set_limits
-from understudy.noded.task_programs import execute_program, take_over
+from understudy.noded.task_programs import run_prolog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from understudy.noded.task import Task
-
-_CHUNK = 65536
 
 
 def environment_of(order: dict[str, Any], task: Task, more: dict[str, str]) -> dict[str, str]:
@@ -57,8 +55,9 @@ def become(order: dict[str, Any], task: Task, variables: dict[str, str], files: 
             os.close(copy)
         set_limits(order["limits"])
         bind(order, task, variables)
-        if order["task_prolog"]:
-            prolog(order, task, variables)
+        for program, whose, said in ((order["site_prolog"], "slurm", "TaskProlog"), (order["task_prolog"], "user", "--task-prolog")):
+            if program:
+                prolog(program, whose, said, task, variables)
         execute(command, variables)
     except OSError as error:
         code = error.errno or 1
@@ -130,33 +129,21 @@ def execute(command: list[str], variables: dict[str, str]) -> None:
     os.execve(name, command, variables)  # noqa: S606
 
 
-def prolog(order: dict[str, Any], task: Task, variables: dict[str, str]) -> None:
-    """--task-prolog: what it prints sets and unsets variables, or goes to the task's output."""
+def prolog(program: str, whose: str, said: str, task: Task, variables: dict[str, str]) -> None:
+    """TaskProlog, then --task-prolog: what it prints sets and unsets variables, or goes to its output. `whose`, `said`: what errors call it."""
     where = f"slurmstepd-{task.node['name']}: error:"
-    if not os.access(order["task_prolog"], os.X_OK):
-        why = os.strerror(2 if not os.path.exists(order["task_prolog"]) else 13)
+    if not os.access(program, os.X_OK):
+        why = os.strerror(2 if not os.path.exists(program) else 13)
         for line in (
-            f"run_command: user task_prolog can not be executed ({order['task_prolog']}) {why}",
-            "user task_prolog did not exit normally. reason: Run command failed - configuration error",
-            "--task-prolog failed status=1",
+            f"run_command: {whose} task_prolog can not be executed ({program}) {why}",
+            f"{whose} task_prolog did not exit normally. reason: Run command failed - configuration error",
+            f"{said} failed status=1",
         ):
             with Quietly():
                 os.write(2, f"{where} {line}\n".encode())
         os._exit(1)
-    inward, outward = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.dup2(outward, 1)
-        execute_program(order["task_prolog"], variables)
-    os.close(outward)
-    text = b""
-    while data := os.read(inward, _CHUNK):
-        text += data
-    os.close(inward)
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if status:
+    code = run_prolog(program, variables)
+    if code:
         with Quietly():
-            os.write(2, f"{where} --task-prolog failed status={status}\n".encode())
-        os._exit(status if status > 0 else 1)
-    with Quietly():
-        take_over(text, variables)
+            os.write(2, f"{where} {said} failed status={code}\n".encode())
+        os._exit(code if code > 0 else 1)

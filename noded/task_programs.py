@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 NOT_RUN = 127
+USER_EPILOG_S = 5.0  # then 22.05.8 was seen to kill it; for TaskEpilog it waits
 
 
 def run_prolog(program: str, variables: dict[str, str]) -> int:
@@ -57,6 +58,19 @@ def run_epilog(program: str, variables: dict[str, str], error_output: int) -> in
         found, status = os.wait()
         if found == pid:
             return status
+
+
+def begin_epilog(program: str, variables: dict[str, str], error_output: int) -> int:
+    """Run it in a child of this process, in a process group of its own. Its pid."""
+    pid = os.fork()
+    if pid == 0:
+        os.setpgid(0, 0)
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 0)
+        os.dup2(null, 1)
+        os.dup2(error_output if error_output >= 0 else null, 2)
+        execute_program(program, {**variables, "SLURM_SCRIPT_CONTEXT": "epilog_task"})
+    return pid
 
 
 def execute_program(program: str, variables: dict[str, str]) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import _signal as signal  # type: ignore[import-not-found]  # without enumerations, see forking.py
 import _socket
 import marshal
+import math
 import os
 import select
 import sys
@@ -28,7 +29,7 @@ from understudy.noded.task_exec import become, environment_of
 from understudy.noded.task_files import Files
 from understudy.noded.task_frames import ABORT, ALL, DONE, EXITED, LOST, MESSAGE, MPI_ABORT, PMI, PMIX, STARTED, STDERR, STDIN, STDOUT, WINDOW
 from understudy.noded.task_output import Output
-from understudy.noded.task_programs import execute_program
+from understudy.noded.task_programs import USER_EPILOG_S, begin_epilog
 from understudy.noded.task_readers import Readers
 
 TYPE_CHECKING = False
@@ -177,6 +178,8 @@ class Step:
         if pmi_fd >= 0:
             os.set_inheritable(pmi_fd, True)
             variables["PMI_FD"] = str(pmi_fd)
+        if order["task_epilog"] or order["site_epilog"]:
+            task.errors = os.dup(errors)
         pid = os.fork()
         if pid == 0:
             become(order, task, variables, (inward, outward, errors), is_terminal=wants_pty)
@@ -329,16 +332,48 @@ class Step:
         self.usage["system_cpu_us"] += int(used.ru_stime * 1e6)
 
     def epilog(self, task: Task) -> None:
-        program = self.order["task_epilog"] or ""
-        if program and not os.access(program, os.X_OK):
-            self.complain(task.node, f"Could not run user task_epilog [{program}]: access denied")
-            self.complain(task.node, "TaskEpilog failed status=-1")
-        elif program:
-            pid = os.fork()
-            if pid == 0:
-                execute_program(program, self.environment_of(task))
+        """--task-epilog, which has its time; then the site's."""
+        for program, whose, said, limit_s in (
+            (self.order["task_epilog"], "user", "TaskEpilog", USER_EPILOG_S),
+            (self.order["site_epilog"], "slurm", "--task-epilog", None),
+        ):
+            if not program:
+                continue
+            status = -1
+            if os.access(program, os.X_OK):
+                status = self.wait_for_epilog(begin_epilog(program, self.environment_of(task), task.errors), limit_s)
+            else:
+                self.complain(task.node, f"Could not run {whose} task_epilog [{program}]: access denied")
+            if status:
+                self.complain(task.node, f"{said} failed status={status}")
+        if task.errors >= 0:
+            os.close(task.errors)
+            task.errors = -1
+
+    def wait_for_epilog(self, pid: int, limit_s: float | None) -> int:
+        """Its status as wait(2) has it. Orders to end the step are heeded meanwhile."""
+        until = math.inf if limit_s is None else time.monotonic() + limit_s
+        over = os.pidfd_open(pid)
+        while True:
+            poll = select.poll()
+            poll.register(over, select.POLLIN)
             with Quietly():
-                os.waitpid(pid, 0)
+                poll.register(self.control.fileno(), select.POLLIN)
+            left_s = min(until, self.kill_at or math.inf) - time.monotonic()
+            heard = {number for number, _ in poll.poll(None if left_s == math.inf else max(left_s, 0) * 1000 + 1)}
+            if over in heard:
+                break
+            if heard:
+                self.hear()
+            self.timers()
+            if time.monotonic() >= until:
+                until = math.inf
+                with Quietly():
+                    os.killpg(pid, signal.SIGKILL)
+        os.close(over)
+        with Quietly():
+            return os.waitpid(pid, 0)[1]
+        return 0
 
     def tell_exits(self) -> None:
         """Of each node the tasks that ended in the same way are one message, as with Slurm's daemons."""

@@ -75,11 +75,15 @@ class MemoryWatch:
     """Looks at all that is watched every `interval_s`; 0: never. `enforces`: and calls `over`."""
 
     def __init__(self, interval_s: float, *, enforces: bool) -> None:
-        self._interval_s = min(interval_s or ENFORCING_S, ENFORCING_S) if enforces else interval_s
-        self._enforces = enforces
+        self.reconfigure(interval_s, enforces=enforces)
         self._loop = asyncio.get_running_loop()
         self._watched: list[Watched] = []
         self._timer: asyncio.TimerHandle | None = None
+
+    def reconfigure(self, interval_s: float, *, enforces: bool) -> None:
+        """Look as often as that from the next look on, and at those who are added from now on."""
+        self._interval_s = min(interval_s or ENFORCING_S, ENFORCING_S) if enforces else interval_s
+        self._enforces = enforces
 
     def add(self, watched: Watched) -> None:
         """Watch from now on."""
@@ -107,6 +111,8 @@ class MemoryWatch:
 
     def _look(self) -> None:
         self._timer = None
+        if not self._interval_s:
+            self._watched.clear()
         if not self._watched:
             return
         first = min([watched.due for watched in self._watched])

@@ -59,6 +59,9 @@ class HandTime:
         heapq.heappush(self._heap, (when, self._count, timer))
         return timer
 
+    def call_after_wait(self, delay_s: float, callback: Callable[..., None], *args: Any) -> HandTimer:
+        return self.call_at(self._now + delay_s, callback, *args)
+
     def hold(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 

@@ -2,10 +2,13 @@
 
 import contextlib
 import os
+import pwd
+import re
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -42,6 +45,8 @@ class Site:
         self.daemons = {}
 
     def command(self, name, *arguments):
+        if name == "sacctmgr":
+            return [str(Path(sys.executable).parent / name), *arguments]
         return [sys.executable, "-P", "-m", f"understudy.commands.{name}", *arguments]
 
     def start(self, name, *arguments):
@@ -121,3 +126,152 @@ def test_a_daemon_that_cannot_be_says_why(site):
     assert (refused.returncode, refused.stderr) == (1, 'slurmd: fatal: _find_node_record: lookup failure for node "n9"\n')
     assert site.run("slurmctld", "-V").stdout == "slurm 22.05.8\n"
     assert Path(site.environment["SLURM_CONF"]).exists()
+
+
+def test_daemons_take_up_a_changed_configuration_and_end_together(site):
+    """Programs of the site come and go with `scontrol reconfigure`; a controller that is started again reads the file as it is now."""
+    conf = Path(site.environment["SLURM_CONF"])
+    text = conf.read_text().replace("slurmdbd", "none").replace("State=UNKNOWN", "Port=7002-7005 Features=a State=UNKNOWN")
+    conf.write_text(text)
+    controller = site.start("slurmctld")
+    node = site.start("slurmd", "-N", "n[1-4]")
+    site.until(site.all_idle, "nodes are not idle")
+    assert site.run("sinfo", "-h", "-N", "-n", "n3", "-O", "Port").stdout.split() == ["7004"]
+
+    task_prolog, prolog = site.folder / "task_prolog", site.folder / "prolog"
+    task_prolog.write_text("#!/bin/sh\necho export SAID=yes\n")
+    prolog.write_text(f"#!/bin/sh\necho $SLURM_JOB_ID >> {site.folder}/prologs\n")
+    for program in (task_prolog, prolog):
+        program.chmod(0o755)
+    said = ("srun", "-N1", "sh", "-c", "echo ${SAID:-no}")
+    assert site.run(*said).stdout == "no\n"
+    conf.write_text(f"{text}TaskProlog={task_prolog}\nProlog={prolog}\n")
+    site.run("scontrol", "reconfigure")
+    site.until(lambda: site.run(*said).stdout == "yes\n", "the task prolog does not run")
+    ran = len((site.folder / "prologs").read_text().split())
+    assert ran >= 1
+    conf.write_text(text)
+    site.run("scontrol", "reconfigure")
+    site.until(lambda: site.run(*said).stdout == "no\n", "the task prolog runs on")
+    assert site.run(*said).stdout == "no\n"
+    assert len((site.folder / "prologs").read_text().split()) <= ran + 1
+
+    conf.write_text(text + "Nonsense=1\n")
+    refused = site.run("scontrol", "reconfigure", check=False)
+    assert refused.returncode == 1
+    assert "Nonsense" in refused.stderr
+    conf.write_text(text.replace("Features=a", "Features=b"))
+    site.run("scontrol", "shutdown", "slurmctld")
+    assert controller.wait(20) == 0
+    assert node.poll() is None
+    controller = site.start("slurmctld")
+    site.until(site.all_idle, "nodes are not idle")
+    assert site.run("sinfo", "-h", "-o", "%f").stdout == "b\n"
+    site.run("scontrol", "shutdown")
+    assert (controller.wait(20), node.wait(20)) == (0, 0)
+
+
+def test_a_daemon_in_the_background_is_found_by_its_name_and_its_command_line(site):
+    site.run("slurmd", "-N", "n[2-3]")
+    pid = next(site.folder.glob("state/understudy/*/slurmd.n?2-3?.pid")).read_text().split()[0]
+    assert Path(f"/proc/{pid}/comm").read_text() == "slurmd\n"
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+    assert words == [b"slurmd", b"-N", b"n[2-3]", b"-D"]
+    assert pid in subprocess.run(["pgrep", "-f", r"^slurmd -N n\[2-3\]"], capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_logs_tell_of_jobs_as_far_as_their_level_lets_them(site):
+    """At a healthy start nothing is warned of; `-v`, SlurmctldDebug and `scontrol setdebug` choose what is written."""
+    conf = Path(site.environment["SLURM_CONF"])
+    text = conf.read_text().replace("slurmdbd", "none")
+    conf.write_text(text)
+    site.run("slurmctld")
+    site.run("slurmd", "-N", "n[1-4]")
+    site.until(site.all_idle, "nodes are not idle")
+
+    def said(program):
+        return next(site.folder.glob(f"state/understudy/*/logs/{program}.log")).read_text()
+
+    job = site.run("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "exit 3").stdout.strip()
+    site.until(lambda: f"_job_complete: JobId={job} WEXITSTATUS 3\n" in said("slurmctld"), "its end is not told")
+    assert re.search(
+        rf"^\[\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}\] _slurm_rpc_submit_batch_job: JobId={job} InitPrio=\d+ usec=\d+$",
+        said("slurmctld"),
+        re.MULTILINE,
+    )
+    assert f"Launching batch job {job} for UID {os.getuid()}\n" in said("slurmd")
+    assert not re.search("error|warning", said("slurmctld") + said("slurmd"), re.IGNORECASE)
+    site.run("scontrol", "setdebug", "error")
+    before = len(said("slurmctld"))
+    site.run("srun", "true")
+    assert len(said("slurmctld")) == before
+    site.run("scontrol", "setdebug", "debug2")
+    site.run("squeue")
+    assert "debug2: Processing RPC: REQUEST_JOB_INFO from UID=" in said("slurmctld")[before:]
+    conf.write_text(f"{text}SlurmctldDebug=quiet\nSlurmdDebug=quiet\nLogTimeFormat=short\n")
+    site.run("scontrol", "reconfigure")
+    site.run("srun", "true")
+    before = len(said("slurmctld")), len(said("slurmd"))
+    site.run("srun", "true")
+    assert (len(said("slurmctld")), len(said("slurmd"))) == before
+    site.run("scontrol", "shutdown")
+
+
+def test_commands_find_the_cluster_by_what_the_file_says_whoever_starts_it(site):
+    """Accounting comes first; a copy of the file leads to the same cluster; SlurmUser's cluster serves other users."""
+    conf = Path(site.environment["SLURM_CONF"])
+    site.run("slurmdbd")
+    site.run("sacctmgr", "-i", "add", "cluster", "d")
+    assert site.run("squeue", check=False).stderr == "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"
+    site.run("slurmctld")
+    site.run("slurmd", "-N", "n[1-4]")
+    site.until(site.all_idle, "nodes are not idle")
+    copy = site.folder / "copy.conf"
+    copy.write_text(conf.read_text())
+    site.environment["SLURM_CONF"] = str(copy)
+    assert site.run("sinfo", "-h", "-o", "%D").stdout == "4\n"
+    copy.write_text(conf.read_text() + "Nonsense=1\n")
+    broken = site.run("sinfo", check=False)
+    assert (broken.returncode, broken.stderr) == (
+        1, "sinfo: error: _parse_next_key: Parsing error at unrecognized key: Nonsense\nsinfo: fatal: Unable to process configuration file\n",
+    )  # fmt: skip
+    site.environment["SLURM_CONF"] = str(conf)
+    site.run("scontrol", "shutdown")
+    site.until(lambda: site.run("sinfo", check=False).returncode, "the controller has not ended")
+    shown = site.run("sacctmgr", "-n", "show", "cluster", "format=cluster", check=False)
+    assert (shown.stdout.split(), shown.stderr) == (["d"], ""), "accounting goes on"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be several users")
+def test_a_cluster_of_slurm_user_serves_root_and_others(site):
+    """SlurmUser is a user without a home, as it is in distributions."""
+    user = pwd.getpwnam("nobody").pw_uid
+    conf = Path(site.environment["SLURM_CONF"])
+    conf.write_text(conf.read_text().replace("slurmdbd", "none").replace(f"{site.folder}/ctld.pid", "/dev/null") + "SlurmUser=nobody\n")
+    for folder in (site.folder, *site.folder.parents[:3]):
+        folder.chmod(folder.stat().st_mode | 0o755)
+    with contextlib.ExitStack() as stack:
+        state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="u")))
+        os.chown(state, user, -1)
+        state.chmod(0o755)
+        del site.environment["UNDERSTUDY_REGISTRY"]
+        site.environment |= {"XDG_STATE_HOME": str(state), "HOME": "/nonexistent"}
+        site.environment.pop("XDG_RUNTIME_DIR", None)
+
+        def command(as_user, name, *arguments):
+            return subprocess.run(
+                site.command(name, *arguments), env=site.environment, user=as_user, cwd="/", capture_output=True, text=True, timeout=60, check=False
+            )
+
+        started = command(user, "slurmctld")
+        assert started.returncode == 0, started.stderr
+        try:
+            for other in (user, 0, pwd.getpwnam("daemon").pw_uid):
+                asked = command(other, "sinfo", "-h", "-o", "%D")
+                assert (asked.stdout, asked.stderr) == ("4\n", "")
+            conf.write_text(conf.read_text().replace("State=UNKNOWN", "Features=new State=UNKNOWN"))
+            assert command(0, "scontrol", "reconfigure").stderr == ""
+            assert command(0, "sinfo", "-h", "-o", "%f").stdout == "new\n"
+        finally:
+            assert command(0, "scontrol", "shutdown").returncode == 0
+            site.until(lambda: not list(state.glob("understudy/*/*.pid")), "it has not ended")

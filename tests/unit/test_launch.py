@@ -1,6 +1,7 @@
 """Daemons are started side by side, waited for, blamed for failing and ended. Small scripts stand in for the daemons."""
 
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -15,9 +16,11 @@ from understudy.model.cluster import Cluster, NodeDaemon
 
 CONF = "ClusterName=tux\nSlurmctldHost=localhost\nSlurmctldPort={port}\nNodeName=n[1-10] CPUs=4\nPartitionName=debug Nodes=ALL Default=YES\n"
 
+WITH_ACCOUNTING = CONF.replace("SlurmctldPort={port}\n", "AccountingStorageType=accounting_storage/slurmdbd\n{ports}")
+
 READY = """
 import os, signal, sys
-name, run_dir = sys.argv[1:]
+name, run_dir = sys.argv[1:3]
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 started = open("/proc/self/stat").read().rpartition(")")[2].split()[19]
 with open(f"{run_dir}/{name}.new", "w") as file:
@@ -27,6 +30,18 @@ signal.pause()
 """
 FAILING = "import sys; print('first line'); print('no such thing', file=sys.stderr); sys.exit(3)"
 SILENT = "import signal; signal.pause()"
+LISTENING = READY.replace(
+    "signal.pause()",
+    """
+import socket
+assert sys.argv[3] == "--listener"
+listener = socket.socket(fileno=int(sys.argv[4]))
+listener.setblocking(True)
+connection, _ = listener.accept()
+connection.sendall(b"at home")
+signal.pause()
+""",
+)
 STUBBORN = READY.replace("lambda *_: sys.exit(0)", "signal.SIG_IGN")
 
 
@@ -126,13 +141,51 @@ def test_a_prepared_run_directory_describes_the_cluster(run_dir, conf):
     assert stat.S_IMODE((run_dir / "key").stat().st_mode) == 0o600
     assert len((run_dir / "key").read_bytes()) == 32
     assert (run_dir / "slurm.conf").read_text() == conf.read_text()
-    assert cluster.controller.startswith("tcp:127.0.0.1:")
+    assert cluster.controller == "tcp:127.0.0.1:0"
 
 
-def test_the_port_is_the_configurations_unless_another_is_asked_for(run_dir, conf):
-    port = launch.prepare(run_dir, conf, port=0).controller.rpartition(":")[2]
-    conf.write_text(CONF.format(port=port))
-    assert launch.prepare(run_dir, conf).controller == f"tcp:127.0.0.1:{port}"
+def test_nobody_listens_on_tcp_who_was_not_asked_to(run_dir, conf):
+    conf.write_text(WITH_ACCOUNTING.format(ports=""))
+    cluster = launch.prepare(run_dir, conf)
+    assert (cluster.controller, cluster.accounting) == ("", "")
+    assert cluster.keeps_accounting
+    assert launch.daemon_names(cluster) == ["agent", "accounting", "controller", "noded0"]
+    assert launch.location_of(cluster, run_dir).controller_addresses == [cluster.controller_unix]
+
+
+def test_ports_are_those_that_slurm_conf_sets_and_of_daemons_on_their_own_slurms(run_dir, conf, monkeypatch):
+    monkeypatch.setattr(launch, "check_port", lambda _port, _origin: None)  # whoever has them
+    port, other = 7001, 7002
+    conf.write_text(WITH_ACCOUNTING.format(ports=f"SlurmctldPort={port}\nAccountingStoragePort={other}\n"))
+    for tcp, expected in (("asked", (port, other)), ("always", (port, other)), ("never", (None, None))):
+        assert launch.tcp_ports(launch.read_site(conf), conf, tcp, None) == expected
+    conf.write_text(WITH_ACCOUNTING.format(ports=f"AccountingStoragePort={other}\n"))
+    site = launch.read_site(conf)
+    assert launch.tcp_ports(site, conf, "asked", None) == (None, other)
+    assert launch.tcp_ports(site, conf, "always", None) == (6817, other)
+    assert launch.tcp_ports(site, conf, "asked", port) == (port, None)
+    cluster = launch.prepare(run_dir, conf, port=port)
+    assert (cluster.controller, cluster.accounting) == (f"tcp:127.0.0.1:{port}", "")
+
+
+def test_a_busy_port_of_accounting_is_named_with_its_own_key(run_dir, conf):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        conf.write_text(WITH_ACCOUNTING.format(ports=f"AccountingStoragePort={port}\n"))
+        with pytest.raises(LaunchError, match=rf"port {port} \(AccountingStoragePort in .*site\.conf\)"):
+            launch.prepare(run_dir, conf)
+
+
+def test_the_controller_is_given_the_socket_that_has_the_port_which_was_found_for_it(run_dir, conf):
+    cluster = launch.prepare(run_dir, conf, port=0)
+    started = launch.start_daemons(cluster, run_dir, commands(controller=LISTENING))
+    try:
+        launch.wait_listening(started)
+        assert Cluster.load(run_dir).controller == cluster.controller
+        with socket.create_connection(("127.0.0.1", int(cluster.controller.rpartition(":")[2]))) as connection:
+            assert connection.recv(9) == b"at home"
+    finally:
+        launch.stop(run_dir, started)
 
 
 def test_a_key_outlives_the_cluster(run_dir, conf):
@@ -154,9 +207,10 @@ def test_time_does_not_go_back_from_one_life_of_a_cluster_to_the_next(run_dir, c
     assert launch.prepare(run_dir, conf, port=0, time="virtual", epoch=5.0).epoch == 5.0
 
 
-def test_real_jobs_in_virtual_time_are_refused_with_the_reason(run_dir, conf):
-    with pytest.raises(LaunchError, match="real jobs take real time"):
-        launch.prepare(run_dir, conf, port=0, time="virtual", executor="real")
+@pytest.mark.parametrize("time", ["virtual", "scaled"])
+def test_real_jobs_in_another_time_than_real_are_refused_with_the_reason(run_dir, conf, time):
+    with pytest.raises(LaunchError, match=f"real jobs take real time, not {time} time"):
+        launch.prepare(run_dir, conf, port=0, time=time, executor="real")
 
 
 def test_more_node_daemons_than_nodes_are_refused(run_dir, conf):
