@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from understudy.experiments.swf import TraceJob
+from understudy.experiments.trace import TraceJob
 
 DAY_S: Final = 86_400
 SLOTS: Final = 48  # half hours of a day

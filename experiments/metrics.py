@@ -4,7 +4,8 @@ Place: reads records; its result is summary.json. Pure.
 
 Wait is start - submit. Bounded slowdown is (wait + run) / max(run, 10 s), at least 1: the bound keeps jobs of a few seconds from ruling the mean
 (Feitelson et al., "Theory and practice in parallel job scheduling", 1997). Makespan goes from the first submission to the last end. Utilisation is
-the CPU time of jobs over that of the machine within the makespan. Jobs that never ran count in `jobs` and `states` alone.
+the CPU time of jobs over that of the machine within the makespan. Means and percentiles are of the jobs that ran to their end (`ran`), and None where
+no job did; a percentile is the smallest value that so many of a hundred jobs do not exceed.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from understudy.experiments.records import schedule_sha256
+from understudy.experiments.records import REJECTED, schedule_sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from understudy.experiments.records import JobRecord
 
 SLOWDOWN_BOUND_S: Final = 10
+PERCENTILES: Final = (50, 90, 95, 99)
+CANCELLED: Final = "CANCELLED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +35,33 @@ class Summary:
     """The keys of summary.json, and `states`. Times in seconds."""
 
     jobs: int
+    refused: int  # not taken by the controller
+    never_started: int  # waited at the end, or ended before they could start, without being cancelled
+    cancelled_before_start: int
+    unfinished: int  # had started, and not ended
+    ran: int  # started and ended
     wall_seconds: float
     simulated_seconds: float
     speedup: float  # simulated over wall
     jobs_per_second: float  # of wall time
     schedule_sha256: str
     utilization: float  # 0 to 1
-    mean_wait: float
-    median_wait: float
-    max_wait: float
-    mean_bounded_slowdown: float
+    mean_wait: float | None
+    median_wait: float | None
+    max_wait: float | None
+    mean_bounded_slowdown: float | None
     makespan: int
+    wait_p50: float | None
+    wait_p90: float | None
+    wait_p95: float | None
+    wait_p99: float | None
+    slowdown_p50: float | None  # bounded
+    slowdown_p90: float | None
+    slowdown_p95: float | None
+    slowdown_p99: float | None
     states: dict[str, int]  # how many jobs ended in each
 
-    def as_dict(self) -> dict[str, int | float | str]:
+    def as_dict(self) -> dict[str, int | float | str | None]:
         """The keys of summary.json: plain values only, so that every reader can put runs side by side as rows of a table."""
         return {key: value for key, value in asdict(self).items() if key != "states"}
 
@@ -76,6 +92,81 @@ class Columns:
         return slowdown
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The jobs that ran of one size, user, account, partition or QOS. Times in seconds."""
+
+    name: str
+    jobs: int  # all of them
+    ran: int
+    cpu_seconds: int
+    mean_wait: float | None
+    wait_p50: float | None
+    wait_p90: float | None
+    wait_p95: float | None
+    wait_p99: float | None
+    max_wait: float | None
+    mean_bounded_slowdown: float | None
+
+
+def percentiles(values: NDArray[np.int64] | NDArray[np.float64]) -> list[float | None]:
+    """Those of PERCENTILES; None where there are no values."""
+    if not len(values):
+        return [None] * len(PERCENTILES)
+    return [float(value) for value in np.percentile(values, PERCENTILES, method="inverted_cdf")]
+
+
+def size_class(cpus: int) -> str:
+    """`1`, `2`, `3-4`, `5-8` ...: CPUs up to a power of two."""
+    power = max(cpus - 1, 0).bit_length()
+    smallest = 2 ** (power - 1) + 1 if power else 1
+    return str(2**power) if smallest == 2**power else f"{smallest}-{2**power}"
+
+
+def groups(records: Sequence[JobRecord]) -> dict[str, list[Group]]:
+    """By size, user, account, partition and QOS, those with the most CPU time first; sizes in their order."""
+    keys: dict[str, Callable[[JobRecord], str]] = {
+        "size": lambda record: size_class(record.cpus),
+        "user": lambda record: record.user,
+        "account": lambda record: record.account,
+        "partition": lambda record: record.partition,
+        "qos": lambda record: record.qos,
+    }
+    return {name: _grouped(records, key, by_size=name == "size") for name, key in keys.items()}
+
+
+def _grouped(records: Sequence[JobRecord], key: Callable[[JobRecord], str], *, by_size: bool) -> list[Group]:
+    members: dict[str, list[JobRecord]] = {}
+    for record in sorted(records, key=lambda record: (record.cpus if by_size else 0, record.job)):
+        members.setdefault(key(record), []).append(record)
+    found = [_group(name, listed) for name, listed in members.items()]
+    return found if by_size else sorted(found, key=lambda group: (-group.cpu_seconds, group.name))
+
+
+def _group(name: str, records: list[JobRecord]) -> Group:
+    ran = Columns.of(records)
+    any_ran = len(ran.submit) > 0
+    p50, p90, p95, p99 = percentiles(ran.wait)
+    return Group(
+        name=name,
+        jobs=len(records),
+        ran=len(ran.submit),
+        cpu_seconds=int((ran.cpus * (ran.end - ran.start)).sum()),
+        mean_wait=float(ran.wait.mean()) if any_ran else None,
+        wait_p50=p50,
+        wait_p90=p90,
+        wait_p95=p95,
+        wait_p99=p99,
+        max_wait=float(ran.wait.max()) if any_ran else None,
+        mean_bounded_slowdown=float(ran.bounded_slowdown.mean()) if any_ran else None,
+    )
+
+
+def has_never_started(record: JobRecord) -> bool:
+    """Whether the job was taken, and did not start though nobody cancelled it."""
+    return record.start is None and record.state not in (REJECTED, CANCELLED)
+
+
 def summarize(records: Sequence[JobRecord], cpus: int, wall_seconds: float, simulated_seconds: float | None = None) -> Summary:
     """Sum a run up. `cpus` is the machine's size; without `simulated_seconds` the makespan stands for it."""
     ran = Columns.of(records)
@@ -83,18 +174,34 @@ def summarize(records: Sequence[JobRecord], cpus: int, wall_seconds: float, simu
     makespan = int(ran.end.max() - min(r.submit for r in records)) if any_ran else 0
     simulated = float(makespan) if simulated_seconds is None else simulated_seconds
     used = int((ran.cpus * (ran.end - ran.start)).sum())
+    slowdown = ran.bounded_slowdown
+    wait_p50, wait_p90, wait_p95, wait_p99 = percentiles(ran.wait)
+    slowdown_p50, slowdown_p90, slowdown_p95, slowdown_p99 = percentiles(slowdown)
     return Summary(
         jobs=len(records),
+        refused=sum(record.state == REJECTED for record in records),
+        never_started=sum(map(has_never_started, records)),
+        cancelled_before_start=sum(record.start is None and record.state == CANCELLED for record in records),
+        unfinished=sum(record.start is not None and record.end is None for record in records),
+        ran=len(ran.submit),
         wall_seconds=round(wall_seconds, 3),
         simulated_seconds=round(simulated, 3),
         speedup=round(simulated / wall_seconds, 1) if wall_seconds > 0 else 0.0,
         jobs_per_second=round(len(records) / wall_seconds, 1) if wall_seconds > 0 else 0.0,
         schedule_sha256=schedule_sha256(records),
         utilization=used / (cpus * makespan) if makespan else 0.0,
-        mean_wait=float(ran.wait.mean()) if any_ran else 0.0,
-        median_wait=float(np.median(ran.wait)) if any_ran else 0.0,
-        max_wait=float(ran.wait.max()) if any_ran else 0.0,
-        mean_bounded_slowdown=float(ran.bounded_slowdown.mean()) if any_ran else 0.0,
+        mean_wait=float(ran.wait.mean()) if any_ran else None,
+        median_wait=float(np.median(ran.wait)) if any_ran else None,
+        max_wait=float(ran.wait.max()) if any_ran else None,
+        mean_bounded_slowdown=float(slowdown.mean()) if any_ran else None,
         makespan=makespan,
+        wait_p50=wait_p50,
+        wait_p90=wait_p90,
+        wait_p95=wait_p95,
+        wait_p99=wait_p99,
+        slowdown_p50=slowdown_p50,
+        slowdown_p90=slowdown_p90,
+        slowdown_p95=slowdown_p95,
+        slowdown_p99=slowdown_p99,
         states=dict(sorted(Counter(r.state for r in records).items())),
     )

@@ -6,18 +6,24 @@ Place: between a replay, which makes records, and metrics, run folders and repor
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+
+from understudy.model import nodeset
+from understudy.model.task_numbers import parse_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from understudy.protocol.messages import JobRun
+
+_ANY_TASK: Final = 1 << 32
 REJECTED: Final = "REJECTED"  # not a state of Slurm's: the submission was refused, the job never existed
 
 
 class JobRecord(msgspec.Struct, frozen=True, gc=False):
-    """One job. Times in seconds from the trace's zero; None where it never started or ended."""
+    """One job, by its last run, or an earlier run that was requeued. Times in seconds from the trace's zero; None where it never started or ended."""
 
     job: int  # its number in the trace's normal form
     submit: int
@@ -27,13 +33,86 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     cpus: int
     nodes: str  # host list expression
     req_time: int  # limit in seconds; -1: none
+    id: str = ""  # what the trace, or the scenario, calls it; `3_7` is task 7 of the array 3, `5+1` the second component of the heterogeneous job 5
+    name: str = ""
+    user: str = ""
+    account: str = ""
+    partition: str = ""
+    qos: str = ""
+    eligible: int | None = None
+    node_count: int = 0
+    memory_mb: int = 0  # on all its nodes
+    gres: str = ""  # what it held
+    priority: int = 0  # when it started, or last
+    waited_for: str = ""  # the reason that it waited for longest
+    reason: str = ""  # why it has not run: what was said when it was refused, or what it waits for at the end
+    exit_code: str = ""  # code:signal
+    restarts: int = 0
+    preemptions: int = 0  # how often it made room for others, suspended or ended
+    backfilled: bool = False
+    scheduled_by: str = ""  # Main, Backfill; Submit: as it was submitted
 
     @property
     def has_run(self) -> bool:
         return self.start is not None and self.end is not None
 
+    @property
+    def wait(self) -> int | None:
+        """From the last time that it was queued to its start."""
+        return None if self.start is None else self.start - self.submit
 
-FIELDS: Final = JobRecord.__struct_fields__
+    @property
+    def run(self) -> int | None:
+        return None if self.start is None or self.end is None else self.end - self.start
+
+
+FIELDS: Final = (*JobRecord.__struct_fields__[:8], "wait", "run", *JobRecord.__struct_fields__[8:])
+
+
+def expand_tasks(told: JobRun) -> list[str]:
+    """The numbers of the array's tasks for which the record stands; [""] outside arrays."""
+    if not told.array_tasks:
+        return [""]
+    return [str(task) for task in nodeset.indices(parse_tasks(told.array_tasks, _ANY_TASK))]
+
+
+def record_of(told: JobRun, zero: int, job: int, task: str = "", **known: Any) -> JobRecord:
+    """What the controller told of a run; `known`: fields of which the trace knows better."""
+    tag = known.pop("id", told.tag)
+    over = told.end is not None
+    started = told.start is not None
+    reason = "" if started else f"{told.reason}{f' ({told.reason_detail})' if told.reason_detail else ''}"
+    fields: dict[str, Any] = {
+        "id": f"{tag}_{task}" if task else f"{tag}+{told.het_offset}" if told.het_offset else tag,
+        "name": told.name,
+        "user": told.user,
+        "account": told.account,
+        "partition": told.partition,
+        "qos": told.qos,
+        "eligible": None if told.eligible is None else told.eligible - zero,
+        "node_count": told.node_count,
+        "memory_mb": told.memory_mb,
+        "gres": told.gres,
+        "priority": told.priority,
+        "waited_for": told.waited_for,
+        "reason": reason,
+        "exit_code": f"{told.exit_code}:{told.exit_signal}" if over else "",
+        "restarts": told.restarts,
+        "preemptions": told.preemptions,
+        "backfilled": started and told.scheduler == "Backfill",
+        "scheduled_by": told.scheduler if started else "",
+    }
+    return JobRecord(
+        job,
+        told.submit - zero,
+        None if told.start is None else told.start - zero,
+        None if told.end is None or not started else told.end - zero,
+        told.state,
+        told.cpus,
+        told.nodes,
+        -1 if told.limit_s is None else told.limit_s,
+        **(fields | known),
+    )
 
 
 def canonical_lines(records: Iterable[JobRecord]) -> Iterable[str]:

@@ -1,11 +1,11 @@
-"""Replay a trace: each job is submitted at its time, by the message that sbatch sends, and at the end the controller is asked what became of it.
+"""Replay a trace: each job is submitted at its time, by the message that sbatch sends, and the controller tells what becomes of it.
 
 Place: the pure core of `understudy replay`; a participant in the cluster's time like any daemon. It is handed the messenger and the clock, and knows
 no processes, files or event loop. One timer is set at a time: for the next submission.
 
-    submit ... submit -> AwaitEmpty -> (answered) -> Query -> on_done
+    follow, submit ... submit -> AwaitEmpty -> (answered) -> finish -> on_done
 
-Only refusals are answered (`only_failures`): a job is found again by its name, the number in the trace.
+Only refusals are answered (`only_failures`): a job is found again by its tag, the number in the trace. recording.py follows what becomes of jobs.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from understudy.experiments.records import REJECTED, JobRecord
-from understudy.model.states import JobState
-from understudy.protocol.messages import AwaitEmpty, Emulation, Failure, JobSpec, Message, Ok, Query, Rows, SubmitJob
+from understudy.experiments.recording import Follower, Recording
+from understudy.experiments.records import REJECTED, JobRecord, record_of
+from understudy.protocol.messages import AwaitEmpty, Emulation, Failure, JobSpec, Message, Ok, SubmitJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from understudy.experiments.swf import TraceJob
+    from understudy.experiments.trace import TraceJob
+    from understudy.protocol.messages import JobRun
 
-COLUMNS: Final = ["name", "submit_time", "start_time", "end_time", "state", "cpus", "nodes", "time_limit_s"]
 UNREACHABLE: Final = (1005, 1006, 5004)  # codes of a Failure that the messenger makes itself: no connection, lost, timed out
 SCRIPT: Final = "#!/bin/sh\n"  # emulated nodes run nothing, but a job has a script
 FIRST_USER_ID: Final = 20_000  # a trace's users are numbered from here
-_STATE_NAME: Final = {int(state): state.name for state in JobState}
+_MAY_WAIT: Final = ("PENDING", "SUSPENDED")  # for ever, with nothing wrong
+_SHOWN: Final = 10
 
 
 class Sender(Protocol):
@@ -69,23 +70,42 @@ class ReplayOptions:
     partition: str = ""
     submit_timeout_s: float = 60.0
     drain_timeout_s: float = math.inf  # without end, so that under virtual time the clock sees a cluster that has nothing left to do
-    query_timeout_s: float = 600.0
     owners: bool = False  # a job's user, group and queue in the trace are its user, account and QOS: 7 is u7, a7, q7
+    user_id: int = -1  # who submits the jobs that are nobody's; -1: who runs the replay
     jobs_ahead: int = 64  # submissions that are sent together, each to be delivered at its time: one window of virtual time instead of one for each
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOutcome:
-    """What came of it. `error` is "" if the trace went through to its end; else why it did not, and `records` are those that could be had."""
+    """What came of it. `error` is "" if the trace went through to its end; else why it did not, and `records` are those that could be had.
+
+    `attempts` are earlier runs of jobs that were requeued.
+    """
 
     records: list[JobRecord]
     rejected: dict[int, str] = field(default_factory=dict)  # trace job: what the controller said
     simulated_seconds: float = 0.0  # from the trace's zero until the cluster was empty
     error: str = ""
+    attempts: list[JobRecord] = field(default_factory=list)
 
 
 def _ignore(_submitted: int, _total: int, _now: float) -> None:
     """No one wants to know."""
+
+
+def submission(job: TraceJob, options: ReplayOptions) -> SubmitJob:
+    """What is sent for a job of the trace."""
+    step = options.limit_step_s
+    spec = JobSpec(
+        name=str(job.id),
+        partition=options.partition,
+        account=f"a{job.group}" if options.owners and job.group >= 0 else "",
+        qos=f"q{job.queue}" if options.owners and job.queue >= 0 else "",
+        num_tasks=job.procs,
+        time_limit_s=-(-job.req // step) * step,
+    )
+    owner = FIRST_USER_ID + job.user if options.owners and job.user >= 0 else options.user_id
+    return SubmitJob(spec=spec, script=SCRIPT, emulation=Emulation(run_s=max(1, job.raw_run), tag=str(job.id)), user_id=owner, group_id=owner)
 
 
 class Replayer:
@@ -99,8 +119,9 @@ class Replayer:
         options: ReplayOptions | None = None,
         *,
         on_progress: Callable[[int, int, float], None] = _ignore,
+        on_records: Callable[[Sequence[JobRecord]], None] = lambda _records: None,
     ) -> None:
-        """`on_progress` gets (submitted jobs, all jobs, the cluster's time) after each instant's submissions."""
+        """`on_progress` gets (submitted jobs, all jobs, the cluster's time) after each instant's submissions, `on_records` what has become known."""
         self._jobs = jobs
         self._messenger = messenger
         self._time = time
@@ -110,7 +131,11 @@ class Replayer:
         self._zero = 0.0
         self._next = 0  # index of the next job to submit
         self._rejected: dict[int, str] = {}
-        self._records: list[JobRecord] = []
+        self._of_tag = {str(job.id): job for job in jobs}
+        self._on_records = on_records
+        self._recording = Recording(self._record, on_records)
+        self._follower = Follower(messenger, self._recording, self._options.controller)
+        self._stalled = ""
         self._simulated_seconds = 0.0
         self._given_up = ""
 
@@ -125,6 +150,7 @@ class Replayer:
         self._on_done = on_done
         zero = self._options.zero
         self._zero = float(math.floor(self._time.now()) + 1) if zero is None else zero
+        self._follower.follow()
         first = self._jobs[0].submit if self._jobs else 0
         self._time.call_at(self._zero + first, self._submit_due, first)
 
@@ -134,28 +160,30 @@ class Replayer:
             self._given_up = why
             self._emptied(Ok())
 
+    def stall(self, why: str) -> None:
+        """Nobody has anything left to do: jobs that wait will wait for ever, and the run is over. One that runs should have ended: then it failed."""
+        if self._on_done is not None and not (self._given_up or self._stalled):
+            self._stalled = why
+            self._emptied(Ok())
+
+    def abandon(self, why: str) -> None:
+        """End at once, with what is known: nobody can be asked any more."""
+        if self._on_done is not None:
+            self._finish(why)
+
     def _submit_due(self, instant: int) -> None:
         """Send the jobs of this instant, those that are late, and some that come later, to be delivered at their time; set the timer for the next."""
-        if self._on_done is None or self._given_up:
+        if self._on_done is None or self._given_up or self._stalled:
             return
         now = self._time.now()
         due = max(float(instant), now - self._zero)  # a timer may come a clock tick early
-        jobs, options, step = self._jobs, self._options, self._options.limit_step_s
+        jobs, options = self._jobs, self._options
         position, total = self._next, len(self._jobs)
         zero, last = self._zero, position + options.jobs_ahead
         while position < total and (jobs[position].submit <= due or position < last):
             job = jobs[position]
-            spec = JobSpec(
-                name=str(job.id),
-                partition=options.partition,
-                account=f"a{job.group}" if options.owners and job.group >= 0 else "",
-                qos=f"q{job.queue}" if options.owners and job.queue >= 0 else "",
-                num_tasks=job.procs,
-                time_limit_s=-(-job.req // step) * step,
-            )
+            message = submission(job, options)
             ahead_s = max(0.0, zero + job.submit - now)
-            owner = FIRST_USER_ID + job.user if options.owners and job.user >= 0 else -1
-            message = SubmitJob(spec=spec, script=SCRIPT, emulation=Emulation(run_s=max(1, job.raw_run)), user_id=owner, group_id=owner)
             self._messenger.send(
                 options.controller, message, partial(self._refused, job), options.submit_timeout_s, only_failures=True, ahead_s=ahead_s
             )
@@ -170,6 +198,7 @@ class Replayer:
     def _refused(self, job: TraceJob, answer: Message) -> None:
         if isinstance(answer, Failure) and answer.code not in UNREACHABLE:
             self._rejected[job.id] = answer.text
+            self._on_records([self._refusal(job)])
         else:
             self._finish(f"submission of job {job.id} was not answered: {_text(answer)}")
 
@@ -183,48 +212,53 @@ class Replayer:
             self._finish(f"the cluster did not become empty: {_text(answer)}")
             return
         self._simulated_seconds = self._time.now() - self._zero
-        self._messenger.send(self._options.controller, Query(table="jobs", columns=COLUMNS), self._queried, self._options.query_timeout_s)
+        self._follower.finish(self._told)
 
-    def _queried(self, answer: Message) -> None:
-        if not isinstance(answer, Rows):
-            self._finish(self._given_up or f"the job table was not answered: {_text(answer)}")
+    def _told(self, error: str) -> None:
+        if error:
+            self._finish(self._given_up or error)
             return
-        found = {row[0]: row for row in answer.rows}
-        lost = [job.id for job in self._jobs if str(job.id) not in found and job.id not in self._rejected]
+        known = {record.job for record in self._recording.last.values()}
+        lost = [job.id for job in self._jobs if job.id not in known and job.id not in self._rejected]
         if lost and not self._given_up:
-            self._finish(f"the controller does not know {len(lost)} jobs that it did not refuse, the first is {lost[0]}")
-            return
-        for job in self._jobs:
-            if job.id in self._rejected:
-                self._records.append(JobRecord(job.id, job.submit, None, None, REJECTED, job.procs, "", job.req))
-            elif str(job.id) in found:
-                self._records.append(self._record(job, found[str(job.id)]))
-        self._records.sort(key=lambda record: record.job)
-        self._finish(self._given_up)
+            error = f"the controller told nothing of {len(lost)} jobs that it did not refuse, the first is {lost[0]}"
+        at_work = [record for record in self._recording.unfinished if record.state not in _MAY_WAIT]
+        if self._stalled and at_work:
+            shown = ", ".join(f"job {record.id} ({record.state})" for record in at_work[:_SHOWN])
+            error = f"{self._stalled}; unfinished: {shown}{f' and {len(at_work) - _SHOWN} more' if len(at_work) > _SHOWN else ''}"
+        self._finish(self._given_up or error)
 
-    def _record(self, job: TraceJob, row: list[Any]) -> JobRecord:
-        _, submit, start, end, state, cpus, nodes, limit = row
-        if state == JobState.PENDING:  # what is told then is when it might start
-            start = end = None
-        elif state in (JobState.RUNNING, JobState.SUSPENDED):
-            end = None
-        zero = int(self._zero)
-        return JobRecord(
-            job.id,
-            int(submit) - zero,
-            None if not start else int(start) - zero,
-            None if not end else int(end) - zero,
-            _STATE_NAME.get(state, str(state)),
-            cpus,
-            nodes,
-            -1 if limit is None else limit,
-        )
+    def _record(self, told: JobRun, _task: str) -> JobRecord | None:
+        job = self._of_tag.get(told.tag)
+        if job is None or job.id in self._rejected:
+            return None
+        known: dict[str, str] = {"id": _own_id(job)}
+        if not self._options.owners and job.user >= 0:
+            known["user"] = f"u{job.user}"
+        return record_of(told, int(self._zero), job.id, **known)
+
+    def _refusal(self, job: TraceJob) -> JobRecord:
+        user = f"u{job.user}" if job.user >= 0 else ""
+        return JobRecord(job.id, job.submit, None, None, REJECTED, job.procs, "", job.req, _own_id(job), user=user, reason=self._rejected[job.id])
 
     def _finish(self, error: str = "") -> None:
         if self._on_done is None:
             return
         done, self._on_done = self._on_done, None
-        done(ReplayOutcome(self._records, self._rejected, self._simulated_seconds, error))
+        done(self.so_far(error))
+
+    def so_far(self, error: str = "") -> ReplayOutcome:
+        """What is known by now."""
+        refused = [self._refusal(job) for job in self._jobs if job.id in self._rejected]
+        # Of some that it refuses the controller keeps a job that has failed, as Slurm does.
+        taken = [record for record in self._recording.last.values() if record.job not in self._rejected]
+        records = sorted([*taken, *refused], key=lambda record: record.job)
+        return ReplayOutcome(records, self._rejected, self._simulated_seconds, error, self._recording.attempts)
+
+
+def _own_id(job: TraceJob) -> str:
+    """What the trace calls the job."""
+    return str(job.original_id if job.original_id >= 0 else job.id)
 
 
 def _text(answer: Message) -> str:

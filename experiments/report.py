@@ -6,23 +6,29 @@ Place: the last step of a run. Pure: records, summary and configuration in, text
 from __future__ import annotations
 
 import json
+from collections import Counter
 from html import escape
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.experiments import drawing
 from understudy.experiments.drawing import Plot, class_axis, duration, legend, linear_axis, log_axis, time_axis, wait_axis
-from understudy.experiments.metrics import Columns
+from understudy.experiments.metrics import Columns, has_never_started
+from understudy.experiments.records import REJECTED
 from understudy.experiments.series import size_classes, time_series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from understudy.experiments.metrics import Summary
+    from understudy.experiments.metrics import Group, Summary
     from understudy.experiments.records import JobRecord
     from understudy.experiments.series import SizeClass, TimeSeries
 
 _PLOT_HEIGHT: Final = 250
 _BOX_HEIGHT: Final = 300
+_NO_JOB_RAN: Final = "<section><h2>No job ran</h2><p>So there are no figures.</p></section>"
+_GROUPS_SHOWN: Final = 50
+NONE_RAN: Final = "\N{EN DASH}"
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --page: #f7f7f5; --card: #ffffff; --ink: #1b1d21; --soft: #5b616b; --line: #e3e4e6; --axis: #9aa0a8;
@@ -99,16 +105,16 @@ def report(
     title: str = "Replay",
     config: Mapping[str, Any] | None = None,
     slurm_conf: str = "",
+    by: Mapping[str, Sequence[Group]] = MappingProxyType({}),
 ) -> str:
-    """The page. `cpus` is the machine's size; `config` is shown as a table, `slurm_conf` as it is."""
+    """The page. `cpus` is the machine's size; `config` is shown as a table, `slurm_conf` as it is, `by` as a table for each way to group jobs."""
     ran = Columns.of(records)
     series, classes = time_series(ran), size_classes(ran)
     parts = [
         f"<h1>{escape(title)}</h1>",
         f"<p>{summary.jobs:,} jobs on {cpus:,} CPUs, {duration(summary.makespan)} from the first submission to the last end.</p>",
-        _tiles(summary),
-        _over_time(series, cpus),
-        _by_size(classes),
+        _without_a_run(records, summary),
+        *([_tiles(summary), _over_time(series, cpus), _by_size(classes), _groups(by)] if summary.ran else [_NO_JOB_RAN]),
         _figures(summary),
         _configuration(config or {}, slurm_conf),
     ]
@@ -121,13 +127,67 @@ def report(
     )
 
 
+def _shown(seconds: float | None) -> str:
+    return NONE_RAN if seconds is None else duration(seconds)
+
+
+def _figure(value: float | None, form: str, unit: str = "") -> str:
+    return NONE_RAN if value is None else f"{value:{form}}{unit}"
+
+
+def _without_a_run(records: Sequence[JobRecord], summary: Summary) -> str:
+    """How many jobs did not run to their end, and why."""
+    rows = []
+    for count, what, chosen in (
+        (summary.refused, "were refused", lambda record: record.state == REJECTED),
+        (summary.never_started, "never started", has_never_started),
+        (summary.cancelled_before_start, "were cancelled before they started", None),
+        (summary.unfinished, "had not ended", None),
+    ):
+        if count:
+            reasons = Counter(record.reason or record.state for record in records if chosen is not None and chosen(record)).most_common(10)
+            why = "; ".join(f"{number:,} {reason}" for reason, number in reasons)
+            rows.append((f"{count:,} of {summary.jobs:,} jobs", f"{what}{': ' if why else ''}{why}"))
+    return f"<section><h2>Jobs that did not run</h2>{_facts(rows)}</section>" if rows else ""
+
+
+def _groups(by: Mapping[str, Sequence[Group]]) -> str:
+    """A table for each way to group jobs of which there are several groups."""
+    names = ("jobs", "ran", "CPU hours", "mean wait", "50 % wait", "90 %", "95 %", "99 %", "longest", "mean slowdown")
+    parts = []
+    for what, found in by.items():
+        if what == "size" or len(found) < 2:
+            continue
+        head = "".join(f"<th>{name}</th>" for name in (what, *names))
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f"<td>{escape(cell)}</td>"
+                for cell in (
+                    group.name or "(none)",
+                    f"{group.jobs:,}",
+                    f"{group.ran:,}",
+                    f"{group.cpu_seconds / 3600:,.1f}",
+                    *map(_shown, (group.mean_wait, group.wait_p50, group.wait_p90, group.wait_p95, group.wait_p99, group.max_wait)),
+                    _figure(group.mean_bounded_slowdown, ",.1f"),
+                )
+            )
+            + "</tr>"
+            for group in found[:_GROUPS_SHOWN]
+        )
+        more = f"<p>and {len(found) - _GROUPS_SHOWN:,} more, in summary.json</p>" if len(found) > _GROUPS_SHOWN else ""
+        table = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        parts.append(f"<section><h2>By {escape(what)}</h2>{table}{more}</section>")
+    return "\n".join(parts)
+
+
 def _tiles(summary: Summary) -> str:
     tiles = (
         (f"{100 * summary.utilization:.1f} %", "of the machine in use"),
-        (duration(summary.mean_wait), "mean wait"),
-        (duration(summary.median_wait), "median wait"),
-        (duration(summary.max_wait), "longest wait"),
-        (f"{summary.mean_bounded_slowdown:,.1f}", "mean bounded slowdown"),
+        (_shown(summary.mean_wait), f"mean wait of {summary.ran:,} jobs"),
+        (_shown(summary.median_wait), "median wait"),
+        (_shown(summary.max_wait), "longest wait"),
+        (_figure(summary.mean_bounded_slowdown, ",.1f"), "mean bounded slowdown"),
         (f"{summary.wall_seconds:,.1f} s", "to replay it"),
         (f"{summary.jobs_per_second:,.0f}", "jobs replayed per second"),
         (f"{summary.speedup:,.0f}", "times real time"),
@@ -217,10 +277,16 @@ def _figures(summary: Summary) -> str:
     facts = (
         ("jobs", f"{summary.jobs:,} ({', '.join(f'{count:,} {state}' for state, count in summary.states.items())})"),
         ("utilisation", f"{summary.utilization:.5f}"),
-        ("mean wait", f"{summary.mean_wait:,.2f} s"),
-        ("median wait", f"{summary.median_wait:,.1f} s"),
-        ("longest wait", f"{summary.max_wait:,.0f} s"),
-        ("mean bounded slowdown", f"{summary.mean_bounded_slowdown:,.3f}"),
+        ("jobs that ran, of which all means are", f"{summary.ran:,}"),
+        ("mean wait", _figure(summary.mean_wait, ",.2f", " s")),
+        ("median wait", _figure(summary.median_wait, ",.1f", " s")),
+        ("90, 95, 99 % wait", ", ".join(_figure(value, ",.0f", " s") for value in (summary.wait_p90, summary.wait_p95, summary.wait_p99))),
+        ("longest wait", _figure(summary.max_wait, ",.0f", " s")),
+        ("mean bounded slowdown", _figure(summary.mean_bounded_slowdown, ",.3f")),
+        (
+            "50, 90, 95, 99 % slowdown",
+            ", ".join(_figure(value, ",.1f") for value in (summary.slowdown_p50, summary.slowdown_p90, summary.slowdown_p95, summary.slowdown_p99)),
+        ),
         ("makespan", f"{summary.makespan:,} s"),
         ("simulated time", f"{summary.simulated_seconds:,.0f} s"),
         ("wall time", f"{summary.wall_seconds:,.2f} s"),

@@ -3,8 +3,10 @@
 Place: the edge; the only module of a run's results that writes files.
 
 FOLDER/
-    jobs.csv jobs.parquet   job,submit,start,end,state,cpus,nodes,req_time; seconds from the trace's zero; nodes as a host list expression
-    summary.json            the figures of `metrics.Summary`
+    jobs.csv jobs.parquet   a line for each job, with the columns of `records.JobRecord`; seconds from the trace's zero; nodes as a host list
+                            expression. While the run goes on jobs.csv has those that have ended, in that order, and is replaced in the end
+    attempts.csv            the same of earlier runs of jobs that were requeued, if there are any
+    summary.json            the figures of `metrics.Summary`, and under "by" those of `metrics.groups`
     config.json slurm.conf  what was run
     report.html             all of it to look at
 """
@@ -15,17 +17,44 @@ import csv
 import io
 import json
 import os
+from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from understudy.experiments.records import FIELDS
+import msgspec
+
+from understudy.experiments.metrics import groups
+from understudy.experiments.records import FIELDS, JobRecord
 from understudy.experiments.report import report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from understudy.experiments.metrics import Summary
-    from understudy.experiments.records import JobRecord
+
+_ROW: Final = attrgetter(*FIELDS)
+
+
+class JobsFile:
+    """FOLDER/jobs.csv while the run goes on: a line for each job of which something has become known, at once on disk."""
+
+    def __init__(self, folder: Path) -> None:
+        for name in ("summary.json", "report.html", "jobs.parquet", "attempts.csv"):  # of an earlier run
+            (folder / name).unlink(missing_ok=True)
+        self._file = (folder / "jobs.csv").open("w", encoding="utf-8", newline="")
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._writer.writerow(FIELDS)
+        self._file.flush()
+
+    def add(self, records: Sequence[JobRecord]) -> None:
+        """Write them down."""
+        self._writer.writerows(map(_ROW, records))
+        self._file.flush()
+
+    def close(self) -> None:
+        """No more will come."""
+        self._file.close()
 
 
 def write_run_folder(
@@ -37,6 +66,7 @@ def write_run_folder(
     config: Mapping[str, Any],
     slurm_conf: str,
     title: str = "Replay",
+    attempts: Sequence[JobRecord] = (),
 ) -> Path:
     """Write all files, each whole or not at all; earlier files of the same names are replaced. Returns the report's path."""
     folder = Path(folder)
@@ -44,10 +74,16 @@ def write_run_folder(
     ordered = sorted(records, key=lambda record: record.job)
     _write(folder / "jobs.csv", _csv(ordered))
     _write(folder / "jobs.parquet", _parquet(ordered))
-    _write(folder / "summary.json", _json(summary.as_dict()))
+    if attempts:
+        _write(folder / "attempts.csv", _csv(attempts))
+    else:
+        (folder / "attempts.csv").unlink(missing_ok=True)
+    by = groups(ordered)
+    listed = {name: [asdict(group) for group in found] for name, found in by.items()}
+    _write(folder / "summary.json", _json({**summary.as_dict(), "by": listed}))
     _write(folder / "config.json", _json(dict(config)))
     _write(folder / "slurm.conf", slurm_conf.encode())
-    page = report(ordered, summary, cpus, title=title, config=config, slurm_conf=slurm_conf)
+    page = report(ordered, summary, cpus, title=title, config=config, slurm_conf=slurm_conf, by=by)
     _write(folder / "report.html", page.encode())
     return folder / "report.html"
 
@@ -56,7 +92,7 @@ def _csv(records: Sequence[JobRecord]) -> bytes:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(FIELDS)
-    writer.writerows((r.job, r.submit, r.start, r.end, r.state, r.cpus, r.nodes, r.req_time) for r in records)
+    writer.writerows(map(_ROW, records))
     return out.getvalue().encode()
 
 
@@ -65,8 +101,9 @@ def _parquet(records: Sequence[JobRecord]) -> bytes:
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    seconds, text = pa.int64(), pa.string()
-    types = dict(zip(FIELDS, (seconds, seconds, seconds, seconds, text, seconds, text, seconds), strict=True))
+    kinds = {"str": pa.string(), "bool": pa.bool_()}
+    declared = {field.name: str(field.type) for field in msgspec.structs.fields(JobRecord)}
+    types = {name: kinds.get(declared.get(name, "int").removeprefix("<class '").removesuffix("'>"), pa.int64()) for name in FIELDS}
     table = pa.table({name: pa.array([getattr(r, name) for r in records], kind) for name, kind in types.items()})
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")

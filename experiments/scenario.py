@@ -14,14 +14,19 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from understudy.model.conf_edit import Edit, edited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
 _Line = TypeVar("_Line")
+_Value = TypeVar("_Value")
 
 ISSUED_AFTER_S: Final = 0.2  # a line's `at` is a whole second; what happens then is issued a little later, as a person's command would be
 CONTROLLER_LEAD_S: Final = 24.5  # the controller starts this long before the scenario's zero: its periods count from there
@@ -39,10 +44,19 @@ BASE_CONF: Final = {
     "SlurmdTimeout": "0",
     "FirstJobId": "1",
 }
+_KEEPS_ACCOUNTS: Final = Edit("accountingstoragetype", "", "accounting_storage/slurmdbd")
 
 
 class ScenarioError(ValueError):
     """A scenario folder that cannot be used; says which file and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetUpCommand:
+    """One line of accounting set-up: arguments of `sacctmgr -i`, and where they stand."""
+
+    words: tuple[str, ...]
+    place: str  # "FILE line N"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +67,11 @@ class Submission:
     at: float
     user: str
     run: float | dict[int, float]  # seconds; for an array's tasks by task number
-    exit: int = 0
+    exit: int | dict[int, int] = 0  # the exit code; the same
+    signal: int | dict[int, int] = 0  # what ends it
+    ended: str | dict[int, str] = ""  # "cancelled" by its user, or "memory": it used more than it had
     name: str = ""
     options: tuple[str, ...] = ()
-
-    def run_of(self, task: int | None) -> float:
-        """How long the job, or one task of the array, really runs."""
-        return self.run.get(task or 0, 0.0) if isinstance(self.run, dict) else self.run
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +88,34 @@ class Scenario:
 
     name: str
     folder: Path
-    conf: str
+    conf: str  # "" where the folder has none
     submissions: list[Submission]
     events: list[Event] = field(default_factory=list)
-    accounting: list[str] = field(default_factory=list)
+    accounting: list[SetUpCommand] = field(default_factory=list)
     horizon_s: float = float("inf")
     title: str = ""
+    zero: float | None = None  # the calendar's instant of second 0; None: any
+    lead_s: float = CONTROLLER_LEAD_S  # how long before it the controller starts
+    owners: dict[str, dict[str, Any]] = field(default_factory=dict)  # what is known of users: uid, gid, group
 
     @property
     def users(self) -> dict[str, int]:
-        """The users who submit, with numbers of their own."""
-        return {name: FIRST_USER_ID + number for number, name in enumerate(sorted({each.user for each in self.submissions}, key=_by_number))}
+        """The users who submit, with their numbers, or with numbers of their own where none are known."""
+        names = sorted({each.user for each in self.submissions}, key=_by_number)
+        known = {name: 0 if name == "root" else self.owners.get(name, {}).get("uid") for name in names}
+        taken = {number for number in known.values() if number is not None}
+        free = (number for number in count(FIRST_USER_ID) if number not in taken)
+        return {name: number if number is not None else next(free) for name, number in known.items()}
+
+    @property
+    def groups(self) -> dict[str, int]:
+        """Groups and their numbers."""
+        known = {str(about["group"]): int(about["gid"]) for about in self.owners.values() if "group" in about and "gid" in about}
+        return {"users": GROUP_ID} | known
+
+    def group_of(self, user: str) -> int:
+        """The number of a user's group."""
+        return int(self.owners.get(user, {}).get("gid", GROUP_ID))
 
 
 def _by_number(name: str) -> tuple[str, int]:
@@ -94,36 +123,72 @@ def _by_number(name: str) -> tuple[str, int]:
     return head, int(name[len(head) :] or 0)
 
 
-def read_scenario(folder: Path) -> Scenario:
-    """Read a folder.
+def read_scenario(folder: Path, *, needs_conf: bool = True) -> Scenario:
+    """Read a folder. `needs_conf`: no other configuration is at hand.
 
     Raises:
         ScenarioError: a file is missing or malformed.
     """
     try:
-        conf = (folder / "slurm.conf").read_text()
+        conf = (folder / "slurm.conf").read_text(errors="surrogateescape") if needs_conf or (folder / "slurm.conf").exists() else ""
     except OSError as error:
-        raise ScenarioError(f"{folder / 'slurm.conf'}: {error.strerror}") from error
-    about = json.loads((folder / "about.json").read_text()) if (folder / "about.json").exists() else {}
-    accounting = (folder / "sacctmgr.txt").read_text().splitlines() if (folder / "sacctmgr.txt").exists() else []
+        raise ScenarioError(f"{folder / 'slurm.conf'}: {error.strerror}; `--conf FILE` names another one") from error
+    try:
+        about = json.loads((folder / "about.json").read_text()) if (folder / "about.json").exists() else {}
+        zero, lead_s = about.get("zero"), float(about.get("lead", CONTROLLER_LEAD_S))
+        zero = None if zero is None else float(zero)
+        owners = {str(name): dict(each) for name, each in about.get("users", {}).items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ScenarioError(f"{folder / 'about.json'}: {error}") from error
+    accounting = read_set_up(folder / "sacctmgr.txt") if (folder / "sacctmgr.txt").exists() else []
+    if conf:
+        conf = complete_conf(conf, accounting=bool(accounting)) + ("\nFrontendName=localhost\n" if about.get("front_end", True) else "")
     return Scenario(
         name=about.get("name", folder.resolve().name),
         folder=folder,
-        conf=complete_conf(conf, accounting=bool(accounting)) + ("\nFrontendName=localhost\n" if about.get("front_end", True) else ""),
+        conf=conf,
+        zero=zero,
+        lead_s=lead_s,
+        owners=owners,
         submissions=_lines(folder / "workload.jsonl", _submission, needed=True),
         events=_lines(folder / "events.jsonl", _event),
-        accounting=[line for line in accounting if line.strip() and not line.startswith("#")],
+        accounting=accounting,
         horizon_s=float(about.get("horizon", "inf")),
         title=about.get("title", ""),
     )
 
 
+def read_set_up(path: Path) -> list[SetUpCommand]:
+    """Arguments of `sacctmgr -i`, one command a line.
+
+    Raises:
+        ScenarioError: the file or a line cannot be read.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise ScenarioError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: it is not in UTF-8: {error.reason} at byte {error.start}") from error
+    found = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        place = f"{path} line {number}"
+        try:
+            found.append(SetUpCommand(tuple(shlex.split(line)), place))
+        except ValueError as error:
+            raise ScenarioError(f"{place}: {error}") from error
+    return found
+
+
 def complete_conf(conf: str, *, accounting: bool = False) -> str:
     """The configuration with what it need not say. `accounting`: there is something for the accounting daemon to keep."""
     said = {match[1].lower() for match in re.finditer(r"^\s*(\w+)\s*=", conf, re.MULTILINE)}
-    wanted = BASE_CONF | ({"AccountingStorageType": "accounting_storage/slurmdbd"} if accounting else {})
-    base = [f"{key}={value}" for key, value in wanted.items() if key.lower() not in said]
-    return "\n".join([*base, conf])
+    base = [f"{key}={value}" for key, value in BASE_CONF.items() if key.lower() not in said]
+    text = "\n".join([*base, conf])
+    # Many sites' files say "none": there would be no daemon to tell of the accounts.
+    return edited(text, [_KEEPS_ACCOUNTS]) if accounting else text
 
 
 def _lines(path: Path, read: Callable[[Mapping[str, Any]], _Line], *, needed: bool = False) -> list[_Line]:
@@ -131,10 +196,10 @@ def _lines(path: Path, read: Callable[[Mapping[str, Any]], _Line], *, needed: bo
         return []
     found = []
     try:
-        text = path.read_text()
+        lines = path.read_text().split("\n")  # and at no other character that ends lines: those may be in names
     except OSError as error:
         raise ScenarioError(f"{path}: {error.strerror}") from error
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
@@ -147,16 +212,28 @@ def _lines(path: Path, read: Callable[[Mapping[str, Any]], _Line], *, needed: bo
 
 
 def _submission(line: Mapping[str, Any]) -> Submission:
-    run = line["run"]
     return Submission(
         id=str(line["id"]),
         at=float(line["at"]),
         user=str(line["user"]),
-        run={int(task): float(seconds) for task, seconds in run.items()} if isinstance(run, dict) else float(run),
-        exit=int(line.get("exit", 0)),
+        run=_each(line["run"], float),
+        exit=_each(line.get("exit", 0), int),
+        signal=_each(line.get("signal", 0), int),
+        ended=_each(line.get("ended", ""), _ending),
         name=str(line.get("name", "")),
         options=tuple(str(word) for word in line.get("options", ())),
     )
+
+
+def _each(value: Any, read: Callable[[Any], _Value]) -> _Value | dict[int, _Value]:
+    """A value, or one for each task of an array."""
+    return {int(task): read(each) for task, each in value.items()} if isinstance(value, dict) else read(value)
+
+
+def _ending(value: object) -> str:
+    if value not in ("", "cancelled", "memory"):
+        raise ValueError(f"ended: {value!r} is neither cancelled nor memory")
+    return str(value)
 
 
 def _event(line: Mapping[str, Any]) -> Event:

@@ -1,13 +1,13 @@
 """Workload traces in the Standard Workload Format: read, put into normal form, written.
 
-Place: where experiments begin. Knows files, but nothing of clusters, messages or time.
+Place: the reader of one format; trace.py holds the model. Knows files, but nothing of clusters, messages or time.
 Follows: the Parallel Workloads Archive's definition of the format, version 2.2: 18 blank-separated columns a job, `;` begins a header or
 comment line, -1 is "unknown".
 
 A trace tells what once happened on some machine. What is replayed is its normal form, the one that simulators of schedulers agree on:
 
 - processors: as requested, else as allocated; run time: at least 1 s and at most the requested time; requested time unknown: the run time;
-- jobs without processors, run time or submit time are left out, and counted by reason;
+- jobs that were cancelled before they ran, and those without processors, run time or submit time, are left out, and counted by reason;
 - submit times count from the first job that is kept; jobs are in the order (submit, id) and numbered 1, 2, 3 ...
 """
 
@@ -17,13 +17,11 @@ import gzip
 import math
 import re
 import zlib
-from collections import Counter
-from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
+from understudy.experiments.trace import BadLine, Trace, TraceError, TraceJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,78 +29,15 @@ if TYPE_CHECKING:
 COLUMNS: Final = 18
 NAMED_BAD_LINES: Final = 100  # of more than these only the count is kept
 _LARGEST: Final = 10**12  # a time or processor count beyond this is a broken number
+_STATUS_CANCELLED: Final = 5
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _HEADER: Final = re.compile(r";\s*([A-Za-z][A-Za-z0-9 _-]*?)\s*:\s*(.*)")
 _NUMBER: Final = re.compile(r"[+-]?\d")
 
+CANCELLED: Final = "cancelled before it ran"
 NO_PROCESSORS: Final = "no processors"
 NO_RUN_TIME: Final = "no run time"
 NO_SUBMIT_TIME: Final = "no submit time"
-
-
-class TraceError(ValueError):
-    """A trace that cannot be read, or with `strict` a line of it. Says where."""
-
-
-class TraceJob(msgspec.Struct, frozen=True, gc=False):
-    """One job of a trace in normal form. Times in whole seconds; -1 is unknown.
-
-    `run` is never longer than `req`; `raw_run` is what the trace says, so that a job which outlasts its limit can be seen to be ended by it.
-    """
-
-    id: int  # its place in the order (submit, original id), from 1
-    submit: int  # since the trace's zero
-    run: int
-    procs: int
-    req: int  # requested time: the limit
-    raw_run: int
-    original_id: int = -1
-    memory_kb: int = -1  # requested, per processor
-    status: int = -1
-    user: int = -1
-    group: int = -1
-    executable: int = -1
-    queue: int = -1
-    partition: int = -1
-    preceding_job: int = -1
-    think_time: int = -1
-    extra: tuple[str, ...] = ()  # columns after the 18th, as they are
-
-
-@dataclass(frozen=True, slots=True)
-class BadLine:
-    """A line that is no job: its number (from 1) and why."""
-
-    number: int
-    why: str
-
-
-@dataclass(slots=True)
-class Trace:
-    """What a trace file holds, and what was left out."""
-
-    jobs: list[TraceJob] = field(default_factory=list)
-    header: dict[str, str] = field(default_factory=dict)  # a key that is given more than once has one line for each
-    bad_lines: list[BadLine] = field(default_factory=list)  # the first of them
-    bad_line_count: int = 0
-    dropped: Counter[str] = field(default_factory=Counter)  # reason: jobs
-    zero: int = 0  # the file's submit time that is 0 in `jobs`
-
-    @property
-    def unix_start_time(self) -> int | None:
-        return self._header_number("UnixStartTime")
-
-    @property
-    def max_nodes(self) -> int | None:
-        return self._header_number("MaxNodes")
-
-    @property
-    def max_procs(self) -> int | None:
-        return self._header_number("MaxProcs")
-
-    def _header_number(self, key: str) -> int | None:
-        text = self.header.get(key, "").split()
-        return int(text[0]) if text and re.fullmatch(r"\d{1,15}", text[0]) else None
 
 
 def read_swf(path: str | Path, *, strict: bool = False) -> Trace:
@@ -149,7 +84,9 @@ def parse_swf(lines: Iterable[str], *, strict: bool = False, name: str = "trace"
             continue
         job, submit, _, run, allocated, _, _, requested, limit, memory, status, user, group, executable, queue, partition, preceding, think = columns
         procs = requested if requested > 0 else allocated
-        if procs < 1:
+        if status == _STATUS_CANCELLED and run <= 0:
+            dropped[CANCELLED] += 1
+        elif procs < 1:
             dropped[NO_PROCESSORS] += 1
         elif run <= 0:
             dropped[NO_RUN_TIME] += 1

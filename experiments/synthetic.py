@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from understudy.experiments.swf import TraceJob
+from understudy.experiments.trace import TraceJob
 
 SHORTEST_S: Final = 30
 LONGEST_S: Final = 3_600

@@ -2,9 +2,10 @@ import csv
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from understudy.experiments.metrics import summarize
+from understudy.experiments.metrics import percentiles, size_class, summarize
 from understudy.experiments.records import REJECTED, JobRecord, canonical_lines, schedule_sha256
 
 ORACLES = Path(__file__).parents[2].parent / "shared" / "oracles"
@@ -57,6 +58,12 @@ def test_a_run_without_jobs_has_a_summary():
 def test_the_summary_has_just_the_keys_that_readers_expect():
     assert {
         "jobs",
+        "refused",
+        "never_started",
+        "cancelled_before_start",
+        "unfinished",
+        "ran",
+        *(f"{what}_p{percent}" for what in ("wait", "slowdown") for percent in (50, 90, 95, 99)),
         "wall_seconds",
         "simulated_seconds",
         "speedup",
@@ -81,3 +88,30 @@ def test_the_hash_ignores_the_order_of_records_and_nothing_else_of_a_schedule():
     assert schedule_sha256([first, second]) == schedule_sha256([second, first])
     for changed in (record(2, 0, 2, 4), record(2, 0, 2, 3, nodes="n2"), record(2, 0, 2, 3, state="TIMEOUT"), record(2, 0, 2, 3, cpus=2)):
         assert schedule_sha256([first, changed]) != schedule_sha256([first, second])
+
+
+def test_percentiles_are_values_that_occur_and_none_where_there_are_none():
+    assert percentiles(np.arange(1, 101)) == [50, 90, 95, 99]
+    assert percentiles(np.array([7])) == [7, 7, 7, 7]
+    assert percentiles(np.array([])) == [None] * 4
+
+
+@pytest.mark.parametrize(("cpus", "name"), [(1, "1"), (2, "2"), (3, "3-4"), (4, "3-4"), (5, "5-8"), (1024, "513-1024"), (1025, "1025-2048")])
+def test_sizes_are_grouped_by_powers_of_two(cpus, name):
+    assert size_class(cpus) == name
+
+
+def test_jobs_without_a_run_are_counted_by_what_became_of_them_and_means_are_of_the_others():
+    records = [
+        record(1, 0, 5, 10),
+        record(2, 0, None, None, state=REJECTED),
+        record(3, 0, None, None, state="CANCELLED"),
+        record(4, 0, None, None, state="PENDING"),
+        record(5, 0, None, None, state="DEADLINE"),
+        record(6, 0, 5, None, state="SUSPENDED"),
+    ]
+    summary = summarize(records, 1, 1.0)
+    counts = (summary.refused, summary.never_started, summary.cancelled_before_start, summary.unfinished, summary.ran, summary.jobs)
+    assert counts == (1, 2, 1, 1, 1, 6)
+    none = summarize(records[1:3], 1, 1.0)
+    assert (none.mean_wait, none.wait_p99, none.mean_bounded_slowdown) == (None, None, None)

@@ -10,9 +10,10 @@ import pytest
 from understudy.experiments.drawing import duration, linear_axis, time_axis, wait_axis
 from understudy.experiments.lublin import generate
 from understudy.experiments.metrics import summarize
+from understudy.experiments.records import FIELDS as ALL_FIELDS
 from understudy.experiments.records import REJECTED, JobRecord, canonical_lines
 from understudy.experiments.report import report
-from understudy.experiments.run_folder import write_run_folder
+from understudy.experiments.run_folder import JobsFile, write_run_folder
 
 FIELDS = ["job", "submit", "start", "end", "state", "cpus", "nodes", "req_time"]
 RECORDS = [
@@ -33,19 +34,48 @@ def folder(tmp_path):
 
 def test_the_csv_has_the_records_in_job_order(folder):
     rows = list(csv.reader((folder / "jobs.csv").read_text().splitlines()))
-    assert rows == [
+    assert rows[0] == list(ALL_FIELDS)
+    assert [row[:8] for row in rows] == [
         FIELDS,
         ["1", "0", "0", "100", "COMPLETED", "2", "n[1-2]", "120"],
         ["2", "10", "100", "160", "TIMEOUT", "3", "n[1,3-4]", "60"],
         ["3", "20", "", "", "REJECTED", "9", "", "60"],
     ]
+    assert [row[8:10] for row in rows] == [["wait", "run"], ["0", "100"], ["90", "60"], ["", ""]]
 
 
 def test_the_parquet_file_has_the_same_with_types(folder):
     table = pq.read_table(folder / "jobs.parquet")
-    assert table.column_names == FIELDS
-    assert [str(kind) for kind in table.schema.types] == ["int64"] * 4 + ["string", "int64", "string", "int64"]
-    assert [tuple(row.values()) for row in table.to_pylist()] == [tuple(getattr(r, f) for f in FIELDS) for r in sorted(RECORDS, key=lambda r: r.job)]
+    assert table.column_names == list(ALL_FIELDS)
+    kinds = dict(zip(table.column_names, map(str, table.schema.types), strict=True))
+    assert [kinds[name] for name in FIELDS] == ["int64"] * 4 + ["string", "int64", "string", "int64"]
+    assert [kinds[name] for name in ("wait", "run", "id", "eligible", "reason", "backfilled")] == [
+        "int64",
+        "int64",
+        "string",
+        "int64",
+        "string",
+        "bool",
+    ]
+    rows = [tuple(row.values()) for row in table.to_pylist()]
+    assert rows == [tuple(getattr(r, f) for f in ALL_FIELDS) for r in sorted(RECORDS, key=lambda r: r.job)]
+
+
+def test_the_summary_has_figures_by_group(folder):
+    by = json.loads((folder / "summary.json").read_text())["by"]
+    assert [(group["name"], group["jobs"], group["ran"], group["wait_p99"]) for group in by["size"]] == [
+        ("2", 1, 1, 0.0), ("3-4", 1, 1, 90.0), ("9-16", 1, 0, None),
+    ]  # fmt: skip
+    assert [(group["name"], group["jobs"], group["cpu_seconds"]) for group in by["user"]] == [("", 3, 380)]
+
+
+def test_a_run_that_goes_on_has_its_jobs_on_disk_and_nothing_of_the_run_before(folder):
+    file = JobsFile(folder)
+    file.add(RECORDS[:1])
+    assert (folder / "jobs.csv").read_text().splitlines()[1].startswith("1,0,0,100,COMPLETED,2,n[1-2],120,0,100,")
+    file.close()
+    assert not (folder / "summary.json").exists()
+    assert not (folder / "report.html").exists()
 
 
 def test_the_summarys_hash_is_that_of_the_records(folder):
@@ -106,7 +136,8 @@ def test_text_from_outside_cannot_become_markup():
 def test_a_report_without_a_job_that_ran_says_so():
     text = report([RECORDS[1]], summarize([RECORDS[1]], 4, 1.0), 4)
     Page(text)
-    assert "No job has run." in text
+    assert "No job ran" in text
+    assert "mean wait" not in text.split("Key figures")[0]
 
 
 def test_a_report_of_many_jobs_stays_small():

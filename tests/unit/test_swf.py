@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from understudy.experiments.swf import NO_PROCESSORS, NO_RUN_TIME, NO_SUBMIT_TIME, BadLine, TraceError, TraceJob, parse_swf, read_swf, write_swf
+from understudy.experiments.swf import NO_PROCESSORS, NO_RUN_TIME, NO_SUBMIT_TIME, parse_swf, read_swf, write_swf
+from understudy.experiments.trace import BadLine, TraceError, TraceJob
 
 SHARED = Path(__file__).parents[2].parent / "shared"
 
@@ -36,6 +37,11 @@ def test_jobs_that_cannot_be_replayed_are_counted_by_reason():
     trace = parse_swf([line(allocated=0, requested=-1), line(run=0), line(run=-1), line(submit=-1), line()])
     assert len(trace.jobs) == 1
     assert trace.dropped == {NO_PROCESSORS: 1, NO_RUN_TIME: 2, NO_SUBMIT_TIME: 1}
+
+
+def test_jobs_that_were_cancelled_before_they_ran_are_counted_as_such():
+    cancelled = "1 0 -1 0 -1 -1 -1 -1 -1 512 5 7 8 9 2 3 -1 -1"
+    assert parse_swf([cancelled, line()]).dropped == {"cancelled before it ran": 1}
 
 
 def test_jobs_are_ordered_by_submit_and_id_renumbered_and_begin_at_zero():

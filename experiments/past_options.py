@@ -1,0 +1,285 @@
+"""What a past job asked for, as options of sbatch: from its submission line where there is one, and from the columns for what the line leaves unsaid.
+
+Place: pure; past_scenario uses it. The line is what the user typed, the columns are what became of the job: options in the script and defaults, and
+what was changed later, are in the columns alone. So the line has the word on the shape of the job (tasks, GPUs, constraints), and the columns on
+where and for whom it ran, and how long it might.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from understudy.experiments.past import PARTITION_LIMIT, UNLIMITED, Count
+from understudy.experiments.sacct_words import megabytes, tres
+from understudy.model.times import parse_limit
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Mapping
+
+    from understudy.experiments.past import PastJob
+
+    Said = Mapping[str, str | None]
+
+# Options of a submission line that say nothing on when or where a job runs: files, folders, the environment, how sbatch itself behaves, and what is
+# the administrator's alone.
+# fmt: off
+UNUSED: Final = frozenset({
+    "acctg_freq", "bb", "bbf", "chdir", "cluster", "cluster_constraint", "clusters", "container", "context", "error", "export",
+    "export_file", "get_user_env", "gid", "help", "ignore_pbs", "input", "job_name", "mail_type", "mail_user", "nodefile",
+    "open_mode", "output", "parsable", "power", "profile", "propagate", "quiet", "reboot", "test_only", "uid", "usage", "verbose",
+    "version", "wait", "wrap",
+})
+# fmt: on
+_KEPT: Final = 10_000  # kinds of jobs that are remembered
+KINDS: Final = ("partition", "account", "qos", "user", "node", "feature", "reservation", "gres", "license")
+_GRES: Final = ("gres", "gpus", "gpus_per_node", "gpus_per_socket", "gpus_per_task", "ntasks_per_gpu")
+_SHAPE: Final = ("ntasks", "cpus_per_task", "ntasks_per_node", "mincpus", "tasks_per_node", "cpus_per_gpu", "ntasks_per_gpu", "gpus_per_task")
+_SHAPE_ALSO: Final = ("exclusive", "extra_node_info", "overcommit", "ntasks_per_core", "ntasks_per_socket", "threads_per_core", "hint", "core_spec")
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """Names of the history and what they are called in the configuration: `names["partition"]["old"] == "new"`; "" leaves the option out."""
+
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    partition: str = ""  # of all jobs
+
+    def one(self, kind: str, name: str) -> str:
+        return self.names[kind].get(name, name) if kind in self.names else name
+
+    def listed(self, kind: str, text: str) -> str:
+        """Names at commas."""
+        if kind not in self.names:
+            return text
+        found = (self.one(kind, name) for name in text.split(","))
+        return ",".join(name for name in found if name)
+
+    def words(self, kind: str, text: str) -> str:
+        """Names within an expression: features `a&b|c`, GRES `gpu:a100:2`."""
+        if kind not in self.names:
+            return text
+        return re.sub(r"[\w.\-]+", lambda match: self.one(kind, match[0]), text)
+
+    def nodes(self, text: str, expand: Callable[[str], list[str]]) -> str:
+        """A host list."""
+        if "node" not in self.names or not text:
+            return text
+        return ",".join(name for name in (self.one("node", host) for host in expand(text)) if name)
+
+
+class Asked(NamedTuple):
+    """The columns of a record that tell what the job asked for. Many jobs ask for the same."""
+
+    partition: str
+    account: str
+    qos: str
+    reservation: str
+    limit_min: int | None
+    has_run: bool
+    nodes: int | None
+    cpus: int | None
+    min_nodes: int | None
+    req_cpus: int | None
+    memory: str
+    req_tres: str
+    req_gres: str
+    constraints: str
+    wckey: str
+    comment: str
+
+
+asked: Final = attrgetter(*Asked._fields)  # of a record
+
+
+class Options:
+    """Options of sbatch for jobs, in long form. Left to the caller: --array, --dependency, --begin, --hold, the name."""
+
+    def __init__(self, mapped: Mapped, counts: Count, expand: Callable[[str], list[str]]) -> None:
+        self._mapped, self._counts, self._expand = mapped, counts, expand
+        self._known: dict[tuple[object, ...], tuple[list[str], Counter[str]]] = {}  # with the notes that were made
+
+    def of(self, job: PastJob, said: Said | None) -> list[str]:
+        """A new list. `said`: the submission line's by their names in sbatch's table; None: there is no line."""
+        given = {name: value for name, value in said.items() if name not in UNUSED} if said else {}
+        key = (asked(job), *given.items())
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            notes = Count()
+            known = self._known[key] = job_options(Asked._make(asked(job)), given, self._mapped, notes, self._expand), notes.notes
+        for note, number in known[1].items():
+            self._counts.notes[note] += number
+        return list(known[0])
+
+
+def job_options(job: Asked, given: dict[str, str | None], mapped: Mapped, counts: Count, expand: Callable[[str], list[str]]) -> list[str]:
+    """Options of one job. `given`: the submission line's that are used; it is changed."""
+    found: list[str] = []
+    _where(job, given, mapped, found)
+    _how_long(job, given, counts, found)
+    _shape(job, given, found)
+    _memory(job, given, found)
+    _gres(job, given, mapped, found)
+    if "constraint" not in given and job.constraints:
+        found.append(f"--constraint={mapped.words('feature', job.constraints)}")
+    if job.comment:  # of which the line has the first word
+        given["comment"] = job.comment
+    if job.wckey and "wckey" not in given:
+        found.append(f"--wckey={job.wckey}")
+    for name, value in given.items():
+        text = _renamed(name, value, mapped, expand)
+        if text == "" and value:
+            continue
+        found.append(f"--{name.replace('_', '-')}" + ("" if text is None else f"={text}"))
+    return found
+
+
+def _renamed(name: str, value: str | None, mapped: Mapped, expand: Callable[[str], list[str]]) -> str | None:
+    if not value:
+        return value
+    if name in ("constraint", "prefer", "batch"):
+        return mapped.words("feature", value)
+    if name in ("gres", "gpus", "gpus_per_node", "gpus_per_task", "gpus_per_socket"):
+        return mapped.words("gres", value)
+    if name == "licenses":
+        return mapped.words("license", value)
+    if name in ("nodelist", "exclude"):
+        try:
+            return mapped.nodes(value, expand)
+        except ValueError:
+            return value
+    return value
+
+
+def _where(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[str]) -> None:
+    """Account, partition, QOS, reservation: as the columns say. Of several partitions the column has the one in which the job ran."""
+    typed_in = (given.pop("partition", None) or "").split(",")
+    ran_in = job.partition or ",".join(typed_in)
+    names = ",".join(typed_in) if job.partition in typed_in else ran_in
+    partition = mapped.partition or mapped.listed("partition", names)
+    if partition:
+        found.append(f"--partition={partition}")
+    for name, kind, column in (("account", "account", job.account), ("qos", "qos", job.qos), ("reservation", "reservation", job.reservation)):
+        typed = given.pop(name, None) or ""
+        text = mapped.one(kind, column) if column else mapped.one(kind, typed)
+        if text:
+            found.append(f"--{name}={text}")
+
+
+def _how_long(job: Asked, given: dict[str, str | None], counts: Count, found: list[str]) -> None:
+    """The limit: the column's, since limits are changed later; but the line's where the job could be content with less (--time-min)."""
+    if given.get("time_min") is not None and given.get("time"):
+        return
+    typed = given.pop("time", None)
+    if job.limit_min is None:
+        if typed:
+            found.append(f"--time={typed}")
+        return
+    if job.limit_min == PARTITION_LIMIT:
+        return
+    limit = "UNLIMITED" if job.limit_min == UNLIMITED else str(job.limit_min)
+    found.append(f"--time={limit}")
+    if typed and _minutes(typed) not in (None, job.limit_min):
+        counts.notes["have another time limit in their columns than in their submission lines: the columns' is taken"] += 1
+
+
+def _minutes(text: str) -> int | None:
+    try:
+        seconds = parse_limit(text)
+    except ValueError:
+        return None
+    return UNLIMITED if seconds is None or seconds < 0 else -(-seconds // 60)
+
+
+def _shape(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
+    """Nodes and tasks, as far as the line leaves them open: it does not show what the script says."""
+    wanted = tres(job.req_tres)
+    nodes = job.min_nodes or _whole(wanted.get("node")) or (job.nodes if job.req_cpus is None else None)
+    cpus = job.req_cpus or _whole(wanted.get("cpu")) or job.cpus
+    # One node is the least that anybody asks for: whether a job of several CPUs asked for exactly one is seen from where it ran.
+    is_told = nodes is not None and (nodes > 1 or (job.has_run and (cpus or 1) > 1)) and (job.nodes in (None, 0, nodes) or not job.has_run)
+    if "nodes" not in given and is_told:
+        found.append(f"--nodes={nodes}")
+    if not cpus or any(name in given for name in (*_SHAPE_ALSO, "mincpus", "cpus_per_gpu", "ntasks_per_gpu", "gpus_per_task")):
+        return
+    tasks, each = _whole(given.get("ntasks")), _whole(given.get("cpus_per_task"))
+    per_node = _whole(given.get("ntasks_per_node") or given.get("tasks_per_node"))
+    least_nodes = _whole((given.get("nodes") or "").partition("-")[0]) or nodes or 1
+    if tasks is None and per_node is not None:
+        tasks = per_node * least_nodes
+    if tasks is None and each is None:
+        if cpus != least_nodes:
+            found.append(f"--ntasks={cpus}")
+    elif tasks is None:
+        assert each is not None
+        if each and cpus % each == 0 and cpus // each not in (1, least_nodes):
+            found.append(f"--ntasks={cpus // each}")
+    elif each is None and tasks and cpus % tasks == 0 and cpus // tasks > 1:
+        found.append(f"--cpus-per-task={cpus // tasks}")
+
+
+def _memory(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
+    if any(name in given for name in ("mem", "mem_per_cpu", "mem_per_gpu")):
+        return
+    wanted = tres(job.req_tres)
+    size = megabytes(wanted.get("mem", "")) or megabytes(job.memory)
+    old = megabytes(job.memory)
+    if old is not None and old[1]:
+        size = old
+    if size is None or (not size[0] and size[1] != "n"):
+        return
+    amount, per = size
+    if per == "c":
+        found.append(f"--mem-per-cpu={amount}M")
+        return
+    nodes = _whole(wanted.get("node")) or job.min_nodes or job.nodes or 1
+    cpus = _whole(wanted.get("cpu")) or job.req_cpus or 0
+    if per == "n":
+        found.append(f"--mem={amount}M")
+    elif nodes == 1 or not cpus or amount % cpus:
+        found.append(f"--mem={-(-amount // nodes)}M")
+    else:
+        found.append(f"--mem-per-cpu={amount // cpus}M")
+
+
+def _gres(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[str]) -> None:
+    """Devices: of the whole job in TRES (`gres/gpu:a100=4`), of each node in the ReqGRES of older versions (`gpu:2`)."""
+    if any(name in given for name in _GRES):
+        return
+    if job.req_gres and "=" not in job.req_gres and "PER_" not in job.req_gres.upper():
+        text = ",".join(word.removeprefix("gres:") for word in job.req_gres.split(","))
+        if text not in ("0", "(null)", "none"):
+            found.append(f"--gres={mapped.words('gres', text)}")
+        return
+    wanted = tres(job.req_tres)
+    nodes = _whole(wanted.get("node")) or job.min_nodes or 1
+    named = {name.removeprefix("gres/"): _whole(amount) or 0 for name, amount in wanted.items() if name.startswith("gres/")}
+    of_types: dict[str, int] = {}
+    for name, amount in named.items():
+        kind, _, model = name.partition(":")
+        if model:
+            of_types[kind] = of_types.get(kind, 0) + amount
+    per_node, per_job = [], []
+    for name, amount in named.items():
+        kind, _, model = name.partition(":")
+        if not amount or kind.startswith(("gpumem", "gpuutil")) or (not model and of_types.get(kind, 0) >= amount):
+            continue
+        if amount % nodes == 0:
+            per_node.append(f"{name}:{amount // nodes}")
+        elif kind == "gpu":
+            per_job.append(f"{model}:{amount}" if model else str(amount))
+        else:
+            per_node.append(f"{name}:{-(-amount // nodes)}")
+    if per_node:
+        found.append(f"--gres={mapped.words('gres', ','.join(per_node))}")
+    if per_job:
+        found.append(f"--gpus={mapped.words('gres', ','.join(per_job))}")
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and text.isdigit() else None

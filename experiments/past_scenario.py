@@ -1,0 +1,580 @@
+"""A scenario made of past jobs: submissions with their options, and what was done to jobs while they waited or ran.
+
+Place: pure; readers of histories hand it records, `understudy import` writes what comes of it. Submission lines are read by a function that is handed
+in, since the table of sbatch's options belongs to the commands.
+
+- Records of one array, of one heterogeneous job, and of the runs of one that was requeued, become one submission, at the time of the first.
+- A job that was cancelled while it waited is cancelled at the same time; one that was cancelled while it ran is, after as long a run.
+- A job that ran into its limit runs until the limit ends it. Where the history does not say how long a job would have run (it was preempted, its node
+  failed, it runs or waits at the end), that is assumed and counted.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from understudy.experiments.past import UNLIMITED, Count, PastJob
+from understudy.experiments.past_options import Mapped, Options
+from understudy.model.hostlist import compress, expand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    ReadLine = Callable[[str], list[dict[str, str | None]] | None]
+
+AGAIN: Final = frozenset(
+    ("REQUEUED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REQUEUE_HOLD", "SPECIAL_EXIT", "REQUEUE_FED", "LAUNCH_FAILED", "CANCELLED")
+)
+WAITING: Final = frozenset(("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"))
+BEYOND_LIMIT_S: Final = 86_400  # how much longer than its limit a job would have run that ran into it
+_LONG_BEFORE_S: Final = 86_400
+_THIN: Final = 4  # so many times as many jobs were submitted in the same time later
+UNKNOWN_RUN_S: Final = 3_600  # a job of which neither run nor limit is known
+CANCELLED_WHILE_PENDING: Final = frozenset(("CANCELLED", "DEADLINE", "FAILED", "BOOT_FAIL", "NODE_FAIL"))
+_JOB: Final = re.compile(r"(\d+)(?:_(\d+)|_\[(.*?)\]?|\+(\d+))?")
+_THROTTLE: Final = re.compile(r"(?:--array[= ]|-a ?)\S*(%\d+)")
+_DEPENDENCY_JOB: Final = re.compile(r"(\d+)(_\d+|_\*)?(\+\d+)?")
+
+
+@dataclass(slots=True)
+class PastScenario:
+    """What is written: the objects of workload.jsonl and events.jsonl, the calendar's instant of second 0, and who is named."""
+
+    zero: int
+    workload: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    users: dict[str, dict[str, Any]] = field(default_factory=dict)  # name: uid, gid, group as far as known
+    associations: dict[tuple[str, str], None] = field(default_factory=dict)  # (user, account) in order
+    qos: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)  # name: who used it as whom
+    partitions: dict[str, int] = field(default_factory=dict)  # name: submissions
+    until: int = 0
+    advice: str = ""
+
+
+@dataclass(slots=True)
+class _Group:
+    """The records of one job id."""
+
+    job: str
+    records: list[PastJob]
+    last: dict[str, PastJob] = field(default_factory=dict)  # of each task or component while they are put together
+
+
+def make_scenario(
+    records: Iterable[PastJob],
+    counts: Count,
+    read_line: ReadLine,
+    *,
+    mapped: Mapped | None = None,
+    since: int | None = None,
+    until: int | None = None,
+    reservations: Mapping[str, Sequence[tuple[int, int]]] | None = None,
+) -> PastScenario:
+    """Make it.
+
+    `since`: the scenario begins then, with the jobs that run and wait; `until`: later submissions are left out; `reservations`: when they began and
+    ended, where that is known.
+    """
+    groups = _grouped(records, counts)
+    maker = _Maker(counts, read_line, mapped or Mapped(), since, until, reservations or {})
+    return maker.make(groups)
+
+
+def _grouped(records: Iterable[PastJob], counts: Count) -> list[_Group]:
+    """Records by job. A job id that means another job later on (ids begin anew, or the database was reset) gets a name of its own."""
+    by_id: dict[str, list[PastJob]] = defaultdict(list)
+    for record in records:
+        match = _JOB.fullmatch(record.job)
+        if match is None:
+            counts.bad_line(record.line, f"{record.job[:40]!r} is no job's id")
+            continue
+        _forget_impossible_end(record, counts)
+        by_id[match[1]].append(record)
+    found = []
+    for job, listed in by_id.items():
+        groups: list[_Group] = []
+        for record in sorted(listed, key=_submitted) if len(listed) > 1 else listed:
+            group = next((each for each in groups if _same_job(each, record)), None)
+            if group is None:
+                group = _Group(job if not groups else f"{job}x{len(groups) + 1}", [])
+                groups.append(group)
+            group.records.append(record)
+            group.last[record.job] = record
+        found += groups
+    return found
+
+
+def _forget_impossible_end(record: PastJob, counts: Count) -> None:
+    """An end before the start (a clock that was set back) tells no run: that is in Elapsed, or nowhere."""
+    if record.start is None or record.end is None or record.end >= record.start or not record.has_run:
+        return
+    counts.notes["end before they start: that end is not used"] += 1
+    record.elapsed = record.elapsed or None
+    record.end = record.start + record.elapsed if record.elapsed else None
+
+
+def _window(jobs: Iterable[Sequence[PastJob]]) -> str:
+    """The advice to begin where the dump's window did, if it had one; "" else.
+
+    A dump of a window has of what was submitted before it only what was not over by then: none of it ends before the window begins, and it is thin. A
+    history that is whole may be without an end for as long, but what was submitted in that time is as dense as what follows.
+    """
+    submitted, started, first_end = [], [], float("inf")
+    for records in jobs:
+        submitted.append(_submitted(records[0]))
+        for record in records:
+            if record.has_run and record.start is not None:
+                started.append(record.start)
+            if record.end is not None:
+                first_end = min(first_end, record.end)
+    before = sum(1 for at in submitted if at < first_end)
+    running = sum(1 for at in started if at < first_end)
+    if not running or before == len(submitted):
+        return ""
+    lead, rest = first_end - min(submitted), max(submitted) - first_end
+    if lead < _LONG_BEFORE_S or before * max(rest, 1) * _THIN > (len(submitted) - before) * lead:
+        return ""
+    when = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(first_end - 1))  # so that no job is left out
+    return f"{running:,} jobs began before {when}, before any ended and most were submitted: --from {when} starts them as running"
+
+
+def _submitted(record: PastJob) -> int:
+    found = record.submit if record.submit is not None else record.start
+    return found or 0
+
+
+def _same_job(group: _Group, record: PastJob) -> bool:
+    """Whether a record of the same id belongs to the job: a task or component of it, or a further run."""
+    first = group.records[0]
+    if (first.user, first.name or record.name) != (record.user, record.name or first.name):
+        parts = "+" in record.job and "+" in first.job
+        return parts and record.user == first.user
+    if _submitted(first) == _submitted(record):
+        return True
+    last = group.last.get(record.job)
+    if last is None:  # another task: of an array that was requeued, or of the same submission
+        return "_" in record.job or "+" in record.job
+    return last.state in AGAIN or last.end is None or _submitted(record) - last.end < 86_400
+
+
+class _Maker:
+    def __init__(
+        self,
+        counts: Count,
+        read_line: ReadLine,
+        mapped: Mapped,
+        since: int | None,
+        until: int | None,
+        reservations: Mapping[str, Sequence[tuple[int, int]]],
+    ) -> None:
+        self._counts, self._read_line, self._mapped = counts, read_line, mapped
+        self._since, self._until = since, until
+        self._times_of_reservations = reservations
+        self._known: dict[str, int] = {}  # submission: its instant
+        self._reserved: dict[str, list[tuple[PastJob, int]]] = defaultdict(list)
+        self._zero = 0
+        self._lines: dict[str, list[dict[str, str | None]] | None] = {}
+        self._asked = Options(self._mapped, counts, expand)
+        self._noted: dict[tuple[Any, ...], tuple[str, list[str]]] = {}  # who and where of a job, once noted: the user's name, the partitions
+
+    def make(self, groups: list[_Group]) -> PastScenario:
+        kept = [group for group in groups if self._wanted(group)]
+        advice = "" if self._since is not None else _window(group.records for group in kept)
+        first = min((_submitted(group.records[0]) for group in kept), default=0)
+        self._zero = zero = first if self._since is None else self._since
+        scenario = PastScenario(zero, advice=advice)
+        # Who runs comes before who waits, and that before what is submitted.
+        kept.sort(
+            key=lambda group: (
+                max(_submitted(group.records[0]), zero),
+                not self._ran_at_zero(group),
+                _submitted(group.records[0]),
+                _number(group.job),
+            )
+        )
+        for group in kept:
+            self._known[group.job] = _submitted(group.records[0])
+        for group in kept:
+            submission = self._submission(group, scenario)
+            if submission is not None:
+                scenario.workload.append(submission)
+            group.records = []  # a long history's records and lines need not be there together
+        self._reservations(scenario)
+        scenario.events.sort(key=lambda event: event["at"])
+        scenario.until = max([*(int(line["at"]) for line in scenario.workload), *(int(event["at"]) for event in scenario.events)], default=0)
+        return scenario
+
+    def _wanted(self, group: _Group) -> bool:
+        counts = self._counts
+        submit = _submitted(group.records[0])
+        if self._until is not None and submit >= self._until:
+            counts.left_out["submitted after --until"] += len(group.records)
+            return False
+        if self._since is not None:
+            left = [record for record in group.records if record.end is None or record.end > self._since]
+            counts.left_out["ended before --from"] += len(group.records) - len(left)
+            group.records = left
+        return bool(group.records)
+
+    def _ran_at_zero(self, group: _Group) -> bool:
+        return self._since is not None and any(self._left_by_zero(record) is not None for record in group.records)
+
+    def _left_by_zero(self, record: PastJob) -> int | None:
+        """Seconds that the job had run when the scenario begins; None if it did not run then."""
+        if self._since is None or not record.has_run or record.start is None or record.start >= self._since:
+            return None
+        return self._since - record.start
+
+    # --- one submission -------------------------------------------------------------------------------------------------------------------
+
+    def _submission(self, group: _Group, scenario: PastScenario) -> dict[str, Any] | None:
+        records = group.records
+        at = max(0, _submitted(records[0]) - self._zero)
+        final = self._final_runs(group, scenario)
+        first = final[0]
+        groups = self._said(first)
+        if groups is None and first.submit_line:
+            self._counts.notes["have a submission line that no command of Slurm's took: their columns are taken alone"] += 1
+        is_het = any("+" in record.job for record in final)
+        if is_het:
+            final.sort(key=lambda record: _component(record.job))
+            options: list[str] = []
+            for place, record in enumerate(final):
+                said = groups[place] if groups is not None and place < len(groups) else None
+                options += [":"] if place else []
+                options += self._options(group, record, said, len(final) > 1)
+            line = self._line(group, scenario, at, final[0])
+            self._behave(line, final, None, group, scenario)
+        else:
+            said = groups[0] if groups else None
+            options = self._options(group, first, said, False)
+            line = self._line(group, scenario, at, first)
+            tasks = self._tasks(final)
+            if tasks is not None:
+                options.insert(0, f"--array={tasks}")
+            self._behave(line, final, tasks, group, scenario)
+        if (before := self._left_by_zero(first)) is not None and not is_het and "_" not in first.job:
+            options = self._goes_on(options, first, before)
+        line["options"] = options
+        for record in final:
+            if record.reservation and self._mapped.one("reservation", record.reservation):
+                self._reserved[record.reservation].append((record, at))
+        return line
+
+    def _line(self, group: _Group, scenario: PastScenario, at: int, record: PastJob) -> dict[str, Any]:
+        who = (record.user, record.uid, record.gid, record.group, record.account, record.qos, record.partition)
+        noted = self._noted.get(who)
+        if noted is None:
+            noted = self._noted[who] = self._note(record, scenario)
+        user, partitions = noted
+        for name in partitions:
+            scenario.partitions[name] = scenario.partitions.get(name, 0) + 1
+        line: dict[str, Any] = {"id": group.job, "at": at, "user": user, "run": 0}
+        if record.name and record.name != group.job:
+            line["name"] = record.name
+        return line
+
+    def _note(self, record: PastJob, scenario: PastScenario) -> tuple[str, list[str]]:
+        """Note the user, the account and the QOS; the user's name and the partitions in the scenario."""
+        user = self._mapped.one("user", record.user) or (f"uid{record.uid}" if record.uid is not None else "unknown")
+        about = scenario.users.setdefault(user, {})
+        for key, value in (("uid", record.uid), ("gid", record.gid), ("group", record.group)):
+            if value not in (None, "") and key not in about:
+                about[key] = value
+        account = self._mapped.one("account", record.account)
+        if account:
+            scenario.associations[user, account] = None
+        qos = self._mapped.one("qos", record.qos)
+        if qos:
+            scenario.qos.setdefault(qos, {})[user, account] = None
+        partition = self._mapped.partition or self._mapped.listed("partition", record.partition)
+        return user, partition.split(",") if partition else []
+
+    def _final_runs(self, group: _Group, scenario: PastScenario) -> list[PastJob]:
+        """The last record of each task or component, in order. Earlier runs that a user ended are ended again."""
+        last: dict[str, PastJob] = {}
+        for record in group.records:
+            before = last.get(record.job)
+            if before is not None:
+                self._earlier_run(group, before, record, scenario)
+            last[record.job] = record
+        return list(last.values())
+
+    def _earlier_run(self, group: _Group, run: PastJob, again: PastJob, scenario: PastScenario) -> None:
+        counts = self._counts
+        if run.state == "RESIZING" or (run.end is not None and again.start == run.end and _submitted(run) == _submitted(again)):
+            counts.notes["changed their size while they ran: they have their last size"] += 1
+            again.start = run.start
+            again.elapsed = (again.elapsed or again.ran_s) + run.ran_s
+            return
+        again.eligible = run.eligible  # of the submission; a requeued job is held back by Slurm itself
+        if run.state in ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED"):
+            counts.notes[f"had runs that ended {run.state}, which a replay does not repeat by itself"] += 1
+        elif run.end is not None:
+            counts.notes["were requeued by hand, which is repeated at its time"] += 1
+            whose = "{" + group.job + "}" + (run.job[run.job.index("_") :] if "_" in run.job else "")
+            scenario.events.append({"at": max(0, run.end - self._zero) + 0.5, "cmd": ["scontrol", "requeue", whose]})
+
+    # --- what it asked for ----------------------------------------------------------------------------------------------------------------
+
+    def _said(self, record: PastJob) -> list[dict[str, str | None]] | None:
+        if not record.submit_line:
+            return None
+        found = self._lines.get(record.submit_line)
+        if found is None and record.submit_line not in self._lines:
+            found = self._read_line(record.submit_line)
+            if len(self._lines) > 10_000:  # most lines are typed again soon, or never
+                self._lines.clear()
+            self._lines[record.submit_line] = found
+        return [dict(each) for each in found] if found is not None else None
+
+    def _options(self, group: _Group, record: PastJob, said: dict[str, str | None] | None, is_het: bool) -> list[str]:
+        before: list[str] = []
+        if said is not None:
+            said.pop("array", None)
+            typed = said.pop("dependency", None)
+            if typed:
+                text = self._dependency(group, typed)
+                if text:
+                    before.append(f"--dependency={text}")
+            is_held, begin = "hold" in said, said.pop("begin", None)
+            said.pop("hold", None)
+            if said.get("deadline") and self._since is not None:
+                said.pop("deadline")
+            later = self._begins_later(record)
+            if is_held and (record.eligible is None or not later) and not record.has_run:
+                before.append("--hold")
+            elif later and (begin or is_held):
+                before.append(f"--begin=now+{later}")
+        elif not record.submit_line and (later := self._begins_later(record)) and "_" not in record.job and not is_het:
+            self._counts.notes["became eligible after they had been submitted, without a submission line to say why: --begin"] += 1
+            before.append(f"--begin=now+{later}")
+        elif record.eligible is None and not record.has_run and record.state == "CANCELLED" and said is None:
+            before.append("--hold")
+        return before + self._asked.of(record, said)
+
+    def _begins_later(self, record: PastJob) -> int:
+        """Seconds from its submission in the scenario until it is eligible."""
+        if record.eligible is None or record.submit is None:
+            return 0
+        return max(0, record.eligible - max(record.submit, self._zero)) if record.eligible > record.submit + 1 else 0
+
+    def _dependency(self, group: _Group, text: str) -> str:
+        """With ids of submissions for ids of jobs; conditions on jobs that the history does not have, or that are over by then, are left out."""
+        mine = self._known[group.job]
+        separator = "?" if "?" in text else ","
+        kept = []
+        for part in text.split(separator):
+            kind, colon, listed = part.partition(":")
+            if kind.isdigit():  # the old form without a kind
+                kind, colon, listed = "afterany", ":", part
+            if not colon:
+                kept.append(part)
+                continue
+            jobs = []
+            for one in listed.split(":"):
+                job, plus, delay = one.partition("+")
+                match = _DEPENDENCY_JOB.fullmatch(job)
+                if match is None or self._known.get(match[1], mine + 1) > mine:
+                    self._counts.notes["depended on jobs that are not in the history, or over when it begins: those conditions are left out"] += 1
+                    continue
+                task = match[2] or ""
+                jobs.append("{" + match[1] + "}" + ("" if task == "_*" else task) + plus + delay)
+            if jobs:
+                kept.append(f"{kind}:{':'.join(jobs)}")
+        return separator.join(kept)
+
+    def _tasks(self, records: Sequence[PastJob]) -> str | None:
+        """The array's expression; None if it is none. Its tasks are those that are on record."""
+        if not any("_" in record.job for record in records):
+            return None
+        numbers: set[int] = set()
+        throttle = ""
+        for record in records:
+            match = _JOB.fullmatch(record.job)
+            assert match is not None
+            if match[2] is not None:
+                numbers.add(int(match[2]))
+            elif match[3] is not None:
+                expression, percent, most = match[3].partition("%")
+                throttle = throttle or percent + most
+                numbers.update(self._task_numbers(expression))
+        for line in () if throttle else dict.fromkeys(record.submit_line for record in records):
+            typed = _THROTTLE.search(line)
+            throttle = throttle or (typed[1] if typed else "")
+        return _spans(sorted(numbers)) + (throttle if throttle != "%0" else "")
+
+    def _task_numbers(self, expression: str) -> list[int]:
+        found: list[int] = []
+        for part in expression.split(","):
+            match = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", part)
+            if match is None:
+                self._counts.notes["have waiting tasks whose numbers sacct cut short (SLURM_BITSTR_LEN=0 shows all): those are left out"] += 1
+                continue
+            found += range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1))
+        return found
+
+    # --- how it behaves -------------------------------------------------------------------------------------------------------------------
+
+    def _behave(self, line: dict[str, Any], records: Sequence[PastJob], tasks: str | None, group: _Group, scenario: PastScenario) -> None:
+        if tasks is None:
+            longest = max(records, key=lambda record: record.ran_s)
+            line["run"] = self._run(longest)
+            self._ending(
+                line, next((record for record in records if record.exit_code or record.signal or record.state != "COMPLETED"), longest), None
+            )
+            self._cancel(records[0], "{" + group.job + "}", scenario)
+            return
+        runs: dict[str, int] = {}
+        for record in records:
+            match = _JOB.fullmatch(record.job)
+            assert match is not None
+            of = [int(match[2])] if match[2] is not None else self._task_numbers((match[3] or "").partition("%")[0])
+            run = self._run(record)
+            for number in of:
+                runs[str(number)] = run
+                self._ending(line, record, str(number))
+            named = match[2] if match[2] is not None else f"[{(match[3] or '').partition('%')[0]}]"
+            self._cancel(record, "{" + group.job + "}_" + named, scenario)
+        line["run"] = runs if len(set(runs.values())) > 1 else next(iter(runs.values()), 0)
+
+    def _run(self, record: PastJob) -> int:
+        counts = self._counts
+        before = self._left_by_zero(record) or 0
+        limit = record.limit_min
+        limit_s = limit * 60 if limit is not None and limit >= 0 else None
+        if (
+            record.state in ("RUNNING", "SUSPENDED", "STOPPED", "SIGNALING", "COMPLETING", "CONFIGURING", "STAGE_OUT", "RESIZING")
+            and record.end is None
+        ):
+            counts.notes["run when the history ends: for as long as they may, or an hour more"] += 1
+            return max(1, (limit_s if limit_s is not None else record.ran_s + UNKNOWN_RUN_S) - before)
+        if not record.has_run:
+            if record.state in WAITING:
+                counts.notes["wait when the history ends: they run for as long as they may, or an hour"] += 1
+            return limit_s if limit_s is not None else UNKNOWN_RUN_S
+        if record.state == "TIMEOUT":
+            return max(record.ran_s, limit_s or 0) - before + BEYOND_LIMIT_S
+        if record.state in ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL"):
+            counts.notes[f"ended {record.state}: they run as long as they did then"] += 1
+        if record.end is None and record.elapsed is None:
+            counts.notes["do not tell how long they ran: for as long as they may, or an hour"] += 1
+            return max(1, (limit_s if limit_s is not None else UNKNOWN_RUN_S) - before)
+        return max(0 if not before else 1, record.ran_s - before)
+
+    def _ending(self, line: dict[str, Any], record: PastJob, task: str | None) -> None:
+        """The exit code, and whether somebody or something ended it while it ran."""
+        if record.state == "TIMEOUT" or not record.has_run:
+            return
+        ending: dict[str, Any] = {}
+        if record.state == "CANCELLED":
+            ending["ended"] = "cancelled"
+        elif record.state == "OUT_OF_MEMORY":
+            ending["ended"] = "memory"
+        elif record.signal:
+            ending["signal"] = record.signal
+        if record.exit_code and record.state != "OUT_OF_MEMORY":
+            ending["exit"] = record.exit_code
+        elif record.state in ("FAILED", "NODE_FAIL", "BOOT_FAIL") and not record.signal:
+            ending["exit"] = 1
+        for key, value in ending.items():
+            if task is None:
+                line[key] = value
+            else:
+                line.setdefault(key, {})[task] = value
+
+    def _cancel(self, record: PastJob, whose: str, scenario: PastScenario) -> None:
+        if record.has_run or record.end is None or record.state not in CANCELLED_WHILE_PENDING:
+            return
+        # Half a second later than accounting says in whole ones: who cancels in the second of the submission comes behind it.
+        event = {"at": max(0, record.end - self._zero) + 0.5, "cmd": ["scancel", whose]}
+        if event not in scenario.events[-3:]:
+            scenario.events.append(event)
+
+    def _goes_on(self, options: list[str], record: PastJob, before: int) -> list[str]:
+        """A job that ran when the scenario begins: on its nodes, for the rest of its time."""
+        self._counts.notes["ran when the scenario begins: they start then on their nodes for the rest of their time"] += 1
+        dropped = (
+            "--dependency",
+            "--begin",
+            "--nodes=",
+            "--nodelist",
+            "--time=",
+            "--time-min",
+            "--hold",
+            "--deadline",
+            "--switches",
+            "--contiguous",
+            "--exclude",
+        )
+        kept = [option for option in options if not option.startswith(dropped)]
+        limit = record.limit_min
+        if limit is not None and limit >= 0:
+            kept.append(f"--time={max(1, -(-(limit * 60 - before) // 60))}")
+        elif limit == UNLIMITED:
+            kept.append("--time=UNLIMITED")
+        if record.node_list:
+            try:
+                names = [name for name in (self._mapped.one("node", host) for host in expand(record.node_list)) if name]
+            except ValueError:
+                return kept
+            kept += [f"--nodes={len(names)}", f"--nodelist={compress(names)}"]
+        return kept
+
+    # --- reservations ---------------------------------------------------------------------------------------------------------------------
+
+    def _reservations(self, scenario: PastScenario) -> None:
+        """Reservations that jobs used are made as far as the jobs tell of them: their users, their nodes, from the first start to the last end."""
+        for name, uses in self._reserved.items():
+            ran = [record for record, _ in uses if record.has_run and record.node_list and record.start is not None]
+            new = self._mapped.one("reservation", name)
+            if not ran:
+                self._counts.notes["asked for a reservation in which no job ran: it is not made, and the option is left out"] += len(uses)
+                for line in scenario.workload:
+                    line["options"] = [option for option in line["options"] if option != f"--reservation={new}"]
+                continue
+            hosts: dict[str, None] = {}
+            for record in ran:
+                for host in expand(record.node_list):
+                    if mapped := self._mapped.one("node", host):
+                        hosts[mapped] = None
+            began = min(record.start or 0 for record in ran)
+            ended = max((record.end or (record.start or 0) + self._run_limit(record)) for record in ran)
+            known = [each for each in self._times_of_reservations.get(name, ()) if each[0] <= ended and each[1] >= began]
+            at = min(at for _, at in uses)
+            if known:
+                at = min(at, max(0, min(each[0] for each in known) - self._zero))
+                began, ended = min(each[0] for each in known), max(each[1] for each in known)
+            start, end = max(at, began - self._zero), ended - self._zero + (0 if known else 60)
+            users = dict.fromkeys(self._mapped.one("user", record.user) for record, _ in uses)
+            words = [f"reservationname={new}", f"starttime=@{start}", f"endtime=@{max(end, start + 60)}", f"nodes={compress(list(hosts))}"]
+            words += [f"users={','.join(users)}", "flags=ignore_jobs,overlap"]
+            scenario.events.append({"at": at, "cmd": ["scontrol", "create", "reservation", *words]})
+            self._counts.notes["used reservations, which are made of what their jobs tell of them"] += len(uses)
+
+    def _run_limit(self, record: PastJob) -> int:
+        return record.limit_min * 60 if record.limit_min is not None and record.limit_min > 0 else UNKNOWN_RUN_S
+
+
+def _number(job: str) -> tuple[int, int]:
+    head, _, again = job.partition("x")
+    return int(head), int(again or 0)
+
+
+def _component(job: str) -> int:
+    return int(job.partition("+")[2] or 0)
+
+
+def _spans(numbers: list[int]) -> str:
+    """`1-4,7`."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and spans[-1][1] == number - 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)

@@ -1,0 +1,109 @@
+"""What becomes of the jobs of a run, as the controller tells of it.
+
+Place: used by replays of traces and of scenarios. Pure: it is handed the messenger, and somebody who writes down what comes.
+
+    follow() -> FollowJobs ... JobRuns, again and again; finish() -> FollowJobs(0, after) until no job is left of which nothing is known
+
+The controller tells of a run when it ends, so what it forgets later (MinJobAge) is known here, and what was told before an interruption as well.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from understudy.experiments.records import expand_tasks
+from understudy.protocol.messages import Failure, FollowJobs, JobRuns, Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from understudy.experiments.records import JobRecord
+    from understudy.experiments.replay import Sender
+    from understudy.protocol.messages import JobRun
+
+    Key = tuple[str, int, str]  # tag, place in a heterogeneous job, task
+
+BATCH: Final = 64  # runs in a message: what one costs is little among so many jobs, and more would be lost with a controller that is killed
+_ANSWER_S: Final = 600.0
+
+
+class Recording:
+    """The records so far, by job; earlier runs of a job are `attempts`, in the order in which they ended."""
+
+    def __init__(
+        self, record: Callable[[JobRun, str], JobRecord | None], write: Callable[[Sequence[JobRecord]], None] = lambda _records: None
+    ) -> None:
+        """`record(told, task)` makes a record, None of what is none of the run's jobs; `write` gets those that are new."""
+        self._record, self.write = record, write
+        self.last: dict[Key, JobRecord] = {}
+        self.told: dict[Key, JobRun] = {}
+        self.attempts: list[JobRecord] = []
+        self.unfinished: list[JobRecord] = []
+
+    def add(self, runs: Sequence[JobRun]) -> list[JobRecord]:
+        """These runs have ended."""
+        new = []
+        for told in runs:
+            for task in expand_tasks(told):
+                record = self._record(told, task)
+                if record is None:
+                    continue
+                key = (told.tag, told.het_offset, task)
+                earlier = self.last.get(key)
+                if earlier is not None and record.restarts != earlier.restarts:
+                    self.attempts.append(earlier)
+                self.last[key] = record
+                self.told[key] = told
+                new.append(record)
+        if new:
+            self.write(new)
+        return new
+
+    def add_unfinished(self, runs: Sequence[JobRun]) -> None:
+        """These jobs are not over."""
+        self.unfinished += self.add(runs)
+
+    @property
+    def records(self) -> list[JobRecord]:
+        """One a job."""
+        return sorted(self.last.values(), key=lambda record: record.job)
+
+
+class Follower:
+    """Asks the controller."""
+
+    def __init__(self, messenger: Sender, recording: Recording, controller: str = "controller") -> None:
+        self._messenger, self._recording, self._controller = messenger, recording, controller
+        self._done: Callable[[str], None] | None = None
+
+    def follow(self) -> None:
+        """Have each run recorded that ends from now on."""
+        self._messenger.send(self._controller, FollowJobs(BATCH), self._told, math.inf)
+
+    def _told(self, answer: Message) -> None:
+        if isinstance(answer, JobRuns):
+            self._recording.add(answer.ended)
+            if self._done is None:
+                self.follow()
+
+    def finish(self, done: Callable[[str], None]) -> None:
+        """Ask for all that has not been told, and for jobs that are not over. `done` is told "", or why that was not answered."""
+        self._done = done
+        self._ask(0)
+
+    def _ask(self, after: int) -> None:
+        self._messenger.send(self._controller, FollowJobs(0, after), self._rest, _ANSWER_S)
+
+    def _rest(self, answer: Message) -> None:
+        assert self._done is not None
+        if not isinstance(answer, JobRuns):
+            text = f"{answer.text} ({answer.code})" if isinstance(answer, Failure) else f"unexpected {type(answer).__name__}"
+            self._done(f"what became of the jobs was not answered: {text}")
+            return
+        self._recording.add(answer.ended)
+        self._recording.add_unfinished(answer.unfinished)
+        if answer.unfinished:
+            self._ask(answer.unfinished[-1].job_id)
+        else:
+            self._done("")

@@ -1,0 +1,208 @@
+"""Workload traces: the model that all readers fill, and the table of readers.
+
+Place: where experiments begin. A reader is a module beside this one with a function from a path to a `Trace`; `read_trace` finds it by the file's
+name, else by what the file begins with. Knows files, but nothing of clusters, messages or time.
+
+A trace is jobs in normal form: processors, submit time, run time and requested time of each. What a site's own history says beyond that (partitions,
+QOS, features, devices ...) does not fit into it: `understudy import` makes a scenario of such a history, which has all options of each job.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import re
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_HEAD_BYTES: Final = 4096  # of a file, to see what it is
+
+
+class TraceError(ValueError):
+    """A trace that cannot be read, or with `strict` a line of it. Says where."""
+
+
+class TraceJob(msgspec.Struct, frozen=True, gc=False):
+    """One job of a trace in normal form. Times in whole seconds; -1 is unknown.
+
+    `run` is never longer than `req`; `raw_run` is what the trace says, so that a job which outlasts its limit can be seen to be ended by it.
+    """
+
+    id: int  # its place in the order (submit, original id), from 1
+    submit: int  # since the trace's zero
+    run: int
+    procs: int
+    req: int  # requested time: the limit
+    raw_run: int
+    original_id: int = -1
+    memory_kb: int = -1  # requested, per processor
+    status: int = -1
+    user: int = -1
+    group: int = -1
+    executable: int = -1
+    queue: int = -1
+    partition: int = -1
+    preceding_job: int = -1
+    think_time: int = -1
+    extra: tuple[str, ...] = ()  # columns after the 18th, as they are
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that is no job: its number (from 1) and why."""
+
+    number: int
+    why: str
+
+
+class Machine(NamedTuple):
+    """The machine that a trace's header describes: equal nodes. `note` says where the header does not fit that, else ""."""
+
+    nodes: int
+    cpus: int  # of each node
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Trace:
+    """What a trace file holds, and what was left out."""
+
+    jobs: list[TraceJob] = field(default_factory=list)
+    header: dict[str, str] = field(default_factory=dict)  # a key that is given more than once has one line for each
+    bad_lines: list[BadLine] = field(default_factory=list)  # the first of them
+    bad_line_count: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)  # reason: jobs
+    zero: int = 0  # the file's submit time that is 0 in `jobs`
+
+    @property
+    def unix_start_time(self) -> int | None:
+        return self._header_number("UnixStartTime")
+
+    @property
+    def max_nodes(self) -> int | None:
+        return self._header_number("MaxNodes")
+
+    @property
+    def max_procs(self) -> int | None:
+        return self._header_number("MaxProcs")
+
+    @property
+    def widest(self) -> int:
+        """Processors of the largest job."""
+        return max((job.procs for job in self.jobs), default=0)
+
+    @property
+    def unused(self) -> dict[str, int]:
+        """Columns that say something of jobs and that normal form does not use, with the number of those jobs.
+
+        A column that says the same of all jobs tells nothing that could be used.
+        """
+        values = {
+            "requested memory": [job.memory_kb for job in self.jobs],
+            "user": [job.user for job in self.jobs],
+            "group": [job.group for job in self.jobs],
+            "executable": [job.executable for job in self.jobs],
+            "queue": [job.queue for job in self.jobs],
+            "partition": [job.partition for job in self.jobs],
+            "preceding job": [job.preceding_job for job in self.jobs],
+            "think time": [job.think_time for job in self.jobs],
+        }
+        counts = {name: sum(value > 0 for value in column) for name, column in values.items() if len(set(column)) > 1}
+        counts["columns behind the 18th"] = sum(bool(job.extra) for job in self.jobs)
+        return {name: count for name, count in counts.items() if count}
+
+    def machine(self, nodes: int | None = None, cpus: int | None = None) -> Machine:
+        """The machine: what the user says of it (`nodes`, `cpus` of each), and the header for the rest.
+
+        MaxNodes nodes share MaxProcs processors evenly; without MaxNodes each processor is a node.
+
+        Raises:
+            TraceError: neither says how large it was. A guess from the jobs would be a machine on which the largest waits until all others are gone.
+        """
+        if nodes is not None:
+            return Machine(nodes, cpus or 1)
+        procs, header_nodes = self.max_procs or 0, self.max_nodes or 0
+        if not procs and not header_nodes:
+            raise TraceError(
+                f"its header has neither MaxNodes nor MaxProcs, so nobody knows how large the machine was (its largest job has {self.widest:,}"
+                " processors): say it with --nodes and --cpus, or with --conf"
+            )
+        if cpus is not None:
+            return Machine(-(-procs // cpus) if procs else header_nodes, cpus)
+        if not header_nodes or not procs:
+            return Machine(procs or header_nodes, 1)
+        if procs < header_nodes:
+            return Machine(header_nodes, 1, f"the header has fewer processors ({procs:,}) than nodes ({header_nodes:,}): one CPU on each node")
+        each, rest = divmod(procs, header_nodes)
+        if rest:
+            said = f"{procs:,} processors of the header are no multiple of its {header_nodes:,} nodes: {each + 1} CPUs on each node"
+            return Machine(header_nodes, each + 1, said)
+        return Machine(header_nodes, each)
+
+    def _header_number(self, key: str) -> int | None:
+        text = self.header.get(key, "").replace(",", "").split()
+        return int(text[0]) if text and re.fullmatch(r"\d{1,15}", text[0]) else None
+
+
+class _Format(NamedTuple):
+    """How a kind of file is known, and who reads it."""
+
+    name: str
+    endings: tuple[str, ...]  # of the file's name, without .gz
+    begins: re.Pattern[str]  # the first line that says something
+    reader: str  # module:function(path, strict=...) -> Trace; "" for what only `understudy import` reads
+
+
+FORMATS: Final = (
+    _Format("a trace in the Standard Workload Format", (".swf",), re.compile(r";|[\d.+\- \t]+(\s|$)"), "understudy.experiments.swf:read_swf"),
+    _Format("an events file of the Slurm simulator", (".events",), re.compile(r"-dt\s"), ""),
+    _Format("output of sacct", (".sacct",), re.compile(r"(\w+\|)+\w*$|\s*\{"), ""),
+)
+
+
+def format_of(path: Path, head: str) -> _Format:
+    """Which kind of file this is, by its name or else by its beginning; SWF where nothing says anything, so that its reader says what is wrong."""
+    name = path.name.lower().removesuffix(".gz")
+    for each in FORMATS:
+        if name.endswith(each.endings):
+            return each
+    first = next((line for line in head.splitlines() if line.strip()), "")
+    return next((each for each in FORMATS if each.begins.match(first)), FORMATS[0])
+
+
+def read_trace(path: str | Path, *, strict: bool = False) -> Trace:
+    """Read a trace, plain or compressed with gzip.
+
+    Raises:
+        OSError: the file cannot be opened.
+        TraceError: it is damaged, or of a kind that is no trace; with `strict` also at the first bad line.
+    """
+    path = Path(path)
+    kind = format_of(path, read_head(path))
+    if not kind.reader:
+        raise TraceError(f"{path}: this is {kind.name}; `understudy import {path} --out FOLDER` makes a scenario of it, which can be replayed")
+    module, _, name = kind.reader.partition(":")
+    reader: Callable[..., Trace] = getattr(importlib.import_module(module), name)
+    return reader(path, strict=strict)
+
+
+def read_head(path: Path) -> str:
+    """The file's beginning; "" if it is empty."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+        if head.startswith(_GZIP_MAGIC):
+            try:
+                with gzip.open(path) as packed:
+                    head = packed.read(_HEAD_BYTES)
+            except (OSError, EOFError, zlib.error) as error:
+                raise TraceError(f"{path}: damaged gzip file: {error}") from error
+    return head.decode("utf-8", "replace")

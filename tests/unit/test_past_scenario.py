@@ -1,0 +1,270 @@
+"""Past jobs as submissions of a scenario."""
+
+import time
+
+import pytest
+
+from understudy.commands.submit_line import read_submit_line
+from understudy.experiments.past import PARTITION_LIMIT, UNLIMITED, Count, PastJob
+from understudy.experiments.past_options import Mapped
+from understudy.experiments.past_scenario import BEYOND_LIMIT_S, make_scenario
+
+T = 1_700_000_000
+
+
+def job(number, state="COMPLETED", *, submit=0, start=10, end=70, **fields):
+    fields.setdefault("user", "ada")
+    start, end = (None if at is None else T + at for at in (start, end))
+    fields.setdefault("node_list", "n1" if start else "")
+    return PastJob(1, str(number), state, submit=T + submit, eligible=T + submit, start=start, end=end, **fields)
+
+
+def scenario(*records, **options):
+    counts = Count()
+    return make_scenario(list(records), counts, read_submit_line, **options), counts
+
+
+def line(*records, **options):
+    made, _ = scenario(*records, **options)
+    (found,) = made.workload
+    return found
+
+
+def options(record, **more):
+    return line(record, **more)["options"]
+
+
+def test_columns_become_options():
+    record = job(
+        1, partition="gpu", account="phys", qos="high", limit_min=90, req_cpus=8, min_nodes=2, nodes=2, constraints="a&b", wckey="w",
+        req_tres="billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=16G,node=2",
+    )  # fmt: skip
+    assert options(record) == [
+        *("--partition=gpu", "--account=phys", "--qos=high", "--time=90", "--nodes=2", "--ntasks=8", "--mem-per-cpu=2048M", "--gres=gpu:a100:2"),
+        *("--constraint=a&b", "--wckey=w"),
+    ]
+
+
+def test_a_submission_line_says_the_shape_and_the_columns_the_rest():
+    text = "sbatch -o x -c 4 --gres=gpu:1 --exclusive --mail-type=END -p a,b -t 10 -A other run.sh -n 99"
+    record = job(1, submit_line=text, partition="b", account="phys", limit_min=20, req_cpus=8, min_nodes=1, nodes=1)
+    found = options(record)
+    assert set(found) == {"--partition=a,b", "--account=phys", "--time=20", "--cpus-per-task=4", "--gres=gpu:1", "--exclusive", "--nodes=1"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "cpus", "expected"),
+    [
+        ("-n 4", 8, {"--ntasks=4", "--cpus-per-task=2"}),
+        ("-c 2", 8, {"--cpus-per-task=2", "--ntasks=4"}),
+        ("-n 8", 8, {"--ntasks=8"}),
+        ("", 8, {"--ntasks=8"}),
+        ("-N 2 --ntasks-per-node=4", 8, {"--nodes=2", "--ntasks-per-node=4"}),
+        ("-N 2", 2, {"--nodes=2"}),
+    ],
+)
+def test_what_the_script_said_of_tasks_is_found_from_the_processors(typed, cpus, expected):
+    record = job(1, submit_line=f"sbatch {typed} run.sh", req_cpus=cpus)
+    assert {option for option in options(record) if not option.startswith("--nodes=1")} == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"memory": "4Gc"}, "--mem-per-cpu=4096M"),
+        ({"memory": "4Gn"}, "--mem=4096M"),
+        ({"memory": "0n"}, "--mem=0M"),
+        ({"memory": "3G", "req_tres": "cpu=2,mem=3G,node=1"}, "--mem=3072M"),
+        ({"req_tres": "cpu=3,mem=1000M,node=2"}, "--mem=500M"),
+    ],
+)
+def test_memory_is_asked_for_as_it_was(fields, expected):
+    assert expected in options(job(1, **fields))
+
+
+def test_limits_without_end_and_of_the_partition_stay_that():
+    assert "--time=UNLIMITED" in options(job(1, limit_min=UNLIMITED))
+    assert not any(option.startswith("--time") for option in options(job(1, limit_min=PARTITION_LIMIT)))
+
+
+def test_the_tasks_of_an_array_are_one_submission():
+    records = [
+        job("5_1", start=0, end=10), job("5_3", start=5, end=25, exit_code=2, state="FAILED"),
+        job("5_[7-9%2]", state="PENDING", start=None, end=None, limit_min=5),
+    ]  # fmt: skip
+    found = line(*records)
+    assert found["options"][0] == "--array=1,3,7-9%2"
+    assert found["run"] == {"1": 10, "3": 20, "7": 300, "8": 300, "9": 300}
+    assert found["exit"] == {"3": 2}
+
+
+def test_components_of_a_heterogeneous_job_are_parted_by_colons_in_their_order():
+    text = "sbatch -n 2 : -n 1 -C fast run.sh"
+    found = line(job("12+1", submit_line=text, req_cpus=1), job("12+0", submit_line=text, req_cpus=2))
+    at = found["options"].index(":")
+    assert "--ntasks=2" in found["options"][:at]
+    assert {"--ntasks=1", "--constraint=fast"} <= set(found["options"][at:])
+
+
+def test_who_was_cancelled_while_he_waited_is_cancelled_at_the_same_time():
+    made, _ = scenario(job(1), job(2, "CANCELLED", submit=5, start=None, end=40), job(3, "CANCELLED", start=40, end=40, node_list=""))
+    assert made.events == [{"at": 40.5, "cmd": ["scancel", "{3}"]}, {"at": 40.5, "cmd": ["scancel", "{2}"]}]
+
+
+def test_how_jobs_ended_is_told():
+    assert line(job(1, "CANCELLED"))["ended"] == "cancelled"
+    assert line(job(1, "OUT_OF_MEMORY"))["ended"] == "memory"
+    assert line(job(1, "FAILED", exit_code=3))["exit"] == 3
+    assert line(job(1, "FAILED", signal=9))["signal"] == 9
+    assert line(job(1, "TIMEOUT", limit_min=1, start=0, end=65))["run"] == 65 + BEYOND_LIMIT_S
+
+
+def test_a_job_that_was_requeued_is_one_submission_at_the_time_of_the_first():
+    made, _ = scenario(job(1, "REQUEUED", end=30), job(1, submit=30, start=160, end=200))
+    (found,) = made.workload
+    assert (found["at"], found["run"]) == (0, 40)
+    assert made.events == [{"at": 30.5, "cmd": ["scontrol", "requeue", "{1}"]}]
+
+
+def test_a_job_that_was_preempted_is_not_preempted_by_hand():
+    made, counts = scenario(job(1, "PREEMPTED", end=30), job(1, submit=30, start=160, end=200))
+    assert (len(made.workload), made.events) == (1, [])
+    assert sum(counts.notes.values()) == 1
+
+
+def test_a_number_that_means_another_job_later_on_is_another_submission():
+    made, _ = scenario(job(1, name="a", end=30), job(1, submit=900, start=910, end=950, name="b", user="bob"))
+    assert [each["id"] for each in made.workload] == ["1", "1x2"]
+
+
+def test_dependencies_name_submissions_and_leave_out_jobs_that_are_not_there():
+    text = "sbatch -d afterok:1:77,after:5_3+2,singleton run.sh"
+    made, counts = scenario(job(1), job("5_3"), job(9, submit=5, submit_line=text))
+    assert made.workload[-1]["options"][0] == "--dependency=afterok:{1},after:{5}_3+2,singleton"
+    assert sum(counts.notes.values()) == 1
+
+
+def test_a_begin_time_counts_from_the_submission():
+    record = job(1, submit_line="sbatch --begin=16:00 x", start=3700, end=3800)
+    record.eligible = T + 3600
+    assert options(record)[0] == "--begin=now+3600"
+    held = job(1, submit_line="sbatch -H x", start=60, end=70)
+    held.eligible = T + 50
+    assert options(held)[0] == "--begin=now+50"
+
+
+def test_jobs_that_run_when_it_begins_go_on_on_their_nodes_before_those_that_wait():
+    running = job(1, start=100, end=4000, limit_min=100, node_list="n[3-4]", nodes=2, min_nodes=2, req_cpus=4)
+    waiting = job(2, start=2000, end=2500)
+    over = job(3, start=100, end=900)
+    made, counts = scenario(waiting, over, running, job(4, submit=1500, start=1600, end=1700), since=T + 1000)
+    assert [(each["id"], each["at"]) for each in made.workload] == [("1", 0), ("2", 0), ("4", 500)]
+    first = made.workload[0]
+    assert first["run"] == 3000
+    assert {"--time=85", "--nodelist=n[3-4]", "--nodes=2"} <= set(first["options"])
+    assert counts.left_out["ended before --from"] == 1
+
+
+def test_what_is_submitted_later_than_until_is_left_out():
+    made, counts = scenario(job(1), job(2, submit=500, start=600, end=700), until=T + 100)
+    assert len(made.workload) == 1
+    assert counts.left_out["submitted after --until"] == 1
+
+
+def test_names_are_changed_as_the_user_says():
+    mapped = Mapped(
+        {"partition": {"old": "new"}, "account": {"x": "y"}, "node": {"a1": "b1"}, "feature": {"f": "g"}, "gres": {"k80": "a100"}, "qos": {"q": ""}}
+    )
+    text = "sbatch -w a[1-2] -C f&h --gres=gpu:k80:1 run.sh"
+    record = job(1, partition="old", account="x", qos="q", submit_line=text)
+    assert set(options(record, mapped=mapped)) == {
+        *("--partition=new", "--account=y", "--nodelist=b1,a2", "--constraint=g&h", "--gres=gpu:a100:1"),
+    }
+    assert "--partition=p" in options(record, mapped=Mapped(partition="p"))
+
+
+def test_a_reservation_is_made_of_what_its_jobs_tell():
+    made, _ = scenario(job(1, reservation="maint", node_list="n[1-2]"), job(2, submit=5, reservation="maint", node_list="n3", user="bob", end=100))
+    (event,) = made.events
+    assert event["cmd"] == [
+        *("scontrol", "create", "reservation", "reservationname=maint", "starttime=@10", "endtime=@160", "nodes=n[1-3]", "users=ada,bob"),
+        "flags=ignore_jobs,overlap",
+    ]
+
+
+def test_a_reservation_in_which_no_job_ran_is_left_out():
+    found = line(job(1, "CANCELLED", reservation="maint", start=None, node_list=""))
+    assert not any(option.startswith("--reservation") for option in found["options"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sbatch -n4 -p x --wrap=sleep 10 --mem=5G", [{"ntasks": "4", "partition": "x", "wrap": "sleep", "mem": "5G"}]),
+        ("/usr/bin/srun --pty -n 2 bash", [{"ntasks": "2"}]),
+        ("salloc -N 3 -t 5 make", [{"nodes": "3", "time": "5"}]),
+        ("sbatch -n 1 : -n 2 x", [{"ntasks": "1"}, {"ntasks": "2"}]),
+        ("python x.py", None),
+        ("sbatch --no-such-option x", None),
+        ("", None),
+    ],
+)
+def test_submission_lines_are_read_as_the_command_reads_them(text, expected):
+    assert read_submit_line(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "run"),
+    [({"elapsed": 45}, 45), ({"elapsed": 0}, 3600), ({}, 3600), ({"limit_min": 7}, 420), ({"state": "FAILED", "elapsed": 45}, 45)],
+)
+def test_an_end_before_the_start_is_counted_and_the_run_is_what_else_is_known(fields, run):
+    state = fields.pop("state", "COMPLETED")
+    made, counts = scenario(job(1, state, start=100, end=40, **fields), job(2, start=100, end=100))
+    assert [each["run"] for each in made.workload] == [run, 0]
+    assert counts.notes["end before they start: that end is not used"] == 1
+
+
+def test_who_was_cancelled_before_his_expected_start_does_not_end_before_it():
+    made, counts = scenario(job(1, "CANCELLED", start=500, end=40, node_list=""))
+    assert [event["at"] for event in made.events] == [40.5]
+    assert not counts.notes
+
+
+def test_jobs_that_tell_neither_end_nor_elapsed_run_as_long_as_they_may():
+    made, counts = scenario(job(1, end=None, limit_min=5), job(2, "CANCELLED", end=None))
+    assert [each["run"] for each in made.workload] == [300, 3600]
+    assert counts.notes["do not tell how long they ran: for as long as they may, or an hour"] == 2
+
+
+DAY = 86_400
+
+
+def submitted_daily(first, last):
+    """One job a quarter of a day, each of which runs for an hour, from one day to another."""
+    return [job(1000 + at // 3600, submit=at, start=at + 60, end=at + 3660) for at in range(first * DAY, last * DAY, DAY // 4)]
+
+
+def test_a_dump_of_a_window_in_which_earlier_jobs_ran_gets_the_advice_to_begin_with_it():
+    earlier = [job(1, submit=0, start=60, end=12 * DAY), job(2, submit=5 * DAY, start=6 * DAY, end=11 * DAY)]
+    made, _ = scenario(*earlier, *submitted_daily(10, 40))
+    begins = T + 10 * DAY + 3660 - 1
+    assert made.advice.startswith("3 jobs began before 20")
+    assert f"--from {time.strftime('%Y-%m-%dT%H:%M:%S', time.localtime(begins))} starts them as running" in made.advice
+    again, counts = scenario(*earlier, *submitted_daily(10, 40), since=begins)
+    assert not again.advice
+    assert len(again.workload) == len(made.workload)
+    assert counts.notes["ran when the scenario begins: they start then on their nodes for the rest of their time"] == 3
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        submitted_daily(0, 30),
+        [job(1 + at // 3600, submit=at, start=at, end=at + 8 * DAY) for at in range(0, 30 * DAY, DAY // 4)],  # whole, of long jobs
+        [job(1, submit=0, start=60, end=3660), *submitted_daily(20, 40)],  # whole, with a pause
+        [job(1, submit=0, start=60, end=None, state="RUNNING")],
+        [job(1, "CANCELLED", submit=0, start=None, end=90, node_list="")],
+    ],
+)
+def test_a_history_that_is_whole_gets_no_such_advice(records):
+    assert not scenario(*records)[0].advice
