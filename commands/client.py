@@ -104,6 +104,12 @@ class Client:
         self._channel: SealedChannel | None = None  # None: the kernel stands for both ends
         self._number = 0
 
+    def sleep(self, seconds: float) -> None:
+        """Wait, as long as the cluster's time takes for who types commands in it."""
+        import time
+
+        time.sleep(seconds)
+
     @property
     def cluster_name(self) -> str:
         """The cluster's name, as far as its registry entry or configuration says."""
@@ -453,6 +459,7 @@ def guarded(context: Context, command: "Callable[[list[str], Context], int]", ar
         context.fatal("Could not establish a configuration source")
         return 1
     except BadConfigurationError as error:
-        context.error(str(error))
+        for line in str(error).split("\n"):
+            context.error(line)
         context.fatal("Unable to process configuration file")
         return 1

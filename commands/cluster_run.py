@@ -10,13 +10,14 @@ import asyncio
 import contextlib
 import gc
 import os
-import time as real_time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from understudy.auth.keys import read_key
-from understudy.clock.daemon import Daemon, set_up_logging, take_part
+from understudy.clock.daemon import Daemon, take_part
+from understudy.clock.logs import Logs
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.commands import launch, locate
@@ -40,23 +41,13 @@ class Participant:
     time: Timekeeper
     cluster: Cluster
     on_stalled: Callable[[Callable[[str], None]], None]
+    resume: Callable[[], None] = lambda: None  # let time go on if it has been stopped
 
 
 def in_processes(cluster: Cluster, run_dir: Path, work: Callable[[Participant], Awaitable[_Result]], *, pause_at: str = "") -> _Result:
     """Run with one process a daemon. The cluster is registered meanwhile, so commands in another terminal find it. `pause_at`: a breakpoint."""
-    location = locate.Location(
-        name=cluster.name,
-        conf=str(run_dir / "slurm.conf"),
-        run_dir=str(run_dir),
-        controller=cluster.controller,
-        controller_unix=cluster.controller_unix,
-        agent=cluster.agent,
-        clock=cluster.clock,
-        key_file=cluster.key_file,
-        started=real_time.time(),
-        accounting=cluster.accounting,
-        accounting_unix=cluster.accounting_unix,
-    )
+    location = launch.location_of(cluster, run_dir)
+    location.conf = str(run_dir / "slurm.conf")  # the site's own file may be that of other clusters, too
     started = launch.start_daemons(cluster, run_dir)
     try:
         launch.wait_listening(started)
@@ -75,26 +66,18 @@ def in_processes(cluster: Cluster, run_dir: Path, work: Callable[[Participant], 
         if cluster.accounting_unix:
             messenger.add_peer("accounting", cluster.accounting_unix)
         link = take_part(loop, cluster, NAME, key, messenger, watches=True)
-        participant = Participant(loop, messenger, Timekeeper(loop, cluster.epoch), cluster, lambda react: setattr(link, "on_stalled", react))
 
-        async def work_or_lose(participant: Participant) -> _Result:
-            lost: list[str] = []
-            task = asyncio.current_task()
-            assert task is not None
+        def resume() -> None:
+            from understudy.commands.understudy_clock import ask
 
-            def end(reason: str) -> None:
-                lost.append(reason)
-                task.cancel()
+            with contextlib.suppress(Exception):  # then the clock is gone, and who waits for time is told so
+                ask(location, "resume", 0.0)
 
-            link.on_lost = end
-            try:
-                return await work(participant)
-            except asyncio.CancelledError:
-                if lost:
-                    raise launch.LaunchError(f"the run ended early: {lost[0]}\nThe daemons' logs are in {run_dir / 'logs'}") from None
-                raise
-
-        result = _run(loop, participant, work_or_lose)
+        time = Timekeeper(loop, cluster.epoch)
+        participant = Participant(loop, messenger, time, cluster, lambda react: setattr(link, "on_stalled", react), resume)
+        ending = _Ending(loop, run_dir)
+        link.on_lost = ending.end
+        result = _run(loop, participant, ending.unless_lost(work))
         link.leave()
         return result
     finally:
@@ -108,24 +91,29 @@ def in_one_process(cluster: Cluster, run_dir: Path, work: Callable[[Participant]
     from understudy.noded.main import start as start_noded
 
     with (run_dir / "logs" / "replay.log").open("a") as log:
-        set_up_logging(stream=log)
         loop = VirtualEventLoop()
         network = MemoryNetwork()
         key = read_key(Path(cluster.key_file))
         time = Timekeeper(loop, cluster.epoch)
+        Logs(time.now, fixed=cluster.log_level, stream=log)
+
+        ending = _Ending(loop, run_dir)
+        daemons: list[Daemon] = []
+
+        def daemon_of(name: str) -> Daemon:
+            daemon = Daemon(name, cluster, run_dir, _messenger(name, loop, key, cluster, network), time)
+            daemon.on_failure = partial(ending.end, f"{name} failed")
+            daemons.append(daemon)
+            return daemon
 
         async def start_and_work(participant: Participant) -> _Result:
-            daemons = []
-            if cluster.accounting:
+            if cluster.keeps_accounting:
                 from understudy.accounting.main import start as start_accounting
 
-                daemons.append(Daemon("accounting", cluster, run_dir, _messenger("accounting", loop, key, cluster, network), time))
-                await start_accounting(daemons[0])
-            daemons.append(Daemon("controller", cluster, run_dir, _messenger("controller", loop, key, cluster, network), time))
-            await start_controller(daemons[-1])
+                await start_accounting(daemon_of("accounting"))
+            await start_controller(daemon_of("controller"))
             for noded in cluster.nodeds:
-                daemons.append(Daemon(noded.name, cluster, run_dir, _messenger(noded.name, loop, key, cluster, network), time))
-                await start_noded(daemons[-1])
+                await start_noded(daemon_of(noded.name))
             try:
                 return await work(participant)
             finally:
@@ -134,7 +122,56 @@ def in_one_process(cluster: Cluster, run_dir: Path, work: Callable[[Participant]
 
         mine = _messenger(NAME, loop, key, cluster, network)
         participant = Participant(loop, mine, time, cluster, lambda react: setattr(loop, "on_stalled", react))
-        return _run(loop, participant, start_and_work)
+        return _run(loop, participant, ending.unless_lost(start_and_work))
+
+
+class _Ending:
+    """How a run ends early: when somebody fails, on whom it stands, what is done with the cluster is given up."""
+
+    def __init__(self, loop: VirtualEventLoop, run_dir: Path) -> None:
+        self._run_dir = run_dir
+        self._reason = ""
+        self._task: asyncio.Task[Any] | None = None
+        loop.set_exception_handler(self._failed)
+
+    def end(self, reason: str) -> None:
+        """End the run."""
+        self._reason = self._reason or reason
+        if self._task is not None:
+            self._task.cancel()
+
+    def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An exception that nobody has caught, in a callback or a task."""
+        loop.default_exception_handler(context)
+        self.end(f"{context['message']}: {context.get('exception')!r}")
+
+    def unless_lost(self, work: Callable[[Participant], Awaitable[_Result]]) -> Callable[[Participant], Awaitable[_Result]]:
+        """The work; it raises LaunchError when the run ends early, with what was logged last."""
+
+        async def work_or_lose(participant: Participant) -> _Result:
+            self._task = asyncio.current_task()
+            try:
+                return await work(participant)
+            except asyncio.CancelledError:
+                if not self._reason:
+                    raise
+                shown = _last_lines(self._run_dir, self._reason)
+                raise launch.LaunchError(f"the run ended early: {self._reason}{shown}") from None
+            finally:
+                self._task = None
+
+        return work_or_lose
+
+
+def _last_lines(run_dir: Path, reason: str) -> str:
+    """What those logged last of whom the reason speaks; all in one process have one log."""
+    names = [name for name in reason.replace(",", " ").split() if (run_dir / "logs" / f"{name}.log").exists()] or [NAME]
+    shown = ""
+    for name in names:
+        path = run_dir / "logs" / f"{name}.log"
+        if path.exists():
+            shown += "".join(f"\n    {line}" for line in path.read_text(errors="replace").splitlines()[-launch.LOG_LINES_SHOWN :])
+    return shown
 
 
 def _run(loop: VirtualEventLoop, participant: Participant, work: Callable[[Participant], Awaitable[_Result]]) -> _Result:

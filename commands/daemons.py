@@ -12,6 +12,7 @@ import contextlib
 import getopt
 import hashlib
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -23,9 +24,13 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.commands import launch, locate
 from understudy.commands.client import VERSION
-from understudy.commands.run_dir import LaunchError, exclusive, remove_traces, running, socket_folder
+from understudy.commands.process_title import set_title
+from understudy.commands.processes import end
+from understudy.commands.run_dir import LaunchError, check_port, exclusive, remove_traces, running, socket_folder
 from understudy.model.cluster import Cluster
+from understudy.model.conf_copy import copy_configuration
 from understudy.model.errors import ConfigError
+from understudy.model.hostlist import compress, expand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
 SYSTEM_CONF: Final = "/etc/slurm/slurm.conf"
 PATIENCE_S: Final = 30.0
 _POLL_S: Final = 0.05
+_READY: Final = "UNDERSTUDY_READY"  # the descriptor on which a daemon in the background says that it is ready
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,7 @@ class Start:
     conf: Path
     foreground: bool = False
     clear: bool = False
-    verbose: bool = False
+    verbose: int = 0  # how often -v was given
     log: str = ""
     values: dict[str, str] = field(default_factory=dict)  # of the other options, by letter
 
@@ -89,29 +95,53 @@ def read_line(kind: Kind, arguments: list[str], environ: Mapping[str, str]) -> S
         raise NoDaemonError(kind.usage, 1 if rest else 0)
     if "V" in found or "version" in found:
         raise NoDaemonError(f"slurm {VERSION}", 0)
+    verbose = sum(name == "-v" for name, _ in given)
     conf = found.pop("f", "") or environ.get("SLURM_CONF", "") or SYSTEM_CONF
-    return Start(Path(conf), "D" in found, "c" in found, "v" in found, found.pop("L", ""), found)
+    return Start(Path(conf), "D" in found, "c" in found, verbose, found.pop("L", ""), found)
 
 
 def run_dir_of(conf: Path, cluster: str, environ: Mapping[str, str]) -> Path:
     """The run directory of the cluster that a slurm.conf describes: two files of clusters of the same name have different ones."""
     if given := environ.get("UNDERSTUDY_RUN_DIR"):
         return Path(given).resolve()
-    state = environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    home = Path.home()  # SlurmUser often has none
+    own = home / ".local" / "state" if os.access(home, os.W_OK) else Path("/var/tmp") / f"understudy-{os.geteuid()}"  # noqa: S108
+    state = environ.get("XDG_STATE_HOME") or own
     return Path(state) / "understudy" / f"{cluster}-{hashlib.sha256(str(conf.resolve()).encode()).hexdigest()[:8]}"
 
 
 def describe(conf: Path, run_dir: Path, environ: Mapping[str, str]) -> Cluster:
-    """The cluster as the run directory describes it; made from slurm.conf if none of its daemons runs or is about to (`announce`).
+    """The cluster as the run directory describes it, with the slurm.conf as it is now; made from that alone if none of its daemons runs or is about
+    to (`announce`).
 
     Raises:
         ConfigError, LaunchError, OSError: it cannot be.
     """
-    if running(run_dir):
-        return Cluster.load(run_dir)
+    if alive := {process.name for process in running(run_dir)}:
+        return _described_again(conf, run_dir, alive)
     remove_traces(run_dir)
     executor = environ.get("UNDERSTUDY_EXECUTOR", "real")
-    return launch.prepare(run_dir, conf, executor=executor, noded=0)
+    return launch.prepare(run_dir, conf, executor=executor, noded=0, tcp="always")
+
+
+def _described_again(conf: Path, run_dir: Path, alive: set[str]) -> Cluster:
+    """Others run: what slurm.conf says now holds for those that do not. All are found by their sockets, so ports may be others than they were."""
+    cluster, site = Cluster.load(run_dir), launch.read_site(conf)
+    copy_configuration(conf, run_dir)
+    if "controller" not in alive and not cluster.controller.endswith(f":{site.port}"):
+        check_port(site.port, f"SlurmctldPort in {conf}")
+        cluster.controller = f"tcp:127.0.0.1:{site.port}"
+    if "accounting" not in alive:
+        cluster.accounting = cluster.accounting_unix = ""
+        if site.accounting_port is not None:
+            cluster.accounting = f"tcp:127.0.0.1:{site.accounting_port}"
+            cluster.accounting_unix = f"unix:{socket_folder(run_dir)}/accounting.sock"
+    known = set(site.nodes)
+    for daemon in cluster.nodeds:
+        daemon.nodes = compress([node for node in expand(daemon.nodes) if node in known], sort=False)
+    cluster.nodeds = [daemon for daemon in cluster.nodeds if daemon.nodes]
+    cluster.save(run_dir)
+    return cluster
 
 
 @contextlib.contextmanager
@@ -132,8 +162,6 @@ def held(run_dir: Path) -> Iterator[None]:
 
 def join(cluster: Cluster, run_dir: Path, nodes: list[str]) -> str:
     """Have a node daemon for these nodes in the cluster's description. Its name."""
-    from understudy.model.hostlist import compress
-
     name = f"slurmd.{compress(nodes, sort=False)}"
     cluster.join(name, f"unix:{socket_folder(run_dir)}/{zlib.crc32(name.encode()):08x}.sock", nodes)
     cluster.save(run_dir)
@@ -142,8 +170,12 @@ def join(cluster: Cluster, run_dir: Path, nodes: list[str]) -> str:
 
 def run(kind: Kind, arguments: list[str], prepare: Callable[[Start, SlurmConfig], tuple[str, Path, Callable[[], int]]]) -> int:
     """Be the daemon, or start it in the background. `prepare` gives its name among the daemons, the run directory, and its main."""
+    from understudy.clock.daemon import PLACE
     from understudy.model.conf import load
 
+    if ready := os.environ.pop(_READY, ""):
+        PLACE.ready = int(ready)
+        os.set_inheritable(PLACE.ready, False)
     try:
         start = read_line(kind, arguments, os.environ)
         config = load(start.conf)
@@ -158,6 +190,8 @@ def run(kind: Kind, arguments: list[str], prepare: Callable[[Start, SlurmConfig]
     except (ConfigError, LaunchError, OSError, ValueError) as error:
         print(f"{kind.program}: fatal: {error}", file=sys.stderr)
         return 1
+    if not start.log and not ready:
+        PLACE.program = kind.program
     if start.log:
         with open(start.log, "ab") as log:
             os.dup2(log.fileno(), 1)
@@ -167,6 +201,7 @@ def run(kind: Kind, arguments: list[str], prepare: Callable[[Start, SlurmConfig]
         with contextlib.suppress(OSError):
             pid_file.write_text(f"{os.getpid()}\n")
     os.chdir(run_dir)
+    set_title([kind.program, *arguments])
     try:
         return main()
     finally:
@@ -179,25 +214,24 @@ def _in_background(kind: Kind, arguments: list[str], start: Start, config: Slurm
     """Start the daemon with -D in a session of its own; it is ready when this returns."""
     run_dir = run_dir_of(start.conf, config.cluster_name, os.environ)
     (run_dir / "logs").mkdir(parents=True, exist_ok=True)
+    ready, writer = os.pipe()
     with (run_dir / "logs" / f"{kind.program}.log").open("ab") as log:
         begin = log.tell()
-        command = [sys.executable, "-P", "-m", f"understudy.commands.{kind.program}", "-D", *arguments]
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-    deadline, text = clock_time.monotonic() + PATIENCE_S, ""
-    said = Path(start.log) if start.log else run_dir / "logs" / f"{kind.program}.log"
-    if start.log:
-        begin = 0
-    while clock_time.monotonic() < deadline:
-        has_ended = child.poll() is not None
-        with contextlib.suppress(OSError):
-            text = said.read_bytes()[begin:].decode(errors="replace")
-        if f"ready, pid {child.pid}\n" in text:
-            return 0
-        if has_ended:
-            break
-        clock_time.sleep(_POLL_S)
+        command = [sys.executable, "-P", "-m", f"understudy.commands.{kind.program}", *arguments, "-D"]
+        environment = {**os.environ, _READY: str(writer)}
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment, pass_fds=(writer,)
+        )
+    os.close(writer)
+    select.select([ready], [], [], PATIENCE_S)
+    if select.select([ready], [], [], 0)[0] and os.read(ready, 1):  # the end of the pipe: it has ended
+        return 0
+    said, text = Path(start.log) if start.log else run_dir / "logs" / f"{kind.program}.log", ""
+    with contextlib.suppress(OSError):
+        text = said.read_bytes()[0 if start.log else begin :].decode(errors="replace")
     print(text.rstrip() or f"{kind.program}: fatal: not ready after {PATIENCE_S:.0f} s", file=sys.stderr)
     child.kill()
+    child.wait()
     return 1
 
 
@@ -211,20 +245,38 @@ def _pid_file(kind: Kind, config: SlurmConfig, name: str) -> Path | None:
 
 
 @contextlib.contextmanager
-def agent_beside(run_dir: Path) -> Iterator[None]:
-    """The credential agent, which commands of other users need, for as long as the controller runs."""
-    if any(process.name == "agent" for process in running(run_dir)):
+def commands_served(cluster: Cluster, run_dir: Path) -> Iterator[None]:
+    """Commands find the cluster, and those of other users the credential agent, as long as the controller or accounting runs: the last of them to
+    end ends the agent, whoever started it.
+    """
+    with held(run_dir):  # one agent, also where two daemons start side by side
+        _start_agent(run_dir)
+    locate.register(launch.location_of(cluster, run_dir))
+    try:
         yield
+    finally:
+        alive = {process.name: process for process in running(run_dir) if process.pid != os.getpid()}
+        if not alive.keys() & {"controller", "accounting"}:
+            locate.unregister(cluster.name, str(run_dir))
+            if "agent" in alive:
+                end([alive["agent"]], launch.NICE_S)
+
+
+def _start_agent(run_dir: Path) -> None:
+    """Have one; it is known when this returns."""
+
+    def is_there() -> bool:
+        return any(process.name == "agent" for process in running(run_dir))
+
+    if is_there():
         return
     with (run_dir / "logs" / "agent.log").open("ab") as log:
         agent = subprocess.Popen(
             launch.daemon_command("agent", run_dir), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=run_dir
         )
-    try:
-        yield
-    finally:
-        agent.terminate()
-        agent.wait()
+    deadline = clock_time.monotonic() + PATIENCE_S
+    while agent.poll() is None and not is_there() and clock_time.monotonic() < deadline:
+        clock_time.sleep(_POLL_S)
 
 
 def announce(name: str, run_dir: Path) -> None:
@@ -244,8 +296,3 @@ def forget_state(run_dir: Path) -> None:
     """What `slurmctld -c` asks for."""
     shutil.rmtree(run_dir / "state", ignore_errors=True)
     (run_dir / "state").mkdir(mode=0o700, parents=True)
-
-
-def register(cluster: Cluster, run_dir: Path) -> None:
-    """Have commands find the cluster."""
-    locate.register(launch.location_of(cluster, run_dir))

@@ -36,7 +36,7 @@ def complaint(spec: "dict[str, object]", extra: "dict[str, str]") -> str:
     """The line that sbatch prints before it refuses the job; "" if the options go together."""
     gpus = _gpus(spec.get("tres_per_job"))
     per_node, per_socket, per_task = (_gpus(spec.get(name)) for name in ("gres", "tres_per_socket", "tres_per_task"))
-    if spec.get("mem_per_tres") and not (gpus or per_node or per_socket or per_task):
+    if spec.get("mem_per_tres", "gres:gpu:0") != "gres:gpu:0" and not (gpus or per_node or per_socket or per_task):
         return f"Requested mem_per_tres={spec['mem_per_tres']} but did not request any GPU."
     if spec.get("cpus_per_tres") and spec.get("cpus_per_task"):
         return "--cpus-per-gpu is mutually exclusive with --cpus-per-task"
@@ -49,6 +49,9 @@ def complaint(spec: "dict[str, object]", extra: "dict[str, str]") -> str:
             return "Failed to validate job spec, --gpus not multiple of --gpus-per-task"
     if gpus and gpus < int(str(spec.get("min_nodes") or 0)):
         return "Failed to validate job spec, --gpus < -N"
+    each_gpu, tasks = int(str(spec.get("ntasks_per_tres") or 0)), int(str(spec.get("num_tasks") or 0))
+    if each_gpu and tasks % each_gpu and not (gpus or per_node or per_socket or per_task):
+        return "Failed to validate job spec, -n/--ntasks has to be a multiple of --ntasks-per-gpu."
     if spec.get("ntasks_per_tres") and not (gpus or per_node or per_socket or per_task or spec.get("num_tasks") or spec.get("min_nodes")):
         return "gres_job_state_validate: --ntasks-per-tres needs either a GRES GPU specification or a node/ntask specification"
     return ""

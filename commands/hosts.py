@@ -14,10 +14,10 @@ import time as clock_time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from understudy.commands.conf_copy import COMPANIONS, copy_configuration
 from understudy.commands.launch import daemon_command, daemon_names, first_time, location_of, read_site, shares
 from understudy.commands.run_dir import LaunchError
 from understudy.model.cluster import Cluster, NodeDaemon
+from understudy.model.conf_copy import COMPANIONS, copy_configuration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,8 +54,8 @@ def prepare(
         raise LaunchError(f"{len(noded)} node daemons cannot share {len(site.nodes)} nodes: each needs at least one")
     if time != "real" and not clock:
         raise LaunchError(f"{time} time needs a clock service: name its host")
-    if executor == "real" and time == "virtual":
-        raise LaunchError("real jobs take real time, which virtual time would skip")
+    if executor == "real" and time != "real":
+        raise LaunchError(f"real jobs take real time, not {time} time")
     if site.accounting_port is not None and not accounting:
         raise LaunchError(f"{conf} asks for an accounting daemon: name its host")
     site_dir.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ computing, whatever the host is doing, and a run is the same every time.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import threading
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from understudy.commands.client import Client, Context, guarded, pack
-from understudy.protocol.messages import AccountingChange, AccountingQuery, AnyMessage, Message, SubmitJob
+from understudy.protocol.messages import AccountingChange, AccountingQuery, AnyMessage, Message, SubmitJob, Submitted
 
 if TYPE_CHECKING:
     import asyncio
@@ -48,6 +49,22 @@ class _BridgedClient(Client):
     def cluster_name(self) -> str:
         return self._name
 
+    def sleep(self, seconds: float) -> None:
+        """Let virtual time go on so long."""
+        come = threading.Event()
+
+        def over() -> None:
+            self.hold = self._loop.hold()
+            self.hold.__enter__()
+            come.set()
+
+        def wait() -> None:
+            self._loop.call_later(seconds, over)
+            self.hold.__exit__(None, None, None)
+
+        self._loop.call_soon_threadsafe(wait)
+        come.wait()
+
     def exchange(self, message: str, *fields: Any) -> tuple[str, list[Any]]:
         request = self._change(msgspec.convert(pack(message, *fields), AnyMessage))
         come = threading.Event()
@@ -68,6 +85,65 @@ class _BridgedClient(Client):
         answer = self.answers[-1]
         _, *content = msgspec.to_builtins(answer)
         return type(answer).__name__, content
+
+
+class _Question(BaseException):
+    """A command asks something that has not been answered yet; it is nothing that commands catch."""
+
+    def __init__(self, request: Message) -> None:
+        super().__init__()
+        self.request = request
+
+
+class _AnsweredClient(Client):
+    """Gives the answers that are known, in order; the first question without one ends the command's run."""
+
+    def __init__(self, cluster_name: str, change: Callable[[Message], Message], answers: list[Message]) -> None:
+        super().__init__()
+        self._name, self._change, self._known, self._next = cluster_name, change, answers, 0
+
+    @property
+    def cluster_name(self) -> str:
+        return self._name
+
+    def exchange(self, message: str, *fields: Any) -> tuple[str, list[Any]]:
+        if self._next == len(self._known):
+            raise _Question(self._change(msgspec.convert(pack(message, *fields), AnyMessage)))
+        answer = self._known[self._next]
+        self._next += 1
+        _, *content = msgspec.to_builtins(answer)
+        return type(answer).__name__, content
+
+
+async def submit(
+    messenger: Messenger,
+    cluster_name: str,
+    program: str,
+    command: Callable[[list[str], Context], int],
+    arguments: list[str],
+    *,
+    stdin: str = "",
+    environ: Mapping[str, str] | None = None,
+    change: Callable[[Message], Message] = lambda message: message,
+) -> Outcome:
+    """Run a command that submits a job now, without a thread: a history has a hundred thousand of them.
+
+    The command is run from its beginning with the answers that are known until it asks something else, and is through when the job is submitted. It
+    does nothing but ask, so it asks the same again.
+    """
+    answers: list[Message] = []
+    while True:
+        client = _AnsweredClient(cluster_name, change, answers)
+        out, err = io.StringIO(), io.StringIO()
+        context = Context(program, client=client, environ=environ or {}, stdin=io.StringIO(stdin), stdout=out, stderr=err)
+        try:
+            code = guarded(context, command, arguments)
+        except _Question as question:
+            answers.append(await messenger.call("controller", question.request, 600.0))
+            if isinstance(answers[-1], Submitted):
+                return Outcome(0, "", err.getvalue(), tuple(answers))
+        else:
+            return Outcome(code, out.getvalue(), err.getvalue(), tuple(answers))
 
 
 async def run_command(
@@ -91,12 +167,13 @@ async def run_command(
     done: asyncio.Future[int] = loop.create_future()
 
     def work() -> None:
-        try:
-            code = guarded(context, command, arguments)
-        except BaseException as error:  # noqa: BLE001  handed on to whoever waits
-            loop.call_soon_threadsafe(done.set_exception, error)
-        else:
-            loop.call_soon_threadsafe(done.set_result, code)
+        with contextlib.suppress(RuntimeError):  # the run may have ended meanwhile, and its loop
+            try:
+                code = guarded(context, command, arguments)
+            except BaseException as error:  # noqa: BLE001  handed on to whoever waits
+                loop.call_soon_threadsafe(done.set_exception, error)
+            else:
+                loop.call_soon_threadsafe(done.set_result, code)
 
     threading.Thread(target=work, name=program, daemon=True).start()
     try:

@@ -19,16 +19,18 @@ import subprocess
 import sys
 import time as clock_time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 from understudy.commands import locate
-from understudy.commands.conf_copy import copy_configuration
 from understudy.commands.cpu import idlest_cpu
 from understudy.commands.processes import POLL_S, Process, end, identify, kill, read_pid_file
-from understudy.commands.run_dir import LaunchError, free_port, make_socket_folder, remove_traces, running
+from understudy.commands.run_dir import LaunchError, check_port, make_socket_folder, remove_traces, running
 from understudy.model.cluster import Cluster, NodeDaemon
+from understudy.model.conf_copy import copy_configuration
+from understudy.protocol import addresses
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Sequence
     from pathlib import Path
     from typing import TypeAlias
@@ -53,6 +55,9 @@ __all__ = [
 ]
 
 LOG_LINES_SHOWN: Final = 12
+_CONTROLLER_PORT: Final = "SlurmctldPort"
+_ACCOUNTING_PORT: Final = "AccountingStoragePort"
+PATIENCE_S: Final = 120.0  # a daemon that has died is noticed at once; one that is slow, on a busy host, is no reason to give up
 NICE_S: Final = 8.0  # how long a daemon may take to end by itself
 
 MODULES: Final = {
@@ -98,6 +103,7 @@ def prepare(
     epoch: float | None = None,
     executor: str = "emulated",
     noded: int = 1,
+    tcp: Literal["never", "asked", "always"] = "asked",
     port: int | None = None,
     state: str = "disk",
     participants: Sequence[str] = (),
@@ -114,7 +120,9 @@ def prepare(
         epoch: the cluster's time at the start, seconds since the epoch; None: now, or later if an earlier cluster in the directory was ahead.
         executor: "emulated" or "real".
         noded: how many node daemons share the nodes, in order and evenly; 0: they will come by themselves (`join`).
-        port: of the controller; None: SlurmctldPort, 0: any that is free.
+        tcp: whether the controller and accounting listen on TCP, beside their Unix sockets: never; where `port` or slurm.conf asks for it;
+            or always, on Slurm's own ports where slurm.conf sets none.
+        port: of the controller, in place of SlurmctldPort; 0: any that is free, which `start_daemons` finds. Accounting has none then.
         state: "disk" or "memory".
         participants: others for whom virtual time waits ("replay").
         site: what `read_site` said of the configuration, where it has been read already.
@@ -126,8 +134,8 @@ def prepare(
     """
     if time == "virtual":
         settings.setdefault("cpu", idlest_cpu())
-    if executor == "real" and time == "virtual":
-        raise LaunchError("real jobs take real time, which virtual time would skip: use --time real or scaled, or --executor emulated")
+    if executor == "real" and time != "real":
+        raise LaunchError(f"real jobs take real time, not {time} time: use --time real, or --executor emulated")
     site = site or read_site(conf)
     if noded < 0 or noded > len(site.nodes):
         raise LaunchError(f"{noded} node daemons cannot share {len(site.nodes)} nodes: each needs at least one")
@@ -135,7 +143,7 @@ def prepare(
     for folder in ("logs", "state", "spool"):
         (run_dir / folder).mkdir(parents=True, exist_ok=True, mode=0o700 if folder == "state" else 0o755)
     names = [f"noded{number}" for number in range(noded)]
-    address = f"tcp:127.0.0.1:{free_port(site.port if port is None else port, conf, asked=port is not None)}"
+    controller, accounting = ("" if each is None else f"tcp:127.0.0.1:{each}" for each in tcp_ports(site, conf, tcp, port))
     sockets = make_socket_folder(run_dir)
 
     from understudy.auth.handshake import AuthError
@@ -146,9 +154,6 @@ def prepare(
     except AuthError as error:
         raise LaunchError(str(error)) from error
     copy_configuration(conf, run_dir)
-    accounting = ""
-    if site.accounting_port is not None:
-        accounting = f"tcp:127.0.0.1:{free_port(site.accounting_port if port is None else 0, conf, asked=False)}"
     cluster = Cluster(
         name=site.name,
         conf=str(conf.resolve()),
@@ -157,17 +162,17 @@ def prepare(
         epoch=first_time(run_dir, time, epoch),
         executor=executor,
         state=state,
-        controller=address,
+        controller=controller,
         controller_unix=f"unix:{sockets}/controller.sock",
         agent=f"unix:{sockets}/agent.sock",
         clock=f"unix:{sockets}/clock.sock" if time != "real" else "",
         accounting=accounting,
-        accounting_unix=f"unix:{sockets}/accounting.sock" if accounting else "",
+        accounting_unix=f"unix:{sockets}/accounting.sock" if site.accounting_port is not None else "",
         accounting_url=os.environ.get("UNDERSTUDY_ACCOUNTING_URL", ""),
         key_file=str(run_dir / "key"),
         nodeds=[NodeDaemon(name, f"unix:{sockets}/{name}.sock", nodes) for name, nodes in zip(names, shares(site.nodes, noded), strict=True)],
         is_open=not noded,
-        participants=["controller", *(["accounting"] if accounting else []), *names, *participants] if time != "real" else [],
+        participants=["controller", *(["accounting"] if site.accounting_port is not None else []), *names, *participants] if time != "real" else [],
         user_id=os.getuid(),
         **settings,  # type: ignore[arg-type]
     )
@@ -184,6 +189,7 @@ class Site:
     nodes: list[str]
     without_effect: list[str]  # keys that are accepted but not emulated
     accounting_port: int | None = None  # AccountingStoragePort; None: slurm.conf asks for no accounting daemon
+    ports_set: frozenset[str] = frozenset()  # which of the two keys slurm.conf sets
 
 
 def read_site(conf: Path) -> Site:
@@ -201,7 +207,27 @@ def read_site(conf: Path) -> Site:
     accounting_port = None
     if config.text("AccountingStorageType").lower().endswith("slurmdbd"):
         accounting_port = int(config.text("AccountingStoragePort")) or locate.DEFAULT_ACCOUNTING_PORT
-    return Site(config.cluster_name, config.controller_ports[0], nodes, not_emulated(config), accounting_port)
+    ports_set = frozenset(key for key in (_CONTROLLER_PORT, _ACCOUNTING_PORT) if config.is_set(key))
+    return Site(config.cluster_name, config.controller_ports[0], nodes, not_emulated(config), accounting_port, ports_set)
+
+
+def tcp_ports(site: Site, conf: Path, tcp: Literal["never", "asked", "always"], port: int | None) -> tuple[int | None, int | None]:
+    """The controller's TCP port and accounting's; None: it has none. The arguments are those of `prepare`.
+
+    Raises:
+        LaunchError: one of them is taken.
+    """
+    if port is not None:
+        check_port(port, "as asked for by --port")
+        return port, None
+    ports: list[int | None] = []
+    for key, number in ((_CONTROLLER_PORT, site.port), (_ACCOUNTING_PORT, site.accounting_port)):
+        if number is None or tcp == "never" or (tcp == "asked" and key not in site.ports_set):
+            ports.append(None)
+        else:
+            check_port(number, f"{key} in {conf}" if key in site.ports_set else f"{key}, which {conf} does not set")
+            ports.append(number)
+    return ports[0], ports[1]
 
 
 def shares(nodes: list[str], count: int) -> list[str]:
@@ -233,7 +259,7 @@ def daemon_names(cluster: Cluster) -> list[str]:
     return [
         *(["clock"] if cluster.clock else []),
         "agent",
-        *(["accounting"] if cluster.accounting else []),
+        *(["accounting"] if cluster.keeps_accounting else []),
         "controller",
         *(noded.name for noded in cluster.nodeds),
     ]
@@ -261,21 +287,36 @@ def compile_house() -> None:
 
 
 def start_daemons(cluster: Cluster, run_dir: Path, command: Command = daemon_command) -> Started:
-    """Start all daemons, each in a session of its own so that a terminal's signals do not reach it; output goes to RUN_DIR/logs/NAME.log."""
+    """Start all daemons, each in a session of its own so that a terminal's signals do not reach it; output goes to RUN_DIR/logs/NAME.log.
+
+    Where the controller's port is any that is free, it is found here, before anybody reads cluster.json, and the controller is given the socket
+    that has it: nobody else can have it in between.
+    """
     run_dir = run_dir.resolve()
+    listener: socket.socket | None = None
+    if cluster.controller.endswith(":0"):
+        listener = addresses.listen(cluster.controller)
+        cluster.controller = f"tcp:127.0.0.1:{listener.getsockname()[1]}"
+        cluster.save(run_dir)
     if sys.dont_write_bytecode:
         compile_house()
     started = Started(run_dir)
     for name in daemon_names(cluster):
         with (run_dir / "logs" / f"{name}.log").open("ab") as log:
             started.log_offsets[name] = log.tell()
+            words, inherited = command(name, run_dir), []
+            if name == "controller" and listener is not None:
+                inherited = [listener.fileno()]
+                words += ["--listener", str(listener.fileno())]
             started.children[name] = subprocess.Popen(
-                command(name, run_dir), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=run_dir
+                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=run_dir, pass_fds=inherited
             )
+    if listener is not None:
+        listener.close()
     return started
 
 
-def wait_listening(started: Started, timeout_s: float = 30.0) -> None:
+def wait_listening(started: Started, timeout_s: float = PATIENCE_S) -> None:
     """Return when every daemon has said in its pid file that it listens.
 
     Raises:
@@ -295,7 +336,7 @@ def wait_listening(started: Started, timeout_s: float = 30.0) -> None:
             clock_time.sleep(POLL_S)
 
 
-def wait_registered(cluster: Cluster, started: Started, timeout_s: float = 60.0) -> None:
+def wait_registered(cluster: Cluster, started: Started, timeout_s: float = PATIENCE_S) -> None:
     """Return when the controller has heard from the node daemons of all nodes.
 
     Raises:
@@ -314,7 +355,7 @@ def wait_registered(cluster: Cluster, started: Started, timeout_s: float = 60.0)
         if missing is None:
             client = Client(lambda: location, timeout_s=timeout_s)
         clock_time.sleep(4 * POLL_S)
-    if cluster.accounting:
+    if cluster.keeps_accounting:
         _wait_accounted(cluster, started, location, deadline)
 
 
@@ -386,7 +427,7 @@ def _give_up(started: Started, name: str, what: str) -> NoReturn:
     for child in started.children.values():
         child.wait()
     remove_traces(started.run_dir)
-    path = started.run_dir / "logs" / f"{name}.log"
+    path = (started.run_dir / "logs").resolve() / f"{name}.log"
     with path.open("rb") as log:
         log.seek(started.log_offsets[name])
         tail = log.read().decode(errors="replace").splitlines()[-LOG_LINES_SHOWN:]

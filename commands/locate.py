@@ -82,12 +82,30 @@ def own_registry(environ: "Mapping[str, str] | None" = None, user_id: int | None
     return os.path.expanduser("~/.understudy")
 
 
+def shared_registry(user_id: int) -> str:
+    """Where a user who is not root makes his clusters known to others, whose slurm.conf names him as SlurmUser."""
+    return f"/tmp/understudy-registry-{user_id}"  # noqa: S108  entries that another user wrote are left out
+
+
 def register(location: Location, folder: str | None = None) -> str:
     """Make a running cluster known to commands; returns the file written. A second call for the same run directory replaces the first's entry."""
+    if folder is not None:
+        return _register(location, folder)
+    own = own_registry()
+    if os.geteuid() == 0 or os.environ.get("UNDERSTUDY_REGISTRY"):
+        return _register(location, own)
+    shared = _register(location, shared_registry(os.geteuid()))
+    try:
+        return _register(location, own)
+    except OSError:  # as of a user without a home
+        return shared
+
+
+def _register(location: Location, folder: str) -> str:
     import json
 
-    folder = own_registry() if folder is None else folder
-    os.makedirs(folder, mode=0o755 if os.geteuid() == 0 else 0o700, exist_ok=True)
+    is_shared = os.geteuid() == 0 or folder == shared_registry(os.geteuid())
+    os.makedirs(folder, mode=0o755 if is_shared else 0o700, exist_ok=True)
     path = _entry_path(folder, location.name, location.run_dir)
     temporary = f"{path}.{os.getpid()}"
     with open(temporary, "w", encoding="utf-8") as file:
@@ -99,11 +117,14 @@ def register(location: Location, folder: str | None = None) -> str:
 
 def unregister(name: str, run_dir: str, folder: str | None = None) -> bool:
     """Forget a cluster. Returns whether there was an entry."""
-    try:
-        os.unlink(_entry_path(own_registry() if folder is None else folder, name, run_dir))
-    except FileNotFoundError:
-        return False
-    return True
+    found = False
+    for each in (own_registry(), shared_registry(os.geteuid())) if folder is None else (folder,):
+        try:
+            os.unlink(_entry_path(each, name, run_dir))
+            found = True
+        except OSError:
+            continue
+    return found
 
 
 def registered(environ: "Mapping[str, str] | None" = None) -> "list[Location]":
@@ -118,6 +139,8 @@ def registered(environ: "Mapping[str, str] | None" = None) -> "list[Location]":
 def latest(environ: "Mapping[str, str] | None" = None) -> Location | None:
     """The last cluster that this user started, if it has not been unregistered."""
     own = list(_entries(own_registry(environ), only_user=os.geteuid()))
+    if not own and os.geteuid() and not (os.environ if environ is None else environ).get("UNDERSTUDY_REGISTRY"):
+        own = list(_entries(shared_registry(os.geteuid()), only_user=os.geteuid()))
     return max(own, key=lambda each: each.started, default=None)
 
 
@@ -136,10 +159,77 @@ def find(environ: "Mapping[str, str] | None" = None) -> Location:
             raise NoClusterError("SLURM_CONF is not set, and no running cluster of this user is registered")
         return location
     real = os.path.realpath(conf)
-    for location in registered(env):
+    known = registered(env)
+    for location in known:
         if real in (os.path.realpath(location.conf), os.path.realpath(location.run_dir + "/slurm.conf")):
+            if not _is_read(location, real):
+                _check(conf)
             return location
-    return from_configuration(conf)
+    values = _values(conf)
+    known += _of_slurm_user(values.get("slurmuser", ""), env)
+    stated = _stated(conf, values)
+    for location in known:
+        if location.name == stated.name and location.controller.rpartition(":")[2] in ("", stated.controller.rpartition(":")[2]):
+            if not (_is_same(conf, location.conf) and _is_read(location, os.path.realpath(location.conf))):
+                _check(conf)
+            return location
+    _check(conf)
+    return stated
+
+
+def _is_read(location: Location, path: str) -> bool:
+    """Whether the cluster has read the file, and all that it includes, as they are now (see understudy.model.conf_copy)."""
+    try:
+        with open(location.run_dir + "/conf.read", encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().splitlines()
+        own = os.path.realpath(location.run_dir) + os.sep
+        is_own = path.startswith(own)
+        found = False
+        for line in lines:
+            size, changed, name = line.split(" ", 2)
+            if name.startswith(own) is is_own:
+                status = os.stat(name)
+                if status.st_size != int(size) or status.st_mtime_ns != int(changed):
+                    return False
+                found = found or name == path
+    except (OSError, ValueError):
+        return False
+    return found
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two files have the same text."""
+    try:
+        with open(one, "rb") as first, open(other, "rb") as second:
+            return first.read() == second.read()
+    except OSError:
+        return False
+
+
+def _check(conf: str) -> None:
+    """Read the whole file.
+
+    Raises:
+        BadConfigurationError: it cannot be used.
+    """
+    from understudy.commands.conf_words import complaint
+
+    if text := complaint(conf):
+        raise BadConfigurationError(text)
+
+
+def _of_slurm_user(name: str, environ: "Mapping[str, str]") -> "list[Location]":
+    """Clusters that SlurmUser has started, whom slurm.conf names and who is trusted therefore."""
+    if not name or name == "root":
+        return []
+    import pwd
+
+    try:
+        user_id = int(name) if name.isdigit() else pwd.getpwnam(name).pw_uid
+    except KeyError:
+        return []
+    folder = environ.get("UNDERSTUDY_REGISTRY") or shared_registry(user_id)
+    return sorted(_entries(folder, only_user=user_id), key=lambda each: -each.started)
 
 
 def from_configuration(conf: str) -> Location:
@@ -148,15 +238,24 @@ def from_configuration(conf: str) -> Location:
     Raises:
         BadConfigurationError: the file cannot be read or names no controller.
     """
+    return _stated(conf, _values(conf))
+
+
+def _values(conf: str) -> "dict[str, str]":
     values: dict[str, str] = {}
     try:
         for key, value in _settings(conf, 0):
             values.setdefault(key, value)
     except OSError as error:
         raise BadConfigurationError(f"unable to read {error.filename}: {error.strerror}") from None
+    return values
+
+
+def _stated(conf: str, values: "Mapping[str, str]") -> Location:
     host = values.get("slurmctldhost") or values.get("controlmachine", "")
     if not host:
-        raise BadConfigurationError(f"{conf} names no SlurmctldHost")
+        _check(conf)
+        raise BadConfigurationError("No SlurmctldHost defined.")
     name, _, bracketed = host.partition("(")
     address = values.get("slurmctldaddr") or bracketed.rstrip(")") or values.get("controladdr") or name
     port = values.get("slurmctldport", str(DEFAULT_PORT)).partition("-")[0]
@@ -180,6 +279,7 @@ _KEYS = frozenset(
         "slurmctldhost",
         "slurmctldaddr",
         "slurmctldport",
+        "slurmuser",
         "controlmachine",
         "controladdr",
         "authinfo",

@@ -24,7 +24,11 @@ KILL_S = 5.0  # a killed process that is still there has a system call that does
 
 def heed_termination() -> None:
     """Have SIGTERM unwind this command as Ctrl-C does, so that it ends the daemons that it has started."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def unwind(number: int, _frame: object) -> None:
+        raise KeyboardInterrupt(number)
+
+    signal.signal(signal.SIGTERM, unwind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,21 @@ def read_pid_file(path: Path) -> Process | None:
 def recorded(run_dir: Path) -> list[Process]:
     """The daemons of which pid files speak, in the order of their names."""
     return [process for path in sorted(run_dir.glob("*.pid")) if (process := read_pid_file(path)) is not None]
+
+
+def daemons_of(run_dir: Path) -> list[Process]:
+    """The daemons of a run directory by their command lines (see launch.daemon_command), also those that have not written their pid file yet."""
+    found = []
+    ours = os.fsencode(run_dir)
+    for entry in os.listdir("/proc"):
+        with contextlib.suppress(OSError, ValueError):
+            pid = int(entry)
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+            module, folder = words.index(b"-m") + 1, words.index(b"--run-dir") + 1
+            if words[module].startswith(b"understudy.") and words[folder] == ours:
+                found.append(identify(words[module].decode(), pid))
+    return found
 
 
 def descendants(processes: Iterable[Process]) -> list[Process]:

@@ -7,43 +7,60 @@ it from another terminal.
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-import shutil
-import signal
 import sys
 import tempfile
 import time as real_time
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
+from understudy.clock.participant import ClockLost
 from understudy.commands import launch
 from understudy.commands.cluster_run import Participant, in_one_process, in_processes
 from understudy.commands.in_time import run_command
+from understudy.commands.replay_check import USER, USER_ID, allowed_groups, look_at_trace, show
+from understudy.commands.replay_dir import replay_dir
+from understudy.commands.run_conf import RunConf, edits_of, made_conf, site_conf
+from understudy.commands.run_results import (
+    FAILED,
+    INTERRUPTED,
+    ReplayError,
+    RunResults,
+    UsageError,
+    early_end,
+    exit_code,
+    foreseen_code,
+    heeding_interrupts,
+    raise_if_ended_early,
+    write_results,
+)
 from understudy.commands.sacctmgr import sacctmgr
 from understudy.commands.understudy_clock import instant
 from understudy.experiments.answers import Answer, compare, read_answers
-from understudy.experiments.metrics import summarize
 from understudy.experiments.progress import Progress
 from understudy.experiments.replay import Replayer, ReplayOptions, ReplayOutcome, owners
-from understudy.experiments.replay_conf import replay_conf
-from understudy.experiments.run_folder import write_run_folder
-from understudy.experiments.scenario import complete_conf
-from understudy.experiments.swf import Trace, read_swf
+from understudy.experiments.replay_conf import DEFAULT_SCHEDULER, TEXTBOOK_SCHEDULERS, replay_conf
+from understudy.experiments.run_folder import JobsFile
+from understudy.experiments.scenario import ScenarioError, SetUpCommand, complete_conf, read_set_up
+from understudy.experiments.trace import Machine, Trace, TraceError, read_trace
+from understudy.model.errors import ConfigError
 from understudy.model.hostlist import RANGE_LIMIT
-from understudy.protocol.messages import Message, Query, Rows
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from understudy.experiments.look import Look
+    from understudy.experiments.records import JobRecord
+    from understudy.experiments.trace import TraceJob
+    from understudy.model.cluster import Cluster
 
 DEFAULT_EPOCH: Final = 946_684_800.0  # 2000-01-01 UTC, for traces that do not say when they began
 MAX_NODES: Final = RANGE_LIMIT  # they are written as one range
 SET_UP_S: Final = 60.0  # how long before the trace begins accounting is set up, where it is
-_SHOWN_WAITING: Final = 10
-
-
-class ReplayError(Exception):
-    """The replay could not be run; the text is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +70,8 @@ class ReplayRequest:
     trace: Path
     out: Path
     nodes: int | None = None
-    cpus: int = 1
-    scheduler: str = "backfill"
+    cpus: int | None = None  # of each node; None: what the header says
+    scheduler: str = ""
     conf: Path | None = None
     answers: Path | None = None
     noded: int = 1
@@ -67,99 +84,86 @@ class ReplayRequest:
     latency_s: float = 0.001
     limit_s: float = 60.0  # of real time
     accounting: Path | None = None
+    settings: tuple[str, ...] = ()  # of --set
+    check: bool = False  # look, and do not run
+    partition: str = ""
 
 
 def replay(request: ReplayRequest) -> int:
-    """Run it; 0 if it went through (and all start times equal the answers, where there are any)."""
+    """Run it; 0 if all jobs ran (and all start times equal the answers, where there are any), else as run_results.py has it."""
     began = real_time.perf_counter()
     trace = _read(request)
     jobs = trace.jobs[: request.limit] if request.limit else trace.jobs
     if not jobs:
         raise ReplayError(f"{request.trace}: no job that can be replayed")
-    nodes = request.nodes or trace.max_nodes or -(-(trace.max_procs or max(job.procs for job in jobs)) // request.cpus)
-    if request.conf is None and nodes > MAX_NODES:
+    machine = _machine(request, trace)
+    if machine.nodes > MAX_NODES:
         raise ReplayError(
-            f"{nodes:,} nodes of {request.cpus} CPUs: a cluster has at most {MAX_NODES:,}. Say how many the machine had: --nodes, --cpus"
+            f"{machine.nodes:,} nodes of {machine.cpus} CPUs: a cluster has at most {MAX_NODES:,}. Say how many the machine had: --nodes, --cpus"
         )
     epoch = float(trace.unix_start_time or DEFAULT_EPOCH)
-    set_up = _accounting_lines(request.accounting)
-    zero = epoch + (SET_UP_S if set_up else 1.0)
-    answers = _look_ahead(request, zero=zero)
-    text = (
-        _read_conf(request.conf)
-        if request.conf
-        else replay_conf(nodes, request.cpus, request.scheduler, jobs=len(jobs), parameters=request.parameters)
-    )
-    if set_up:
-        text = complete_conf(text, accounting=True)
-    total_cpus, nodes = _machine_size(request, nodes)
-    is_textbook = request.conf is None and request.scheduler in ("easy", "fcfs")
-    run_dir = Path(tempfile.mkdtemp(prefix="understudy-replay-"))
-    conf = request.conf if request.conf and not set_up else run_dir / "replay.conf"
-    if conf != request.conf:
-        conf.write_text(text)
-    print(f"{len(jobs):,} jobs of {request.trace.name} on {nodes:,} nodes ({total_cpus:,} CPUs), {_scheduler_name(request, text)}", flush=True)
-    options = ReplayOptions(zero=zero, limit_step_s=1 if is_textbook else 60, owners=bool(set_up))
-    completed = False
-    try:
+    set_up = _set_up(request.accounting)
+    # Before the zero nodes register and the jobs are looked at, which takes a few messages.
+    zero = epoch + (SET_UP_S if set_up else 1.0) + int(8 * request.latency_s)
+    answers = None if request.check else _look_ahead(request, zero=zero)
+    with replay_dir(None if request.check else request.out) as folder:  # a check leaves nothing behind
+        run_conf = _run_conf(request, machine, folder.path / "source", jobs=len(jobs), accounting=bool(set_up))
+        scheduler = run_conf.config.text("SchedulerType")
+        nodes, total_cpus = len(run_conf.config.nodes), sum(node.cpus for node in run_conf.config.nodes)
+        is_textbook = request.conf is None and scheduler.removeprefix("sched/") in TEXTBOOK_SCHEDULERS
+        print(f"{len(jobs):,} jobs of {request.trace.name} on {nodes:,} nodes ({total_cpus:,} CPUs), {scheduler}", flush=True)
+        options = ReplayOptions(zero=zero, limit_step_s=1 if is_textbook else 60, owners=bool(set_up), partition=request.partition)
+        users = owners(jobs)
+        if not set_up:
+            users, options = {USER: USER_ID}, replace(options, user_id=USER_ID)
+        looks: list[Look] = []
         cluster = launch.prepare(
-            run_dir,
-            conf,
+            folder.path,
+            run_conf.path,
             time="virtual",
             epoch=epoch,
             zero=zero,
             noded=request.noded,
-            port=0,
+            tcp="never",
+            log_level="error",  # a line on each job would cost more than 2 % of the run
             state=request.state,
             participants=["replay"],
             latency_s=request.latency_s,
             limit_s=request.limit_s,
-            users=owners(jobs) if set_up else {},
-            groups=owners(jobs) if set_up else {},
+            users=users,
+            groups=users | allowed_groups(run_conf.config),
             plans_when_asked=True,
+            is_unbounded=True,
         )
-
-        async def work(participant: Participant) -> tuple[ReplayOutcome, float]:
-            await set_up_accounting(participant, set_up)
-            return await _replay(participant, jobs, options)
-
-        if request.one_process:
-            outcome, wall_seconds = in_one_process(cluster, run_dir, work)
-        else:
-            outcome, wall_seconds = in_processes(cluster, run_dir, work, pause_at=request.pause_at)
-        completed = not outcome.error
-    finally:
-        if completed:
-            shutil.rmtree(run_dir, ignore_errors=True)
-    ended_early = f"the replay ended early: {outcome.error}\nThe daemons' logs are in {run_dir / 'logs'}" if outcome.error else ""
-    if not outcome.records:
-        raise ReplayError(ended_early or "the cluster knows no job")
-    summary = summarize(outcome.records, total_cpus, wall_seconds, outcome.simulated_seconds)
-    config = {
-        "trace": request.trace.name,
-        "nodes": nodes,
-        "cpus_per_node": total_cpus // nodes if nodes else 0,
-        "scheduler": _scheduler_name(request, text),
-        "daemons": "one process" if request.one_process else f"one process each, {request.noded} node daemon(s)",
-        "message_latency_s": request.latency_s,
-        "jobs_left_out": dict(trace.dropped),
-        "bad_lines": trace.bad_line_count,
-        "jobs_refused": len(outcome.rejected),
-    }
-    report = write_run_folder(
-        request.out, outcome.records, summary, cpus=total_cpus, config=config, slurm_conf=text, title=f"Replay of {request.trace.name}"
-    )
-    _print_table(summary.as_dict(), outcome, real_time.perf_counter() - began)
-    if ended_early:
-        raise ReplayError(f"{ended_early}\nWhat became of the jobs by then: {report}")
-    agrees = answers is None or _print_answers(request, outcome, answers)
+        if request.check:
+            look = in_one_process(cluster, folder.path, partial(_look, request, jobs, options, set_up, run_conf))
+            print(look.text())
+            return foreseen_code(look)
+        results = _run(request, cluster, folder.path, jobs, options, set_up, run_conf, looks)
+        results.cpus = total_cpus
+        config = {
+            "trace": request.trace.name,
+            "nodes": nodes,
+            "cpus_per_node": total_cpus // nodes if nodes else 0,
+            "scheduler": scheduler,
+            "settings": " ".join(map(shlex.quote, request.settings)),
+            "daemons": "one process" if request.one_process else f"one process each, {request.noded} node daemon(s)",
+            "message_latency_s": request.latency_s,
+            "jobs_left_out": dict(trace.dropped),
+            "bad_lines": trace.bad_line_count,
+            "before_the_run": looks[0].line() if looks else "",
+        }
+        summary, report = write_results(request.out, results, config, run_conf.text, f"Replay of {request.trace.name}")
+        print(f"{'seconds in all':22} {real_time.perf_counter() - began:.1f}")
+        raise_if_ended_early(results, request.out)
+    agrees = answers is None or _print_answers(request, results.records, answers)
     print(f"report       {report}")
-    return 0 if agrees else 1
+    return exit_code(summary) or (0 if agrees else FAILED)
 
 
 def _read(request: ReplayRequest) -> Trace:
     try:
-        trace = read_swf(request.trace, strict=request.strict)
+        trace = read_trace(request.trace, strict=request.strict)
     except (OSError, EOFError) as error:
         raise ReplayError(f"{request.trace}: {getattr(error, 'strerror', None) or error}") from error
     except ValueError as error:
@@ -170,21 +174,19 @@ def _read(request: ReplayRequest) -> Trace:
         print(f"{request.trace}: {trace.bad_line_count} bad lines in all", file=sys.stderr)
     for reason, count in trace.dropped.items():
         print(f"{request.trace}: {count:,} jobs left out: {reason}", file=sys.stderr)
+    used = ("user", "group", "queue") if request.accounting else ()
+    unused = [f"{name} ({count:,} jobs)" for name, count in trace.unused.items() if name not in used]
+    if unused:
+        print(f"{request.trace}: not used: {', '.join(unused)}; `understudy import` makes a scenario that uses them", file=sys.stderr)
     return trace
-
-
-def _read_conf(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError as error:
-        raise ReplayError(f"--conf {path}: {error.strerror}") from error
 
 
 def _look_ahead(request: ReplayRequest, zero: float) -> dict[int, Answer] | None:
     """Find out now what would otherwise be found out when the run is over; returns the answers, if there are any.
 
     Raises:
-        ReplayError: the answers cannot be read, the folder cannot be written, or the clock cannot be stopped there.
+        ReplayError: the answers cannot be read, or the folder cannot be written.
+        UsageError: the clock cannot be stopped there.
     """
     try:
         request.out.mkdir(parents=True, exist_ok=True)
@@ -194,11 +196,11 @@ def _look_ahead(request: ReplayRequest, zero: float) -> dict[int, Answer] | None
         raise ReplayError(f"--out {request.out}: {error.strerror}") from error
     if request.pause_at:
         if request.one_process:
-            raise ReplayError("--break needs daemons that others can ask: leave out --one-process")
+            raise UsageError("--break needs daemons that others can ask: leave out --one-process")
         try:
             instant(request.pause_at, zero)
         except ValueError as error:
-            raise ReplayError(f"--break {error}") from error
+            raise UsageError(f"--break {error}") from error
     if request.answers is None:
         return None
     try:
@@ -209,52 +211,119 @@ def _look_ahead(request: ReplayRequest, zero: float) -> dict[int, Answer] | None
         raise ReplayError(str(error)) from error
 
 
-def _machine_size(request: ReplayRequest, nodes: int) -> tuple[int, int]:
-    if request.conf is None:
-        return nodes * request.cpus, nodes
-    from understudy.model.conf import load
-
-    config = load(request.conf)
-    return sum(node.cpus for node in config.nodes), len(config.nodes)
-
-
-def _scheduler_name(request: ReplayRequest, conf: str) -> str:
-    if request.conf is None:
-        return f"sched/{request.scheduler}"
-    for line in conf.splitlines():
-        key, _, value = line.partition("=")
-        if key.strip().lower() == "schedulertype":
-            return value.strip()
-    return "sched/backfill"
-
-
-def _accounting_lines(path: Path | None) -> list[str]:
-    """Arguments of `sacctmgr -i`, one command a line."""
-    if path is None:
-        return []
+def _machine(request: ReplayRequest, trace: Trace) -> Machine:
+    """The machine to make a configuration for; nothing is to be made where the user has one."""
+    if request.conf is not None:
+        return Machine(0, 0)
     try:
-        return [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
-    except OSError as error:
-        raise ReplayError(f"--accounting {path}: {error.strerror}") from error
+        machine = trace.machine(request.nodes, request.cpus)
+    except TraceError as error:
+        raise ReplayError(f"{request.trace}: {error}") from None
+    if machine.note:
+        print(f"{request.trace}: {machine.note}", file=sys.stderr)
+    return machine
 
 
-async def set_up_accounting(participant: Participant, lines: list[str]) -> None:
+def _run_conf(request: ReplayRequest, machine: Machine, folder: Path, *, jobs: int, accounting: bool) -> RunConf:
+    """The configuration of the run: the user's or one for the machine, with what `--set` changes.
+
+    Raises:
+        ConfigError, EditError: it cannot be used.
+        UsageError: it has the machine, and so has the command line.
+    """
+
+    def complete(text: str) -> str:
+        return complete_conf(text, accounting=True) if accounting else text
+
+    if request.conf is None:
+        text = replay_conf(machine.nodes, machine.cpus, request.scheduler or DEFAULT_SCHEDULER, jobs=jobs, parameters=request.parameters)
+        edits = edits_of(request.settings)
+        try:
+            return made_conf(complete(text), folder, edits)
+        except ConfigError as error:
+            raise UsageError(f"--scheduler, --parameters: {error.message}") from None
+    if request.nodes or request.cpus:
+        raise UsageError("--nodes and --cpus say nothing beside --conf, which has the machine; --set 'NodeName=...' changes a line of it")
+    return site_conf(request.conf, folder, edits_of(request.settings, request.scheduler, request.parameters), complete)
+
+
+def _set_up(path: Path | None) -> list[SetUpCommand]:
+    """What `--accounting` names."""
+    try:
+        return [] if path is None else read_set_up(path)
+    except ScenarioError as error:
+        raise ReplayError(f"--accounting {error}") from error
+
+
+async def set_up_accounting(participant: Participant, commands: Sequence[SetUpCommand]) -> None:
     """Have the accounting daemon do what the lines say.
 
     Raises:
         ReplayError: it refused one.
     """
-    for line in lines:
-        words = ["-i", *shlex.split(line)]
-        outcome = await run_command(participant.loop, participant.messenger, participant.cluster.name, "sacctmgr", sacctmgr, words)
+    for command in commands:
+        outcome = await run_command(participant.loop, participant.messenger, participant.cluster.name, "sacctmgr", sacctmgr, ["-i", *command.words])
         if outcome.code:
-            raise ReplayError(f"sacctmgr {line}: {outcome.err.strip() or outcome.out.strip()}")
+            raise ReplayError(f"{command.place}: sacctmgr {shlex.join(command.words)}: {outcome.err.strip() or outcome.out.strip()}")
 
 
 # --- the replay itself -----------------------------------------------------------------------------------------------------------
 
 
-async def _replay(participant: Participant, jobs: list[Any], options: ReplayOptions) -> tuple[ReplayOutcome, float]:
+async def _look(
+    request: ReplayRequest, jobs: list[TraceJob], options: ReplayOptions, set_up: list[SetUpCommand], run_conf: RunConf, participant: Participant
+) -> Look:
+    """What --check tells: how the jobs and the machine go together."""
+    await set_up_accounting(participant, set_up)
+    look, _ = await look_at_trace(participant, jobs, options, run_conf.config, whole=request.check)
+    return look
+
+
+def _run(
+    request: ReplayRequest,
+    cluster: Cluster,
+    run_dir: Path,
+    jobs: list[TraceJob],
+    options: ReplayOptions,
+    set_up: list[SetUpCommand],
+    run_conf: RunConf,
+    looks: list[Look],
+) -> RunResults:
+    """Run the trace through the cluster; what came of it is known however that ends."""
+    results = RunResults()
+    made: list[Replayer] = []
+    began = real_time.perf_counter()
+
+    async def work(participant: Participant) -> ReplayOutcome:
+        await set_up_accounting(participant, set_up)
+        look, chosen = await look_at_trace(participant, jobs, options, run_conf.config, whole=False)
+        looks.append(look)
+        show(look)
+        return await _replay(participant, made, jobs, chosen, file.add, results)
+
+    with contextlib.closing(JobsFile(request.out)) as file:
+        try:
+            if request.one_process:
+                outcome = in_one_process(cluster, run_dir, work)
+            else:
+                outcome = in_processes(cluster, run_dir, work, pause_at=request.pause_at)
+        except (launch.LaunchError, ClockLost, KeyboardInterrupt) as error:
+            text, results.signal = early_end(error, results.signal)
+            outcome = made[0].so_far(text) if made else ReplayOutcome([], error=text)
+    results.records, results.attempts, results.error = outcome.records, outcome.attempts, outcome.error
+    results.wall_s = results.wall_s or real_time.perf_counter() - began
+    results.simulated_s = outcome.simulated_seconds
+    return results
+
+
+async def _replay(
+    participant: Participant,
+    made: list[Replayer],
+    jobs: list[TraceJob],
+    options: ReplayOptions,
+    write: Callable[[Sequence[JobRecord]], None],
+    results: RunResults,
+) -> ReplayOutcome:
     loop, messenger, cluster = participant.loop, participant.messenger, participant.cluster
     ended: asyncio.Future[ReplayOutcome] = loop.create_future()
 
@@ -262,50 +331,26 @@ async def _replay(participant: Participant, jobs: list[Any], options: ReplayOpti
         if not ended.done():
             ended.set_result(outcome)
 
-    def stalled(reason: str) -> None:
-        """Say what waits for what, as far as the controller can still be asked."""
+    def interrupted(number: int) -> None:
+        results.signal = number
+        replayer.give_up(INTERRUPTED)
 
-        def listed(answer: Message) -> None:
-            waiting = ""
-            if isinstance(answer, Rows):
-                shown = [f"job {row[0]} ({row[1]}) {row[2] or 'running'}" for row in answer.rows[:_SHOWN_WAITING]]
-                more = f" and {len(answer.rows) - len(shown)} more" if len(answer.rows) > len(shown) else ""
-                waiting = f"; unfinished: {', '.join(shown)}{more}" if shown else ""
-            replayer.give_up(reason + waiting)
-
-        messenger.send("controller", Query("jobs", ["job_id", "name", "reason", "state"], {"state": [0, 1, 2]}), listed, 600.0)
-
-    participant.on_stalled(stalled)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, lambda: done(ReplayOutcome([], error="interrupted")))
     began = real_time.perf_counter()
     with Progress(zero=lambda: cluster.zero) as progress:
-        replayer = Replayer(jobs, messenger, participant.time, options, on_progress=progress.update)
-        replayer.start(done)
-        outcome = await ended
-    return outcome, real_time.perf_counter() - began
+        replayer = Replayer(jobs, messenger, participant.time, options, on_progress=progress.update, on_records=write)
+        made.append(replayer)
+        participant.on_stalled(replayer.stall)
+        with heeding_interrupts(participant, interrupted, lambda _number: replayer.abandon(INTERRUPTED)):
+            replayer.start(done)
+            outcome = await ended
+    results.wall_s = real_time.perf_counter() - began
+    return outcome
 
 
-def _print_table(summary: dict[str, Any], outcome: ReplayOutcome, in_all_s: float) -> None:
-    if outcome.rejected:
-        first = next(iter(outcome.rejected.items()))
-        print(f"{len(outcome.rejected):,} jobs were refused, job {first[0]}: {first[1]}", file=sys.stderr)
-    print_summary(summary)
-    print(f"{'seconds in all':22} {in_all_s:.1f}")
-
-
-def print_summary(summary: dict[str, Any]) -> None:
-    """The figures of a run, one a line."""
-    shown = {key: value for key, value in summary.items() if key != "schedule_sha256"}
-    for key, value in shown.items():
-        print(f"{key:22} {value:,.3f}" if isinstance(value, float) else f"{key:22} {value:,}")
-    print(f"{'schedule_sha256':22} {summary['schedule_sha256']}")
-
-
-def _print_answers(request: ReplayRequest, outcome: ReplayOutcome, expected: dict[int, Answer]) -> bool:
+def _print_answers(request: ReplayRequest, records: list[JobRecord], expected: dict[int, Answer]) -> bool:
     if request.limit:
-        replayed = {record.job for record in outcome.records}
+        replayed = {record.job for record in records}
         expected = {job: answer for job, answer in expected.items() if job in replayed}
-    comparison = compare(outcome.records, expected)
+    comparison = compare(records, expected)
     print(comparison.text())
     return comparison.agrees

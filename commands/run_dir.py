@@ -30,8 +30,8 @@ class LaunchError(Exception):
 
 
 @contextlib.contextmanager
-def exclusive(run_dir: Path) -> Iterator[None]:
-    """Hold the run directory for starting or ending: two at a time would leave daemons of which no pid file speaks.
+def exclusive(run_dir: Path) -> Iterator[int]:
+    """Hold the run directory for starting or ending: two at a time would leave daemons of which no pid file speaks. Gives the lock's descriptor.
 
     Raises:
         LaunchError: another `understudy` holds it.
@@ -42,7 +42,7 @@ def exclusive(run_dir: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise LaunchError(f"another understudy command is starting or ending the cluster in {run_dir}; try again when it is done") from None
-        yield
+        yield file.fileno()
 
 
 def running(run_dir: Path) -> list[Process]:
@@ -87,8 +87,8 @@ def remove_traces(run_dir: Path) -> None:
             elsewhere.rmdir()
 
 
-def free_port(port: int, conf: Path, *, asked: bool) -> int:
-    """The port if it can be listened on, or with 0 one that can.
+def check_port(port: int, origin: str) -> None:
+    """See now, with words for it, whether the port can be listened on; 0, which is any that is free, always can. `origin`: who asked for it.
 
     Raises:
         LaunchError: it is taken.
@@ -100,11 +100,9 @@ def free_port(port: int, conf: Path, *, asked: bool) -> int:
             # A port that somebody listens on can be bound again with SO_REUSEADDR in some cases, but not listened on.
             probe.listen(1)
         except OSError as error:
-            origin = "as asked for by --port" if asked else f"SlurmctldPort in {conf}"
             raise LaunchError(
                 f"cannot listen on port {port} ({origin}): {error.strerror}. Choose another, or --port 0 for any that is free"
             ) from None
-        return int(probe.getsockname()[1])
 
 
 def socket_folder(run_dir: Path) -> Path:
@@ -126,8 +124,8 @@ def make_socket_folder(run_dir: Path) -> Path:
     folder = socket_folder(run_dir)
     if folder != run_dir:
         with contextlib.suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
+            folder.mkdir(mode=0o755)  # others' commands speak to the sockets
         found = folder.lstat()
-        if folder.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        if folder.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o022:
             raise LaunchError(f"{folder}, where the sockets of {run_dir} would be, belongs to somebody else: use a shorter --run-dir")
     return folder

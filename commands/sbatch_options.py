@@ -7,7 +7,7 @@ Place: under sbatch; pure but for names of users and files that an option may na
 import os
 
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable
-from understudy.model.times import parse_limit, parse_memory, parse_signal_option, whole_minutes
+from understudy.model.times import leading_number, parse_limit, parse_memory, parse_signal_option, whole_minutes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -293,9 +293,10 @@ def number(name: str, value: str, least: int = 1, *, said: str = "") -> int:
     Raises:
         BadOptionError: another text, or too small.
     """
-    if not value.isdigit() or int(value) < least or int(value) > 0x7FFFFFFF:
+    digits = value.lstrip().removeprefix("+")
+    if not digits.isdecimal() or int(digits) < least or int(digits) > 0x7FFFFFFF:
         raise BadOptionError(f'Invalid numeric value "{value}" for {said or "--" + name}.', 1)
-    return int(value)
+    return int(digits)
 
 
 def _bad(option: Option, *lines: str) -> BadOptionError:
@@ -306,8 +307,9 @@ def _nodes(job: Job, _option: Option, value: str) -> None:
     least, dash, most = value.partition("-")
     counts = []
     for text in (least or "1" if dash else least, (most or "-1") if dash else least):
-        digits, scale = (text[:-1], _SCALES[text[-1].lower()]) if text[-1:].lower() in _SCALES else (text, 1)
-        if not digits.isdigit() and text != "-1":
+        digits, scale = (text[:-1], _SCALES[text[-1].lower()]) if text[-1:].lower() in _SCALES else (text.strip(), 1)
+        digits = digits.lstrip().removeprefix("+")
+        if not digits.isdecimal() and text != "-1":
             raise BadOptionError(f'"{text}" is not a valid node count')
         counts.append(int(digits) * scale)
     if counts[1] < counts[0]:
@@ -367,24 +369,27 @@ def _signal(job: Job, option: Option, value: str) -> None:
 
 
 def _nice(job: Job, _option: Option, value: str) -> None:
-    digits = value.removeprefix("-").removeprefix("+")
-    amount = int(digits) if digits.isdigit() else 0
-    if amount > _MOST_NICE:
+    amount = leading_number(value) if value else DEFAULT_NICE
+    if abs(amount) > _MOST_NICE:
         raise BadOptionError(f"Invalid --nice value, out of range (+/- {_MOST_NICE})")
-    job.spec["nice"] = DEFAULT_NICE if not value else -amount if value.startswith("-") else amount
+    job.spec["nice"] = amount
 
 
 _NO_PRIORITY = 0xFFFFFFFE
+_TOP_PRIORITY = _NO_PRIORITY - 1
 
 
 def _priority(job: Job, _option: Option, value: str) -> None:
-    if value.startswith("-"):
+    """The number that the text begins with. What begins with none asks for no priority of its own, and only `0` itself holds the job."""
+    amount = _TOP_PRIORITY if value.upper() == "TOP" else leading_number(value)
+    if amount < 0:
         raise BadOptionError("Priority must be >= 0")
-    if not value:
-        return
-    if value.isdigit() and int(value) >= _NO_PRIORITY:
+    if amount >= _NO_PRIORITY:
         raise BadOptionError(f"Priority must be < {_NO_PRIORITY}")
-    job.spec["priority"] = int(value) if value.isdigit() else 0xFFFFFFFF if value.upper() == "TOP" else 0
+    if amount or value == "0":
+        job.spec["priority"] = amount
+    else:
+        job.spec.pop("priority", None)
 
 
 def _reboot(job: Job, option: Option, _value: str) -> None:
@@ -412,7 +417,7 @@ def _oversubscribe(job: Job, _option: Option, _value: str) -> None:
 
 
 def _no_kill(job: Job, option: Option, value: str) -> None:
-    if value.lower() not in {"", "off", "no"}:
+    if value.lower() not in {"", "set", "off", "no"}:
         raise _bad(option)
     job.spec["no_kill"] = value.lower() not in {"off", "no"}
 
@@ -453,9 +458,9 @@ def mail_types(value: str) -> str | None:
 
 
 def _open_mode(job: Job, option: Option, value: str) -> None:
-    if value not in {"a", "append", "t", "truncate"}:
+    if value[:1].lower() not in {"a", "t"}:
         raise _bad(option)
-    job.spec["open_mode"] = "append" if value.startswith("a") else "truncate"
+    job.spec["open_mode"] = "append" if value[0] in "aA" else "truncate"
 
 
 def _distribution(job: Job, option: Option, value: str) -> None:

@@ -59,7 +59,9 @@ _TEXT_FILTERS = (
     ("wckey", "wckey"),
 )
 
-INVALID_JOB_ID, ALREADY_DONE, CONNECT_FAILED, NOT_FEDERATED = 2017, 2021, 1005, 2239
+INVALID_JOB_ID, IN_TRANSITION, ALREADY_DONE, CONNECT_FAILED, NOT_FEDERATED = 2017, 2020, 2021, 1005, 2239
+_ANY_TASK = 1 << 26
+_PAUSES_S = range(5, 15)  # between ten further attempts, as 22.05.8 makes them
 _NOT_WORTH_A_WORD = frozenset((INVALID_JOB_ID, ALREADY_DONE))  # unless --verbose: what was to end has ended
 
 
@@ -101,9 +103,8 @@ def scancel(arguments: list[str], context: Context) -> int:
         missing = 0
         if jobs:
             jobs, missing = _only_active(jobs, options, context)
-        if has_filters or "interactive" in options:
-            jobs = _matching(jobs, bool(jobs or missing), where, states, options, context)
-        return _cancel(jobs, signal, options, context) or missing
+        jobs = _matching(jobs, bool(jobs or missing), where, states, options, context)
+        return _cancel(jobs, signal, options, context, states) or missing
     except RefusedError as error:
         if is_plain:
             context.error(f"Kill job error on job id {jobs[0]}: {error.text}")
@@ -207,7 +208,10 @@ def _user_id(word: str, context: Context) -> int:
         raise _RefusedLineError from None
 
 
-_COLUMNS = ["job_id", "array_job_id", "array_task_id", "array_task_expression", "het_job_id", "het_job_offset", "state", "flags", "nodes"]
+_COLUMNS = [
+    *("job_id", "array_job_id", "array_task_id", "array_task_expression", "array_max_tasks", "het_job_id", "het_job_offset", "state", "flags"),
+    "nodes",
+]
 
 
 def _is_active(job: "dict[str, Any]") -> bool:
@@ -215,15 +219,20 @@ def _is_active(job: "dict[str, Any]") -> bool:
 
 
 def _stands_for(job: "dict[str, Any]", name: str) -> bool:
-    """Whether a name on the command line means the record, or a part of it."""
-    base = name.partition(".")[0]
-    number, plus, offset = base.partition("+")
-    if plus:
-        return bool(str(job["het_job_id"]) == number and str(job["het_job_offset"]) == offset)
-    number, _, task = base.partition("_")
+    """Whether a name on the command line means the record, or a part of it. Who names a component of a heterogeneous job means the first."""
+    number, _, tasks = name.partition(".")[0].partition("+")[0].partition("_")
     if str(job["job_id"]) != number and str(job["array_job_id"]) != number:
         return False
-    return not task or not task.isdigit() or job["array_task_id"] is None or str(job["array_task_id"]) == task
+    if tasks in ("", "*") or not job["array_job_id"]:
+        return True
+    from understudy.model.task_numbers import parse_tasks
+
+    try:
+        wanted = parse_tasks(tasks.strip("[]").partition("%")[0], _ANY_TASK)
+        own = 1 << job["array_task_id"] if job["array_task_id"] is not None else parse_tasks(job["array_task_expression"], _ANY_TASK)
+    except ValueError:
+        return False
+    return bool(wanted & own)
 
 
 def _only_active(jobs: list[str], options: "dict[str, str | None]", context: Context) -> tuple[list[str], int]:
@@ -271,11 +280,10 @@ def _matching(
                 continue
         found[str(job["job_id"])] = job
     chosen: dict[str, dict[str, Any]] = {}
-    if is_list:
+    if is_list:  # a record goes as a whole, whatever part of it was named
         for name in jobs:
-            for job in found.values():
-                if _stands_for(job, name):
-                    chosen[name] = job
+            step = name.partition(".")[1:]
+            chosen |= {"".join((_name(job), *step)): job for job in found.values() if _stands_for(job, name)}
     else:
         leads = {job["job_id"] for job in found.values()}
         chosen = {_name(job): job for job in found.values() if not job["het_job_offset"] or job["het_job_id"] not in leads}
@@ -308,8 +316,10 @@ def _name(job: "dict[str, Any]") -> str:
     """The job as the controller is to understand it: of an array only the tasks that the record stands for."""
     if not job["array_job_id"]:
         return str(job["job_id"])
-    expression = job["array_task_expression"]
-    return f"{job['array_job_id']}_[{expression}]" if expression else f"{job['array_job_id']}_{job['array_task_id']}"
+    expression, most = job["array_task_expression"], job["array_max_tasks"]
+    if not expression:
+        return f"{job['array_job_id']}_{job['array_task_id']}"
+    return f"{job['array_job_id']}_[{expression}{f'%{most}' if most else ''}]"
 
 
 def _confirmed(name: str, job: "dict[str, Any]", context: Context) -> bool:
@@ -322,8 +332,10 @@ def _confirmed(name: str, job: "dict[str, Any]", context: Context) -> bool:
             return answer[:1] in {"y", "Y"}
 
 
-def _cancel(jobs: list[str], signal: int | None, options: "dict[str, str | None]", context: Context) -> int:
-    """Ask the controller, and say what it refused."""
+def _cancel(
+    jobs: list[str], signal: int | None, options: "dict[str, str | None]", context: Context, states: "list[tuple[int, int]] | None" = None
+) -> int:
+    """Ask the controller, and say what it refused. What has left the state (as of states.job_state_from) by now is left alone."""
     if not jobs:
         return 0
     verbose = "verbose" in options
@@ -336,7 +348,18 @@ def _cancel(jobs: list[str], signal: int | None, options: "dict[str, str | None]
         for job in jobs:
             context.error(f"Kill job error on job id {job}: Not a valid federated job")
         return NOT_FEDERATED & 0xFF
-    (results,) = context.client.call("CancelJobs", jobs, signal, {}, "batch" in options, "full" in options, "hurry" in options)
+    where = {"state": [state for state, flag in states if not flag]} if states and not states[0][1] else {}
+    switches = "batch" in options, "full" in options, "hurry" in options
+    (results,) = context.client.call("CancelJobs", jobs, signal, where, *switches)
+    for pause in _PAUSES_S:  # who waits for its start may have begun by then, and gets the signal
+        waiting = [job for job, error, _ in results if error == IN_TRANSITION]
+        if not waiting:
+            break
+        if verbose:
+            context.complain("\n".join([f"{context.program}: Job is in transitional state, retrying"] * len(waiting)))
+        context.client.sleep(pause)
+        again = {each[0]: each for each in context.client.call("CancelJobs", waiting, signal, where, *switches)[0]}
+        results = [again.get(each[0], each) for each in results]
     code = 0
     for job, error, text in results:
         base, is_step, _ = job.partition(".")

@@ -10,7 +10,6 @@ from understudy.commands.texts import timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from understudy.commands.locate import Location
     from understudy.commands.scontrol import Session
 
 LEVELS = ("quiet", "fatal", "error", "info", "verbose", "debug", "debug2", "debug3", "debug4", "debug5")
@@ -34,41 +33,20 @@ def ping(session: "Session", _words: list[str]) -> int:
 
 
 def reconfigure(session: "Session", _words: list[str]) -> int:
-    """Read slurm.conf again: the file with which the cluster was started, if it has changed since it was copied, or the copy."""
-    refresh_copy(session.context.client.location)
+    """Have the daemons read slurm.conf again."""
     return _call(session, "slurm_reconfigure error", "Reconfigure")
 
 
-def refresh_copy(location: "Location") -> None:
-    """Copy the cluster's slurm.conf into the run directory again where it is newer; without the right to do so nothing is done."""
-    if not location.conf or not location.run_dir:
-        return
-    copy = os.path.join(location.run_dir, "slurm.conf")
-    try:
-        if os.path.samefile(location.conf, copy) or not os.access(copy, os.W_OK):
-            return
-        folder = os.path.dirname(location.conf)
-        changed = max(os.stat(os.path.join(folder, name)).st_mtime_ns for name in os.listdir(folder) if name.endswith(".conf"))
-        if changed > os.stat(copy).st_mtime_ns:
-            from pathlib import Path
-
-            from understudy.commands.conf_copy import copy_configuration
-
-            copy_configuration(Path(location.conf), Path(location.run_dir))
-    except (OSError, ValueError):
-        return
-
-
 def shutdown(session: "Session", words: list[str]) -> int:
-    """End the daemons, or with `slurmctld` the controller, which is the same here: node daemons without one have nothing to do."""
+    """End the controller and the node daemons, or with `slurmctld` or `controller` the controller alone."""
     if words and not any(name.startswith(words[0].lower()) for name in ("slurmctld", "controller")):
         session.context.complain(f"invalid shutdown argument:{words[0]}")
         return 1
-    return _call(session, "slurm_shutdown error", "Shutdown")
+    return _call(session, "slurm_shutdown error", "Shutdown", bool(words))
 
 
 def abort(session: "Session", _words: list[str]) -> int:
-    return _call(session, "slurm_shutdown error", "Shutdown")
+    return _call(session, "slurm_shutdown error", "Shutdown", True)
 
 
 def _call(session: "Session", failing: str, message: str, *fields: object) -> int:

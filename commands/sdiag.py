@@ -102,6 +102,7 @@ def report(now: float, since: float, numbers: dict[str, int], requests: "list[li
         f"Jobs completed: {n['completed']}",
         f"Jobs canceled:  {n['cancelled']}",
         f"Jobs failed:    {n['failed']}",
+        *([f"Exceptions:     {n['failures']}"] if n["failures"] else []),  # of this controller; real Slurm's would have died
         "",
         f"Job states ts:  {when(now)}",
         f"Jobs pending:   {n['pending']}",

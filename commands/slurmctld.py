@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from understudy.commands import daemons, locate
+from understudy.commands import daemons
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +24,8 @@ KIND = daemons.Kind(
         ("i", "", "accepted: errors in the saved state are an end"),
         ("L", "FILE", "log there"),
         ("n", "VALUE", "be as nice as that"),
-        ("R", "", "accepted: all of the saved state is taken up"),
-        ("r", "", "accepted: all of the saved state is taken up"),
+        ("R", "", "take up all of the saved state: partitions and features of nodes, too, which are slurm.conf's otherwise"),
+        ("r", "", "take up jobs and states of nodes, as without it"),
         ("s", "", "accepted: the working directory is the run directory"),
         ("v", "", "log more"),
         ("V", "", "print the version"),
@@ -46,12 +46,8 @@ def prepare(start: daemons.Start, config: SlurmConfig) -> tuple[str, Path, Calla
     def main() -> int:
         from understudy.controller.main import main as controller
 
-        with daemons.agent_beside(run_dir):
-            daemons.register(cluster, run_dir)
-            try:
-                return controller(["--run-dir", str(run_dir), *(["--verbose"] if start.verbose else [])])
-            finally:
-                locate.unregister(cluster.name, str(run_dir))
+        with daemons.commands_served(cluster, run_dir):
+            return controller(["--run-dir", str(run_dir), *["--verbose"] * start.verbose, *(["--recover"] if "R" in start.values else [])])
 
     return "controller", run_dir, main
 

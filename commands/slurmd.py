@@ -52,7 +52,7 @@ def prepare(start: daemons.Start, config: SlurmConfig) -> tuple[str, Path, Calla
     def main() -> int:
         from understudy.noded.main import main as noded
 
-        return noded(["--run-dir", str(run_dir), "--name", name, *(["--verbose"] if start.verbose else [])])
+        return noded(["--run-dir", str(run_dir), "--name", name, *["--verbose"] * start.verbose])
 
     return name, run_dir, main
 

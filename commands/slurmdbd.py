@@ -41,14 +41,15 @@ def prepare(start: daemons.Start, config: SlurmConfig) -> tuple[str, Path, Calla
     run_dir = daemons.run_dir_of(start.conf, config.cluster_name, os.environ)
     with daemons.held(run_dir):
         cluster = daemons.describe(start.conf, run_dir, os.environ)
-        if not cluster.accounting:
+        if not cluster.keeps_accounting:
             raise LaunchError(f"{start.conf} does not ask for it: AccountingStorageType is not accounting_storage/slurmdbd")
         daemons.announce("accounting", run_dir)
 
     def main() -> int:
         from understudy.accounting.main import main as accounting
 
-        return accounting(["--run-dir", str(run_dir), *(["--verbose"] if start.verbose else [])])
+        with daemons.commands_served(cluster, run_dir):
+            return accounting(["--run-dir", str(run_dir), *["--verbose"] * start.verbose])
 
     return "accounting", run_dir, main
 

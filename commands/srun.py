@@ -226,6 +226,8 @@ def _inside(settings: Settings, others: list[list[str]], name: str, programs: "l
         return 1
     if "het_group" in settings.own and not allocation.components:
         _refuse_groups(settings.own["het_group"], context)
+    if others and not allocation.components:
+        programs = _side_by_side(settings, others, allocation, context)
     parts = _by_group(settings, others, allocation, context) if allocation.components else [(settings, allocation)]
     for each, _ in parts:
         if not each.command:
@@ -236,6 +238,45 @@ def _inside(settings: Settings, others: list[list[str]], name: str, programs: "l
 
     code, _ = Step(parts, allocation, programs, context, owns_job=False).run(name)
     return code
+
+
+def _side_by_side(settings: Settings, others: list[list[str]], whole: Allocation, context: Context) -> "list[Any]":
+    """Several programs in an ordinary job are one step, in which each has nodes of its own: which tasks run which. Changes the step's settings."""
+    from understudy.commands.task_counts import counts
+    from understudy.model.hostlist import expand
+
+    held = expand(whole.environment.get("SLURM_JOB_NODELIST", ""))
+    cpus = dict(zip(held, counts(whole.environment.get("SLURM_JOB_CPUS_PER_NODE", "")), strict=False))
+    free, nodes = list(held), list[str]()
+    programs: list[Any] = []
+    before: Settings | None = None
+    for arguments in (settings.arguments, *others):
+        part = before = Settings(arguments, context, before=before)
+        if not part.command:
+            context.fatal("No command given to execute.")
+            raise StepError
+        fit_nodes(part, context)
+        spec = part.job.spec
+        named = [name for name in expand(spec.get("required_nodes") or "") if name in free]
+        count = max(spec.get("min_nodes") or len(held), len(named))
+        if count > len(free):
+            taken = len(held) - len(free)
+            context.error(f"Allocation failure of {count} nodes: job size of {len(held)}, already allocated {taken} nodes to previous components.")
+            raise StepError
+        own = named + [name for name in free if name not in named][: count - len(named)]
+        free = [name for name in free if name not in own]
+        tasks = spec.get("num_tasks") or count * int(spec.get("ntasks_per_node") or 1)
+        if tasks * int(spec.get("cpus_per_task") or 1) > sum(cpus.get(name, 0) for name in own) and not spec.get("overcommit"):
+            context.error(f"Unable to create step for job {whole.job_id}: More processors requested than permitted")
+            raise StepError
+        first = len(nodes)
+        for place, name in enumerate(own):
+            nodes += [name] * (tasks // count + (place < tasks % count))
+        programs.append((list(range(first, len(nodes))), part.command))
+    used = len(dict.fromkeys(nodes))
+    settings.job.spec |= {"num_tasks": len(nodes), "min_nodes": used, "max_nodes": used}
+    settings.job.spec |= {"required_nodes": ",".join(nodes), "distribution": "arbitrary"}
+    return programs
 
 
 def _by_group(settings: Settings, others: list[list[str]], whole: Allocation, context: Context) -> "list[tuple[Settings, Allocation]]":

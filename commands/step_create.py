@@ -3,6 +3,7 @@
 Place: under srun.
 """
 
+import _signal  # type: ignore[import-not-found]  # as in client.py
 import os
 import time
 
@@ -77,13 +78,35 @@ def create_step(settings: "Settings", allocation: "Allocation", name: str, step_
         wanted["step_id"] = step_id
     if not owns_job:
         _check_counts(wanted, settings, allocation, context)
+    before = {each: _signal.signal(each, _interrupted) for each in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)}
+    try:
+        return _ask(wanted, settings, allocation, context)
+    except _InterruptedError as error:
+        context.complain(f"srun: Cancelled pending job step with signal {error.args[0]}")
+        context.error(f"Unable to create step for job {allocation.job_id}: Job/step already completing or completed")
+        raise StepError from None
+    finally:
+        for number, handler in before.items():
+            _signal.signal(number, handler)
+
+
+class _InterruptedError(Exception):
+    """A signal came before there was a step to hand it to; its number."""
+
+
+def _interrupted(number: int, _frame: object) -> None:
+    raise _InterruptedError(number)
+
+
+def _ask(wanted: "dict[str, Any]", settings: "Settings", allocation: "Allocation", context: Context) -> "list[Any]":
+    """The step, as soon as there is room for it."""
     pause, longest = _RETRY_S
     until = time.monotonic() + settings.immediate if settings.immediate else None
     has_waited = False
     client = context.client
     while True:
         try:
-            created = client.call("CreateStep", allocation.job_id, pack_named("StepSpec", wanted))
+            created: list[Any] = client.call("CreateStep", allocation.job_id, pack_named("StepSpec", wanted))
         except RefusedError as error:
             left = None if until is None else until - time.monotonic()
             if error.code != _BUSY or (left is not None and left <= 0):

@@ -6,6 +6,7 @@ Place: under srun. The node daemons add what belongs to a node or a task. Follow
 import os
 
 from understudy.commands.export import exported, limits
+from understudy.commands.locate import DEFAULT_PORT
 from understudy.commands.task_counts import compressed, counts
 
 TYPE_CHECKING = False
@@ -56,10 +57,8 @@ def environment_of(step: "Step", settings: "Settings", told: list[str], names: l
     chosen.setdefault("SLURM_SUBMIT_DIR", os.getcwd())
     chosen.setdefault("SLURM_SUBMIT_HOST", os.uname().nodename.partition(".")[0])
     chosen.setdefault("TMPDIR", "/tmp")  # noqa: S108  what Slurm gives
-    controller = next((each for each in step.context.client.location.controller_addresses if each.startswith("tcp:")), "")
-    if controller:
-        cluster = chosen.get("SLURM_CLUSTER_NAME", "")
-        chosen["SLURM_WORKING_CLUSTER"] = f"{cluster}:{controller.removeprefix('tcp:')}:9728:109"
+    controller = step.context.client.location.controller.removeprefix("tcp:") or f"127.0.0.1:{DEFAULT_PORT}"
+    chosen["SLURM_WORKING_CLUSTER"] = f"{chosen.get('SLURM_CLUSTER_NAME', '')}:{controller}:9728:109"
     if spec.get("cpus_per_task"):
         chosen["SLURM_CPUS_PER_TASK"] = str(spec["cpus_per_task"])
     for name, field in (

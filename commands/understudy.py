@@ -1,46 +1,21 @@
-"""The `understudy` command: clusters up and down, replays, the clock, checks of configurations.
+"""The `understudy` command: its start. Its sub-commands are in understudy_app.py, which takes a moment to import.
 
-Place: the outermost layer. Each sub-command is a module `understudy_NAME.py` beside this one; this file only puts them under their names. What
-they need is imported when they run, so that `understudy --help` answers at once.
+Place: the outermost layer. Who presses Ctrl-C in that moment is no less done with it than later.
 """
 
 from __future__ import annotations
 
-import typer
-
-from understudy.commands import understudy_clock, understudy_cluster, understudy_conf, understudy_hosts, understudy_manual, understudy_replay
-
-app = typer.Typer(
-    name="understudy",
-    help="Stand-in for a Slurm cluster: real daemons, messages and commands; emulated nodes and, when wanted, emulated time.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command("up")(understudy_cluster.up)
-app.command("down")(understudy_cluster.down)
-app.command("status")(understudy_cluster.status)
-app.command("prepare")(understudy_hosts.prepare)
-app.command("daemon")(understudy_hosts.daemon)
-app.command("replay")(understudy_replay.replay)
-app.command("man")(understudy_manual.man)
-app.command("completion")(understudy_manual.completion)
-app.add_typer(understudy_clock.app, name="clock")
-app.add_typer(understudy_conf.app, name="conf")
-
-
-@app.command("version")
-def version() -> None:
-    """Print Understudy's version and that of the Slurm whose behaviour it follows."""
-    import understudy
-    from understudy.commands.client import VERSION
-
-    typer.echo(f"understudy {understudy.__version__} (after Slurm {VERSION})")
+import sys
 
 
 def main() -> None:
     """Run the command; the entry point of the `understudy` script."""
-    app()
+    try:
+        from understudy.commands.understudy_app import app
+
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -102,20 +102,12 @@ def ask(location: Location, action: str, value: float = 0.0, text: str = "") -> 
 
 
 def _find(run_dir: Path | None) -> tuple[Location, Cluster | None]:
-    from understudy.commands import locate
+    from understudy.commands import launch, locate
     from understudy.model.cluster import Cluster
 
     if run_dir is not None:
         cluster = Cluster.load(run_dir)
-        location = locate.Location(
-            name=cluster.name,
-            run_dir=str(run_dir),
-            controller=cluster.controller,
-            agent=cluster.agent,
-            clock=cluster.clock,
-            key_file=cluster.key_file,
-        )
-        return location, cluster
+        return launch.location_of(cluster, run_dir), cluster
     location = locate.find()
     try:
         return location, Cluster.load(Path(location.run_dir)) if location.run_dir else None

@@ -38,11 +38,14 @@ def up(
     time: Annotated[str, typer.Option("--time", metavar="real|scaled:N|virtual", help="How time goes by in the cluster.")] = "real",
     executor: Annotated[Executor, typer.Option("--executor", help="Whether jobs are emulated, or their scripts run.")] = Executor.EMULATED,
     noded: Annotated[int, typer.Option("--noded", min=1, help="How many node daemons share the nodes.")] = 1,
-    port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="The controller's; else SlurmctldPort. 0: any that is free.")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65535, help="The controller's, in place of SlurmctldPort. 0: any that is free.")
+    ] = None,
     clean: Annotated[bool, typer.Option("--clean", help="Forget the jobs of an earlier cluster in the run directory.")] = False,
 ) -> None:
     """Start a cluster; its nodes are idle when this returns."""
     from understudy.commands import launch, locate
+    from understudy.commands.if_killed import ended_if_killed
     from understudy.commands.processes import heed_termination
     from understudy.commands.run_dir import LaunchError, clear_stale, exclusive
     from understudy.model.errors import ConfigError
@@ -54,7 +57,7 @@ def up(
         conf = _choose_conf(conf, run_dir)
         site = launch.read_site(conf)
         run_dir = (run_dir or _default_run_dir(site.name)).resolve()
-        with exclusive(run_dir):
+        with exclusive(run_dir) as lock, ended_if_killed(run_dir, lock):
             if stale := clear_stale(run_dir):
                 typer.echo(f"Removed the pid files of daemons that are no more: {', '.join(stale)}", err=True)
             if clean:
@@ -80,10 +83,13 @@ def up(
 def down(run_dir: RunDir = None) -> None:
     """End a cluster; its state stays, so that `up` on the same run directory goes on from it."""
     from understudy.commands import launch
+    from understudy.commands.replay_dir import is_replays
     from understudy.commands.run_dir import LaunchError, clear_stale, exclusive, running
 
     try:
-        run_dir = _choose_run_dir("down", run_dir)
+        chosen, run_dir = run_dir, _choose_run_dir("down", run_dir)
+        if chosen is None and is_replays(run_dir):
+            fail("down", f"the last cluster that was started is a replay's ({run_dir}), which ends by itself or by Ctrl-C; --run-dir names another")
         if not run_dir.is_dir():
             fail("down", f"there is no run directory {run_dir}")
         with exclusive(run_dir):
@@ -215,7 +221,7 @@ def _announce(cluster: Cluster, run_dir: Path, seconds: float) -> None:
     nodes = sum(count(noded.nodes) for noded in cluster.nodeds)
     daemons = "1 node daemon" if len(cluster.nodeds) == 1 else f"{len(cluster.nodeds)} node daemons"
     typer.echo(f"Cluster {cluster.name} is up after {seconds:.1f} s: {nodes} nodes on {daemons}, {_kind(cluster)}")
-    typer.echo(f"  controller     {cluster.controller}")
+    typer.echo(f"  controller     {cluster.controller or cluster.controller_unix}")
     typer.echo(f"  run directory  {run_dir}")
     typer.echo("sbatch, squeue, sinfo and the others find it as the last cluster that you started; from elsewhere, or beside other clusters:")
     quoted = shlex.quote(str(run_dir))
@@ -225,8 +231,8 @@ def _announce(cluster: Cluster, run_dir: Path, seconds: float) -> None:
 
 def _daemon_row(cluster: Cluster, name: str, process: Process | None) -> tuple[str, str, str, str]:
     addresses = {
-        "controller": cluster.controller,
-        "accounting": cluster.accounting,
+        "controller": cluster.controller or cluster.controller_unix,
+        "accounting": cluster.accounting or cluster.accounting_unix,
         "agent": cluster.agent,
         "clock": cluster.clock,
         **{noded.name: noded.address for noded in cluster.nodeds},

@@ -1,7 +1,7 @@
 """`understudy conf`: looking at configurations without a cluster.
 
 Place: a sub-command of `understudy`; what a configuration is worth is decided in understudy.model.conf_check,
-which plug-ins there are in understudy.controller.scheduling.registry.
+which plug-ins there are in understudy.controller.plugins.
 """
 
 from __future__ import annotations
@@ -22,29 +22,18 @@ def conf() -> None:
 @app.command("check")
 def check(file: Annotated[Path, typer.Argument(help="The slurm.conf; its companions are read from beside it.")]) -> None:
     """Say whether a slurm.conf can be used, and which of its keys have no effect here."""
+    from understudy.controller.job_submit import missing
+    from understudy.controller.plugins import plugin_words
+    from understudy.model.conf import read
     from understudy.model.conf_check import run
     from understudy.model.errors import ConfigError
 
     try:
-        text, code = run(file)
-        if not code:
-            _known_plugins(file)
+        text, code = run(file, plugin_words)
     except ConfigError as error:
         typer.echo(f"understudy conf check: error: {error}", err=True)
         raise typer.Exit(1) from None
+    for name in missing(read(file).words("JobSubmitPlugins")):
+        typer.echo(f"JobSubmitPlugins={name}: nobody offers it here, so it has no effect")
     typer.echo(text, nl=False)
     raise typer.Exit(code)
-
-
-def _known_plugins(file: Path) -> None:
-    """Look for the plug-ins that decide on schedules.
-
-    Raises:
-        ConfigError: the controller would end at its start, as one of them is not there.
-    """
-    from understudy.controller.scheduling.registry import scheduler, selector
-    from understudy.model.conf import read
-
-    config = read(file)
-    scheduler(config.text("SchedulerType"))
-    selector(config.text("SelectType"))

@@ -95,8 +95,8 @@ class CrashingCluster:
         conf = run_dir.parent / f"{run_dir.name}.conf"
         conf.write_text(CONF)
         self.cluster = launch.prepare(run_dir, conf, port=0)
-        self.location = launch.location_of(self.cluster, run_dir)
         self.started = launch.start_daemons(self.cluster, run_dir)
+        self.location = launch.location_of(self.cluster, run_dir)
         try:
             launch.wait_listening(self.started)
             launch.wait_registered(self.cluster, self.started)

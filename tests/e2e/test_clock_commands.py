@@ -1,5 +1,6 @@
 """Clusters whose time is virtual or scaled, and what `understudy clock` does to it, with real processes."""
 
+import json
 import os
 import re
 import signal
@@ -142,6 +143,11 @@ def test_virtual_time_goes_to_an_instant_by_steps_and_at_a_rate(start):
     cluster.clock("break", "off")
     cluster.clock("resume")
     cluster.await_clock("idle")
+    cluster.clock("run-until", "100h")  # nothing happens by then
+    assert "4 d 04:00:00 after the start" in cluster.await_clock("paused (breakpoint)")
+    submitted = cluster.job(cluster.sbatch("--hold", "--wrap", "true"))["SubmitTime"]
+    epoch = json.loads((cluster.run_dir / "cluster.json").read_text())["epoch"]
+    assert datetime.fromisoformat(submitted).timestamp() == epoch + 100 * 3600
 
 
 def test_wrong_requests_to_the_clock_are_refused_and_change_nothing(start):
@@ -190,3 +196,20 @@ def test_real_time_has_no_clock_to_change(start):
     done = cluster.run("understudy", "clock", "pause")
     assert done.returncode == 1
     assert "real time" in done.stderr
+
+
+def test_who_is_silent_for_a_moment_of_scaled_time_is_not_taken_for_dead(start):
+    cluster = start("scaled:1000", more="SlurmdTimeout=30\nAccountingStorageType=accounting_storage/slurmdbd\nMinJobAge=8640000\n")
+    others = [process for process in recorded(cluster.run_dir) if process.name in ("accounting", "noded0")]
+    assert len(others) == 2
+    for process in others:
+        process.signal(signal.SIGSTOP)
+    job_id = cluster.sbatch("--wrap", "sleep 60")
+    time.sleep(1.5)  # 25 minutes of the cluster's
+    assert cluster("sinfo", "-h", "-o", "%D %T").split()[1] in ("idle", "mixed")
+    for process in others:
+        process.signal(signal.SIGCONT)
+    cluster.await_state(job_id, "COMPLETED")
+    cluster.until(lambda: cluster("sacct", "-X", "-n", "-P", "-j", job_id, "-o", "state"), lambda states: states.strip() == "COMPLETED")
+    log = (cluster.run_dir / "logs" / "controller.log").read_text()
+    assert not re.search("does not respond|has not responded|has not taken|no word on", log), log

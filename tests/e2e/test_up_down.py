@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.commands.processes import identify, recorded
+from understudy.commands.processes import daemons_of, identify, recorded
 from understudy.model.cluster import Cluster
 
 CONF = """
@@ -226,3 +226,21 @@ def test_jobs_survive_down_and_up(site):
     site("understudy", "down")
     site.up("--run-dir", str(site.run_dir))
     assert "patient" in site("squeue", "--noheader").stdout
+
+
+def test_daemons_of_an_up_that_is_killed_half_way_end_and_the_next_one_starts(site):
+    run_dir = site.folder / "run"
+    conf = site.conf()
+    process = subprocess.Popen([str(BIN / "understudy"), "up", "--port", "0", "--conf", conf, "--run-dir", str(run_dir)], env=site.environment)
+    deadline = time.monotonic() + 60
+    while not daemons_of(run_dir):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    process.kill()
+    process.wait()
+    while (again := site.up("--conf", conf, "--run-dir", str(run_dir))).returncode:
+        assert "another understudy command is starting or ending the cluster" in again.stderr
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert len(daemons_of(run_dir)) == len(recorded(run_dir)) == 3

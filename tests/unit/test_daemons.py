@@ -26,7 +26,7 @@ def config_of(tmp_path: Path, nodes: str) -> SlurmConfig:
 
 def test_a_command_line_is_read_as_slurms_daemons_read_theirs() -> None:
     start = daemons.read_line(slurmd.KIND, ["-Dc", "-N", "n[1-2]", "-vvv", "-f", "/c", "-L/l"], {})
-    assert (str(start.conf), start.foreground, start.clear, start.verbose, start.log, start.values["N"]) == ("/c", True, True, True, "/l", "n[1-2]")
+    assert (str(start.conf), start.foreground, start.clear, start.verbose, start.log, start.values["N"]) == ("/c", True, True, 3, "/l", "n[1-2]")
     assert str(daemons.read_line(slurmctld.KIND, [], {"SLURM_CONF": "/e"}).conf) == "/e"
     assert str(daemons.read_line(slurmdbd.KIND, [], {}).conf) == "/etc/slurm/slurm.conf"
 

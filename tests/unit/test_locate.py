@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from understudy.commands import locate
-from understudy.commands.locate import BadConfigurationError, Location, NoClusterError, find, latest, register, unregister
+from understudy.commands.locate import BadConfigurationError, Location, NoClusterError, find, from_configuration, latest, register, unregister
+from understudy.model.conf_copy import copy_configuration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,15 +72,57 @@ def test_an_unregistered_file_says_where_the_controller_is(tmp_path: Path, envir
     (tmp_path / "more.conf").write_text("SlurmctldHost=included\n")
     conf = tmp_path / "slurm.conf"
     conf.write_text(text)
-    found = find({**environ, "SLURM_CONF": str(conf)})
+    found = from_configuration(str(conf))
     assert (found.controller, found.agent) == (controller, agent)
+
+
+def test_a_copy_of_a_clusters_file_leads_to_it_and_another_of_its_name_does_not(tmp_path: Path, environ: dict[str, str]) -> None:
+    text = "ClusterName=a\nSlurmctldHost=h\nSlurmctldPort=7001\nNodeName=n1\n"
+    conf = tmp_path / "slurm.conf"
+    conf.write_text(text)
+    location = cluster(tmp_path, "a", 1.0)
+    location.conf, location.controller = str(conf), "tcp:127.0.0.1:7001"
+    register(location)
+    copy = tmp_path / "copy.conf"
+    copy.write_text(text)
+    assert find({**environ, "SLURM_CONF": str(copy)}).run_dir == location.run_dir
+    copy.write_text(text.replace("7001", "7002"))
+    assert (find({**environ, "SLURM_CONF": str(copy)}).run_dir, from_configuration(str(copy)).controller) == ("", "tcp:h:7002")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("Nonsense=1", "_parse_next_key: Parsing error at unrecognized key: Nonsense"),
+        ("garbage here", 'Parse error in file {conf} line 4: "garbage here"'),
+        ("MaxJobCount=abc", "MaxJobCount value (abc) is not a valid number"),
+        ("NodeName=m1 Foo=3", 'Parsing error at unrecognized key: Foo\nParse error in file {conf} line 4: " Foo=3"'),
+        ("PartitionName=x Nodes=zz9", ""),
+    ],
+)
+def test_errors_in_the_file_are_told_as_slurms_commands_tell_them(tmp_path: Path, environ: dict[str, str], line: str, said: str) -> None:
+    """Also of a cluster that runs, whose daemons have read it before somebody broke it."""
+    run_dir, conf = tmp_path / "run", tmp_path / "slurm.conf"
+    run_dir.mkdir()
+    text = "ClusterName=a\nSlurmctldHost=h\nNodeName=n1\n"
+    conf.write_text(text)
+    copy_configuration(conf, run_dir)
+    register(Location(name="a", conf=str(conf), run_dir=str(run_dir), controller="tcp:127.0.0.1:6817"))
+    assert find({**environ, "SLURM_CONF": str(conf)}).run_dir == str(run_dir)
+    conf.write_text(f"{text}{line}\n")
+    if not said:
+        assert find({**environ, "SLURM_CONF": str(conf)}).run_dir == str(run_dir)
+        return
+    with pytest.raises(BadConfigurationError) as found:
+        find({**environ, "SLURM_CONF": str(conf)})
+    assert str(found.value) == said.format(conf=conf)
 
 
 def test_files_that_do_not_serve_are_refused(tmp_path: Path, environ: dict[str, str]) -> None:
     with pytest.raises(BadConfigurationError, match="No such file"):
         find({**environ, "SLURM_CONF": str(tmp_path / "absent.conf")})
     (tmp_path / "empty.conf").write_text("ClusterName=x\n")
-    with pytest.raises(BadConfigurationError, match="names no SlurmctldHost"):
+    with pytest.raises(BadConfigurationError, match="No SlurmctldHost defined"):
         find({**environ, "SLURM_CONF": str(tmp_path / "empty.conf")})
     with pytest.raises(NoClusterError):
         find(environ)

@@ -5,15 +5,32 @@ import itertools
 
 import pytest
 
-from understudy.experiments.records import REJECTED, JobRecord
-from understudy.experiments.replay import COLUMNS, Replayer, ReplayOptions, owners
-from understudy.experiments.swf import TraceJob
-from understudy.model.records import JOBS
-from understudy.model.states import JobState
-from understudy.protocol.messages import AwaitEmpty, Emulation, Failure, Ok, Query, Rows, SubmitJob, Submitted
+from understudy.experiments.recording import Recording
+from understudy.experiments.records import REJECTED, JobRecord, record_of
+from understudy.experiments.replay import Replayer, ReplayOptions, owners
+from understudy.experiments.trace import TraceJob
+from understudy.protocol.messages import AwaitEmpty, Emulation, Failure, FollowJobs, JobRun, JobRuns, Ok, SubmitJob, Submitted
 
 EPOCH = 1_700_000_000.0
 LATENCY = 0.001
+
+
+def run_of(number, tag, submit, start, end, state, cpus=1, nodes="n1", limit=60, **fields):
+    """What the controller tells of a run."""
+    plain = dict.fromkeys(JobRun.__struct_fields__, "")
+    plain |= dict.fromkeys(("array_job_id", "het_job_id", "het_offset", "exit_code", "exit_signal", "node_count", "memory_mb", "restarts"), 0)
+    known = {
+        "job_id": number,
+        "tag": tag,
+        "submit": submit,
+        "start": start,
+        "end": end,
+        "limit_s": limit,
+        "state": state,
+        "cpus": cpus,
+        "nodes": nodes,
+    }
+    return JobRun(**{**plain, "eligible": submit, "priority": 1, "preemptions": 0, **known, **fields})
 
 
 class Clock:
@@ -42,7 +59,8 @@ class Controller:
 
     def __init__(self, clock, cpus=100, refuse=None):
         self.clock, self.cpus, self.refuse = clock, cpus, refuse or {}
-        self.rows, self.received = {}, []
+        self.runs, self.open, self.received = {}, {}, []
+        self.asked = None
         self.empty_at = clock.now()
 
     def send(self, peer, message, on_reply=None, timeout_s=10.0, *, only_failures=False, ahead_s=0.0):
@@ -51,6 +69,13 @@ class Controller:
         self.clock.call_at(self.clock.now() + ahead_s + LATENCY, self._answer, message, on_reply, only_failures)
 
     def _answer(self, message, on_reply, only_failures):
+        if isinstance(message, FollowJobs) and FollowJobs not in self.refuse:
+            if message.batch:
+                self.asked = on_reply
+                return
+            if self.asked is not None:
+                self.clock.call_at(self.clock.now() + LATENCY, self.asked, JobRuns([]))
+                self.asked = None
         when, answer = self._handle(message)
         if only_failures and not isinstance(answer, Failure):
             return
@@ -64,17 +89,19 @@ class Controller:
             case SubmitJob(spec=spec, emulation=emulation):
                 if spec.num_tasks > self.cpus:
                     return now, Failure(2014, "Requested node configuration is not available")
-                job_id = len(self.rows) + 1
+                job_id = len(self.runs) + 1
                 start = int(now) + 1
                 end = start + int(min(emulation.run_s, spec.time_limit_s))
-                state = JobState.COMPLETED if emulation.run_s <= spec.time_limit_s else JobState.TIMEOUT
-                self.rows[job_id] = [spec.name, int(now), start, end, int(state), spec.num_tasks, f"n[1-{spec.num_tasks}]", spec.time_limit_s]
+                state = "COMPLETED" if emulation.run_s <= spec.time_limit_s else "TIMEOUT"
+                nodes, limit = f"n[1-{spec.num_tasks}]", spec.time_limit_s
+                self.runs[job_id] = run_of(job_id, emulation.tag, int(now), start, end, state, spec.num_tasks, nodes, limit)
                 self.empty_at = max(self.empty_at, end)
                 return now, Submitted(job_id)
             case AwaitEmpty():
                 return max(now, self.empty_at), Ok()
-            case Query():
-                return now, Rows(list(self.rows.values()), now)
+            case FollowJobs(after=after):
+                ended, self.runs = list(self.runs.values()), {}
+                return now, JobRuns(ended, [run for number, run in self.open.items() if number > after])
         raise AssertionError(message)
 
 
@@ -114,24 +141,24 @@ def test_submissions_that_are_sent_together_are_each_delivered_at_their_time():
     _, controller = replay([job(n, 100 * n) for n in range(6)], Watching(clock), clock, ReplayOptions(jobs_ahead=4))
     zero = EPOCH + 1
     assert [when for when, message, _ in controller.received if isinstance(message, SubmitJob)] == [zero + 100 * n for n in range(6)]
-    assert sent[:6] == [zero] * 4 + [zero + 400] * 2
+    assert sent[1:7] == [zero] * 4 + [zero + 400] * 2
     assert [when for when, message, _ in controller.received if isinstance(message, AwaitEmpty)] == [zero + 500]
 
 
 def test_a_job_asks_for_what_the_trace_says():
     _, controller = replay([job(7, 0, run=60, raw_run=75, procs=3, req=60)], options=ReplayOptions(partition="batch"))
-    message = controller.received[0][1]
+    message = controller.received[1][1]
     assert (message.spec.name, message.spec.num_tasks, message.spec.time_limit_s, message.spec.partition) == ("7", 3, 60, "batch")
     assert message.spec.min_nodes is None
-    assert message.emulation == Emulation(run_s=75)
+    assert message.emulation == Emulation(run_s=75, tag="7")
     assert message.script.startswith("#!")
 
 
 def test_records_count_from_the_traces_zero():
     outcome, _ = replay([job(1, 0), job(2, 100, run=60, raw_run=75, procs=2)])
     assert outcome.records == [
-        JobRecord(1, 0, 1, 11, "COMPLETED", 1, "n[1-1]", 60),
-        JobRecord(2, 100, 101, 161, "TIMEOUT", 2, "n[1-2]", 60),
+        JobRecord(1, 0, 1, 11, "COMPLETED", 1, "n[1-1]", 60, "1", eligible=0, priority=1, exit_code="0:0"),
+        JobRecord(2, 100, 101, 161, "TIMEOUT", 2, "n[1-2]", 60, "2", eligible=100, priority=1, exit_code="0:0"),
     ]
     assert outcome.simulated_seconds == pytest.approx(161, abs=0.01)
 
@@ -154,8 +181,22 @@ def test_a_rejected_job_is_recorded_and_the_others_keep_their_numbers():
     assert [(r.job, r.state, r.start) for r in outcome.records] == [(1, "COMPLETED", 1), (2, REJECTED, None), (3, "COMPLETED", 1)]
 
 
-def test_the_columns_that_are_asked_for_exist():
-    assert set(COLUMNS) <= set(JOBS)
+@pytest.mark.parametrize("is_told_early", [False, True])
+def test_a_rejected_job_that_the_controller_keeps_as_failed_is_recorded_once(is_told_early):
+    class KeepsRefused(Controller):
+        def _handle(self, message):
+            when, answer = super()._handle(message)
+            if isinstance(answer, Failure):
+                failed = run_of(99, message.emulation.tag, int(when), None, int(when), "FAILED", reason="BadConstraints")
+                if is_told_early:
+                    self.asked(JobRuns([failed]))
+                else:
+                    self.runs[99] = failed
+            return when, answer
+
+    clock = Clock()
+    outcome, _ = replay([job(1, 0), job(2, 0, procs=9)], KeepsRefused(clock, cpus=8), clock)
+    assert [(r.job, r.state) for r in outcome.records] == [(1, "COMPLETED"), (2, REJECTED)]
 
 
 def test_the_wait_for_an_empty_cluster_has_no_deadline():
@@ -180,8 +221,8 @@ def test_progress_is_told_after_each_instant():
         (SubmitJob, Failure(1005, "no connection"), "submission of job 1 was not answered: no connection (1005)"),
         (SubmitJob, Failure(5004, "too late"), "submission of job 1 was not answered: too late (5004)"),
         (AwaitEmpty, Failure(1006, "lost"), "the cluster did not become empty: lost (1006)"),
-        (Query, Failure(-1, "no such table"), "the job table was not answered: no such table (-1)"),
-        (Query, Rows([], 0.0), "the controller does not know 2 jobs that it did not refuse, the first is 1"),
+        (FollowJobs, Failure(-1, "no such table"), "what became of the jobs was not answered: no such table (-1)"),
+        (FollowJobs, JobRuns([]), "the controller told nothing of 2 jobs that it did not refuse, the first is 1"),
     ],
 )
 def test_a_replay_that_cannot_go_on_says_why_and_submits_no_more(kind, failure, error):
@@ -189,13 +230,13 @@ def test_a_replay_that_cannot_go_on_says_why_and_submits_no_more(kind, failure, 
     outcome, controller = replay([job(1, 0), job(2, 1000)], Controller(clock, refuse={kind: failure}), clock, ReplayOptions(jobs_ahead=1))
     assert outcome.error == error
     if kind is SubmitJob:
-        assert len(controller.received) == 1
+        assert len([message for _, message, _ in controller.received if isinstance(message, SubmitJob)]) == 1
 
 
 def test_a_replay_that_is_given_up_has_what_became_of_the_jobs_so_far():
     clock = Clock()
     controller = Controller(clock)
-    controller.rows[1] = ["1", EPOCH + 1, EPOCH + 90, EPOCH + 150, int(JobState.PENDING), 1, "", 60]
+    controller.open[1] = run_of(1, "1", int(EPOCH) + 1, None, None, "PENDING", nodes="", reason="Resources")
     outcomes = []
     replayer = Replayer([job(1, 0), job(2, 1000)], controller, clock, ReplayOptions(jobs_ahead=1))
     replayer.start(outcomes.append)
@@ -203,7 +244,40 @@ def test_a_replay_that_is_given_up_has_what_became_of_the_jobs_so_far():
     clock.run()
     (outcome,) = outcomes
     assert outcome.error == "nothing to do"
-    assert [(each.job, each.state, each.start, each.end) for each in outcome.records] == [(1, "PENDING", None, None)]
+    assert [(each.job, each.state, each.start, each.end, each.reason) for each in outcome.records] == [(1, "PENDING", None, None, "Resources")]
+
+
+def test_a_replay_that_stalls_with_jobs_that_wait_has_gone_through_and_one_with_jobs_at_work_has_not():
+    for state, error in (("PENDING", ""), ("SUSPENDED", ""), ("RUNNING", "nothing to do; unfinished: job 2 (RUNNING)")):
+        clock = Clock()
+        controller = Controller(clock)
+        controller.empty_at = float("inf")
+        controller.open[2] = run_of(2, "2", int(EPOCH) + 1, None, None, state)
+        outcomes = []
+        replayer = Replayer([job(1, 0), job(2, 0)], controller, clock)
+        replayer.start(outcomes.append)
+        clock.call_at(EPOCH + 1.001, replayer.stall, "nothing to do")
+        clock.run()
+        assert [outcome.error for outcome in outcomes] == [error]
+
+
+def test_a_run_that_was_requeued_is_an_attempt_and_the_last_run_is_the_record():
+    recording = Recording(lambda told, task: record_of(told, 0, int(told.tag), task))
+    first = run_of(1, "1", 0, 10, 20, "PREEMPTED", preemptions=1)
+    recording.add([first])
+    recording.add([run_of(1, "1", 20, 140, 200, "COMPLETED", restarts=1, preemptions=1, scheduler="Backfill")])
+    (record,), (attempt,) = recording.records, recording.attempts
+    assert (record.start, record.state, record.restarts, record.preemptions, record.backfilled) == (140, "COMPLETED", 1, 1, True)
+    assert (attempt.start, attempt.end, attempt.state) == (10, 20, "PREEMPTED")
+
+
+def test_tasks_of_an_array_have_records_of_their_own_also_where_the_controller_has_one_for_several():
+    recording = Recording(lambda told, task: record_of(told, 0, told.job_id, task))
+    recording.add([run_of(7, "a", 0, None, 9, "CANCELLED", nodes="", array_job_id=5, array_tasks="1-2,9")])
+    recording.add([run_of(6, "a", 0, 1, 8, "COMPLETED", array_job_id=5, array_tasks="3")])
+    assert [(record.id, record.state, record.start, record.end) for record in recording.records] == [
+        ("a_3", "COMPLETED", 1, 8), ("a_1", "CANCELLED", None, None), ("a_2", "CANCELLED", None, None), ("a_9", "CANCELLED", None, None),
+    ]  # fmt: skip
 
 
 def test_a_timer_that_comes_a_clock_tick_early_still_sends_its_jobs():

@@ -12,9 +12,9 @@ from understudy.commands.processes import identify
 from understudy.commands.run_dir import (
     SOCKET_PATH_BYTES,
     LaunchError,
+    check_port,
     clear_stale,
     exclusive,
-    free_port,
     make_socket_folder,
     remove_traces,
     running,
@@ -75,17 +75,11 @@ def test_an_ended_cluster_leaves_the_registry(tmp_path):
     assert locate.latest() is None
 
 
-def test_a_busy_port_is_named_with_the_key_that_sets_it():
+def test_a_busy_port_is_named_with_who_asked_for_it():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        with pytest.raises(LaunchError, match=rf"port {port} \(SlurmctldPort in .*site\.conf\)"):
-            free_port(port, Path("site.conf"), asked=False)
-        with pytest.raises(LaunchError, match=rf"port {port} \(as asked for by --port\)"):
-            free_port(port, Path("site.conf"), asked=True)
-
-
-def test_port_0_is_any_free_one():
-    assert free_port(0, Path("site.conf"), asked=True) > 0
+        with pytest.raises(LaunchError, match=rf"port {port} \(SlurmctldPort in site\.conf\)"):
+            check_port(port, "SlurmctldPort in site.conf")
 
 
 def test_sockets_are_in_the_run_directory_if_its_path_is_short(tmp_path):
@@ -93,12 +87,12 @@ def test_sockets_are_in_the_run_directory_if_its_path_is_short(tmp_path):
     assert make_socket_folder(run_dir) == run_dir
 
 
-def test_sockets_of_a_long_run_directory_have_a_short_private_one_that_goes_with_the_cluster(short, tmp_path, monkeypatch):
+def test_sockets_of_a_long_run_directory_have_a_short_one_of_its_owner_that_goes_with_the_cluster(short, tmp_path, monkeypatch):
     run_dir = tmp_path / ("x" * SOCKET_PATH_BYTES)
     run_dir.mkdir()
     folder = make_socket_folder(run_dir)
     assert folder.parent == short
-    assert folder.stat().st_mode & 0o777 == 0o700
+    assert folder.stat().st_mode & 0o777 == 0o755
     assert make_socket_folder(run_dir) == folder
     (folder / "controller.sock").touch()
     Cluster("tux", "slurm.conf", controller_unix=f"unix:{folder}/controller.sock").save(run_dir)
@@ -117,8 +111,8 @@ def test_sockets_have_a_short_path_also_where_the_folder_for_temporary_files_has
     assert folder.parent == Path("/tmp")
 
 
-def test_a_short_folder_that_others_can_enter_is_refused(short):
+def test_a_short_folder_in_which_others_can_write_is_refused(short):
     run_dir = Path("/" + "x" * SOCKET_PATH_BYTES)
-    make_socket_folder(run_dir).chmod(0o755)
+    make_socket_folder(run_dir).chmod(0o775)
     with pytest.raises(LaunchError, match="belongs to somebody else"):
         make_socket_folder(run_dir)

@@ -536,3 +536,24 @@ def test_other_options_without_a_text_are_as_if_not_given() -> None:
     spec = spec_of("--priority=", "--extra-node-info=", "--account=")
     assert (spec.priority, spec.account, spec.threads_per_core) == (None, "", None)
     assert spec_of("-p", "debug", environ={"SBATCH_PARTITION": ""}).partition == "debug"
+
+
+@pytest.mark.parametrize(
+    ("value", "priority"),
+    [
+        *(("0", 0), ("10", 10), ("10x", 10), ("1.5", 1), (" 7", 7), ("+5", 5), ("TOP", 4294967293), ("top", 4294967293)),
+        *(("None", None), ("abc", None), ("0x10", None), ("00", None), ("-0", None), ("TOPx", None), ("", None)),
+    ],
+)
+def test_a_priority_is_the_number_that_its_text_begins_with_and_only_nought_holds(value: str, priority: int | None) -> None:
+    assert spec_of(f"--priority={value}").priority == priority
+
+
+def test_the_last_priority_counts_even_if_it_is_no_number() -> None:
+    assert spec_of("--priority=0", "--priority=None").priority is None
+
+
+def test_numbers_may_have_blanks_and_a_sign_before_them() -> None:
+    spec = spec_of("-n", " +3", "-N", " 2 ", "--mem=+5G", "--nice=10x", "--open-mode=Append", "--no-kill=set", "--signal=USR1@")
+    assert (spec.num_tasks, spec.min_nodes, spec.mem_per_node_mb, spec.nice, spec.open_mode) == (3, 2, 5120, 10, "append")
+    assert (spec.no_kill, spec.kill_signal, spec.kill_signal_before_s) == (True, 10, 0)

@@ -150,3 +150,59 @@ def test_verbose_says_what_of_the_job_is_meant() -> None:
     assert cancel("-v", "-f", "7301")[0].err == "scancel: Terminating full job 7301\n"
     assert cancel("-v", "-b", "-s", "USR1", "7301")[0].err == "scancel: Signal 10 to batch job 7301\n"
     assert cancel("-v", "7301.0")[0].err == "scancel: Terminating step 7301.0\n"
+
+
+ARRAY = [
+    record("jobs", job_id=7310, name="a", state=0, array_job_id=7310, array_task_expression="2-9", array_max_tasks=2, partition="debug"),
+    record("jobs", job_id=7311, name="a", state=1, array_job_id=7310, array_task_id=0, nodes="n1", partition="debug"),
+    record("jobs", job_id=7312, name="a", state=2, array_job_id=7310, array_task_id=1, nodes="n2", partition="debug"),
+    record("jobs", job_id=7320, name="h", state=1, het_job_id=7320, het_job_offset=0, nodes="n1", partition="debug"),
+    record("jobs", job_id=7321, name="h", state=1, het_job_id=7320, het_job_offset=1, nodes="n2", partition="debug"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "jobs"),
+    [
+        (["-t", "PD", "7310"], ["7310_[2-9%2]"]),
+        (["-t", "PD", "7310_*"], ["7310_[2-9%2]"]),
+        (["-t", "PD", "7310_[0-4]"], ["7310_[2-9%2]"]),  # what has no record of its own goes together, as in 22.05.8
+        (["-t", "PD", "7310_0"], []),
+        (["-t", "PD", "7311"], []),
+        (["-t", "PD", "-u", "0"], ["7310_[2-9%2]"]),
+        (["-t", "R", "7310"], ["7310_0"]),
+        (["-t", "R", "7310_5"], []),
+        (["-t", "R", "7311"], ["7310_0"]),
+        (["-t", "S", "7310"], ["7310_1"]),
+        (["-w", "n1", "7310"], ["7310_0"]),
+        (["-p", "debug", "7310_[0-1]"], ["7310_0", "7310_1"]),
+        (["-s", "KILL", "7310_[0,5]"], ["7310_[2-9%2]", "7310_0"]),
+        (["-b", "7310_1"], ["7310_1"]),
+        (["-n", "a", "7310_[2,3],7310_4"], ["7310_[2-9%2]"]),
+        (["-t", "R", "7310_0.3"], ["7310_0.3"]),
+        (["-t", "R", "7320"], ["7320"]),
+        (["-t", "R", "7320+1"], ["7320"]),
+        (["-t", "R", "7321"], ["7321"]),
+        (["7310_[0-4]"], ["7310_[0-4]"]),
+    ],
+)
+def test_filters_choose_among_the_records_of_an_array(arguments: list[str], jobs: list[str]) -> None:
+    client = FakeClient(jobs=ARRAY)
+    client.answers["CancelJobs"] = [[]]
+    run_command(scancel, *arguments, client=client)
+    assert [job for _, fields in client.asked for job in fields["job_ids"]] == jobs
+
+
+def test_a_state_that_was_asked_for_goes_along() -> None:
+    assert cancel("-t", "PD", "-n", "b")[1][0]["where"] == {"state": [0]}
+    assert cancel("-n", "b")[1][0]["where"] == {}
+
+
+def test_a_signal_waits_for_a_job_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    text = "Job can not be altered now, try again later"
+    outcome, asked = cancel("-v", "-s", "USR1", "7302", results=[("7302", 2020, text)])
+    assert (outcome.code, sum(pauses), len(asked)) == (2020 & 0xFF, 95, 11)
+    assert outcome.err.splitlines()[1] == "scancel: Job is in transitional state, retrying"
+    assert outcome.err.splitlines()[-1] == f"scancel: error: Kill job error on job id 7302: {text}"

@@ -278,7 +278,8 @@ def test_the_configuration_ends_with_the_controllers_state(client: FakeClient) -
         ("notify 7301 hello world", "NotifyJob", {"job_id": "7301", "text": "hello world"}),
         ("update stepid=7301.0 time=5", "UpdateStep", {"job_id": "7301", "step": "0", "time_limit": "5"}),
         ("update slurmctlddebug=3", "SetConfiguration", {"changes": {"SlurmctldDebug": "info"}}),
-        ("shutdown", "Shutdown", {}),
+        ("shutdown", "Shutdown", {"alone": False}),
+        ("shutdown controller", "Shutdown", {"alone": True}),
     ],
 )
 def test_changes_are_asked_of_the_controller(client: FakeClient, line: str, message: str, fields: dict[str, object]) -> None:

@@ -84,6 +84,9 @@ def test_refusals_and_bugs_become_failures(monkeypatch: pytest.MonkeyPatch) -> N
         Failure(2000, "invalid partition specified: nosuch\nInvalid partition name specified")
     ]
 
+    failures: list[Exception] = []
+    door.h.core.failed = failures.append
+
     def fail(*_: Any) -> Message:
         raise RuntimeError("a bug")
 
@@ -91,6 +94,7 @@ def test_refusals_and_bugs_become_failures(monkeypatch: pytest.MonkeyPatch) -> N
     (answer,) = door.ask(CancelJobs(["1"])).answers
     assert isinstance(answer, Failure)
     assert answer.code == 2090
+    assert [str(error) for error in failures] == ["a bug"]
 
 
 def test_an_answer_may_come_later() -> None:

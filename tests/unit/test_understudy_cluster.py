@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from understudy.commands.locate import Location, register
+from understudy.commands.replay_dir import replay_dir
 from understudy.commands.understudy_cluster import _announce, down
 from understudy.model.cluster import Cluster
 
@@ -13,6 +15,20 @@ def test_down_makes_no_run_directory(tmp_path, capsys):
         down(tmp_path / "none")
     assert f"there is no run directory {tmp_path}/none" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
+
+
+def test_down_ends_no_replay_that_it_was_not_told_of(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("UNDERSTUDY_REGISTRY", str(tmp_path / "registry"))
+    monkeypatch.delenv("SLURM_CONF", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with replay_dir(None) as replay:
+        register(Location("tux", run_dir=str(replay.path)))
+        with pytest.raises(SystemExit):
+            down(None)
+        assert f"is a replay's ({replay.path})" in capsys.readouterr().err
+        with pytest.raises(SystemExit):
+            down(replay.path)
+        assert "no cluster runs in" in capsys.readouterr().err
 
 
 def test_what_is_to_be_typed_can_be_pasted_into_a_shell(capsys):

@@ -1,0 +1,112 @@
+"""A replay's run directory goes with the replay; what others left is removed, and nothing that lives."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from understudy.commands.processes import daemons_of
+from understudy.commands.replay_dir import remove_stale, replay_dir
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path, monkeypatch) -> Path:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setenv("UNDERSTUDY_REGISTRY", str(tmp_path / "registry"))
+    return folder
+
+
+def test_nothing_is_left_of_a_replay_that_went_well(temporary, tmp_path):
+    with replay_dir(tmp_path / "out") as replay:
+        (replay.path / "logs" / "controller.log").write_text("well")
+        assert (tmp_path / "out" / "logs" / "controller.log").exists()
+    assert list(temporary.iterdir()) == []
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_one_without_results_keeps_its_logs_to_itself(temporary):
+    with replay_dir(None) as replay:
+        assert (replay.path / "logs").is_dir()
+        replay.has_failed = True
+    assert list(temporary.iterdir()) == []
+
+
+def test_the_logs_of_one_that_failed_stay_until_the_next_one_and_other_files_for_ever(temporary, tmp_path):
+    logs = tmp_path / "out" / "logs"
+
+    def fail() -> None:
+        with replay_dir(tmp_path / "out") as replay:
+            (replay.path / "logs" / "noded0.log").write_text("ill")
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        fail()
+    with replay_dir(tmp_path / "elsewhere") as replay:
+        (replay.path / "logs" / "clock.log").write_text("ill")
+        replay.has_failed = True
+    assert list(temporary.iterdir()) == []
+    assert (logs / "noded0.log").read_text() == "ill"
+    assert (tmp_path / "elsewhere" / "logs" / "clock.log").read_text() == "ill"
+    (logs / "mine.log").touch()
+    with replay_dir(tmp_path / "out"):
+        assert [path.name for path in logs.iterdir()] == ["mine.log"]
+    assert [path.name for path in logs.iterdir()] == ["mine.log"]
+
+
+def test_what_a_replay_left_that_is_no_more_is_removed_with_its_daemons(temporary):
+    folder = temporary / "understudy-replay-dead"
+    folder.mkdir()
+    (folder / "replaying").touch()
+    sleep = "import time; time.sleep(600)"
+    daemon = subprocess.Popen([sys.executable, "-c", sleep, "-m", "understudy.noded", "--run-dir", str(folder), "--name", "noded0"])
+    while not daemons_of(folder):
+        assert daemon.poll() is None
+    assert remove_stale(temporary) == [folder]
+    assert daemon.wait() != 0
+    assert not folder.exists()
+
+
+def test_a_replay_that_lives_and_folders_of_which_nobody_knows_are_left_alone(temporary, tmp_path):
+    unknown = temporary / "understudy-replay-unknown"
+    unknown.mkdir()
+    elsewhere = tmp_path / "mine"
+    elsewhere.mkdir()
+    (elsewhere / "replaying").touch()
+    (temporary / "understudy-replay-link").symlink_to(elsewhere)
+    with replay_dir(tmp_path / "out") as replay:
+        assert remove_stale(temporary) == []
+        assert replay.path.is_dir()
+    assert unknown.is_dir()
+    assert (elsewhere / "replaying").exists()
+
+
+def test_only_daemons_of_the_directory_are_taken_for_its_daemons(tmp_path):
+    assert daemons_of(tmp_path) == []
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "--run-dir", str(tmp_path)])
+    while os.fsencode(tmp_path) not in Path(f"/proc/{other.pid}/cmdline").read_bytes():
+        pass
+    assert daemons_of(tmp_path) == []
+    other.kill()
+    other.wait()
+
+
+def test_a_folder_has_its_lock_from_the_moment_at_which_the_lock_has_its_name(tmp_path, monkeypatch):
+    """Two replays that start together: the one must not take the other's folder for stale."""
+    seen = []
+    rename = Path.rename
+
+    def look_and_rename(self, target):
+        removed = remove_stale(Path(self).parents[1])
+        seen.append(removed)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", look_and_rename)
+    with replay_dir(tmp_path / "out") as replay:
+        assert replay.path.is_dir()
+        assert replay.path not in remove_stale(replay.path.parent)
+    assert seen
+    assert all(replay.path not in removed for removed in seen)
