@@ -19,7 +19,7 @@ OUT     ?= runs/demo
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: all demo test check conformance fidelity clients format wire options man bench lock clean compose-image compose-test
+.PHONY: all demo test check conformance fidelity sites clients format wire options man bench fuzz-schedules lock clean compose-image compose-test
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.prepared-dev
@@ -67,6 +67,12 @@ options: $(VENV)/.prepared
 man: $(VENV)/.prepared
 	$(BIN)/python -m understudy.commands.man_pages build/man
 
+# Random configurations with 60 jobs each through whole clusters; `make fuzz-schedules SEED=17` shows one again.
+N ?= 500
+FIRST ?= 1
+fuzz-schedules: $(VENV)/.prepared-dev
+	$(BIN)/python tests/simulation/fuzz.py $(if $(SEED),--seed $(SEED) --shrink,--first $(FIRST) --count $(N))
+
 bench: $(VENV)/.prepared-dev
 	$(BIN)/python -m benchmarks
 
@@ -78,11 +84,16 @@ conformance: $(VENV)/.prepared-dev
 fidelity: $(VENV)/.prepared-dev
 	$(BIN)/python tests/fidelity/run.py $(WORKLOADS)
 
+# Replays harmless jobs under generated sites' configurations, and under each real one of ../shared/slurm-confs, in one process and in many.
+SITES = 200
+sites: $(VENV)/.prepared-dev
+	UNDERSTUDY_SITES=$(SITES) $(BIN)/python -m pytest -q tests/simulation/test_site_confs.py
+
 # Third-party software that drives Slurm, at a cluster whose jobs really run. `make clients CLIENTS=submitit,parsl` runs some.
 clients: $(VENV)/.prepared-dev
 	$(BIN)/python tests/clients/run.py $(if $(CLIENTS),--only $(CLIENTS))
 
-# The cluster of compose.yaml. BASE: an image with Python; where there is none, it is made from Debian's packages.
+# The image of compose.yaml where nothing can be fetched while it is built. BASE: an image with Python; where there is none, it is made from Debian's packages.
 BASE ?= understudy-base
 compose-image: $(VENV)/.prepared
 	docker image inspect $(BASE) >/dev/null 2>&1 || tests/compose/make_base_image $(BASE)

@@ -19,7 +19,7 @@ def run(workload: Path, out: Path, *, one_process: bool) -> str:
     """Replay one workload; its last lines where it failed."""
     command = [str(Path(sys.executable).parent / "understudy"), "replay", str(workload), "--out", str(out)]
     done = subprocess.run([*command, *(["--one-process"] if one_process else [])], capture_output=True, text=True, check=False, timeout=1200)
-    return "" if done.returncode == 0 else "\n".join((done.stdout + done.stderr).strip().splitlines()[-3:])
+    return "" if done.returncode in (0, 3, 4) else "\n".join((done.stdout + done.stderr).strip().splitlines()[-3:])
 
 
 def main() -> int:

@@ -1,0 +1,471 @@
+"""Fuzzed schedules: random configurations with jobs and administrators, each through a whole cluster in one process, with a look at each step.
+
+    python tests/simulation/fuzz.py --count 500 [--first 1]     many
+    python tests/simulation/fuzz.py --seed 17 [--shrink] [--keep FOLDER] [--trace]
+
+A failure names its seed and the command that shows it again. `--shrink` leaves out jobs, events and lines of the configuration while it still
+fails in the same way; `--keep` writes what is left as a scenario folder, which `understudy replay FOLDER --one-process` takes, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import io
+import logging
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from simulation.invariants import Invariants
+from simulation.schedules import JOBS, Schedule, draw
+
+from understudy.accounting.main import start as start_accounting
+from understudy.accounting.store import Store
+from understudy.clock.daemon import Daemon
+from understudy.clock.timekeeper import Timekeeper
+from understudy.clock.virtual_loop import VirtualEventLoop
+from understudy.commands import scenario_run
+from understudy.commands.cluster_run import Participant
+from understudy.commands.replay_run import set_up_accounting
+from understudy.controller.main import start as start_controller
+from understudy.controller.partitions import limit_broken
+from understudy.controller.scheduling.builtin import Builtin
+from understudy.experiments.scenario import CONTROLLER_LEAD_S, GROUP_ID, read_scenario
+from understudy.model.cluster import Cluster, NodeDaemon
+from understudy.model.errors import ConfigError
+from understudy.model.hostlist import compress
+from understudy.model.states import JobState
+from understudy.noded.main import start as start_noded
+from understudy.protocol.messages import CancelJobs, ControlJobs, Failure, Message, UpdateNodes, UpdatePartition, UpdateReservation
+from understudy.protocol.messenger import MemoryNetwork, Messenger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+    from understudy.controller.core import Core
+    from understudy.controller.job import Job
+
+KEY = bytes(range(32))
+LONGEST_S = 60  # of real time
+LOOK_S = 400.0  # between two looks at what is left; a backfill interval, an age limit and a repetition are shorter
+LOOKS = 40
+COMMAND = "python tests/simulation/fuzz.py --seed {}"
+# With these a job that waits for ever may keep others from being looked at, however empty the cluster is.
+LOOKS_AT_FEW = ("bf_max_job", "depth", "bf_window", "bf_min_", "assoc_limit_stop", "max_job_start", "one_resv")
+WAITS_FOR_NOTHING = ("None", "Priority", "Resources")
+
+
+class ScheduleFailed(AssertionError):  # noqa: N818  says what happened
+    """Something that must hold does not: what, with which seed, and how to see it again."""
+
+    def __init__(self, schedule: Schedule, problem: str, recent: str = "") -> None:
+        super().__init__(f"seed {schedule.seed}: {problem}\n{recent}to see it again: {COMMAND.format(schedule.seed)}")
+        self.problem = problem
+
+
+@dataclass
+class Outcome:
+    """How the jobs of a schedule ended, why those wait that never will start, and how many steps were looked at."""
+
+    steps: int = 0
+    ends: Counter[str] = field(default_factory=Counter)
+    waiting: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    hash: str = ""
+
+
+class _Errors(logging.Handler):
+    """Exceptions that are only logged are failures, too."""
+
+    def __init__(self, run: _Run) -> None:
+        super().__init__(logging.WARNING)
+        self._run = run
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            error = record.exc_info[1]
+            where = "".join(traceback.format_exception(error)[-3:]) if error else ""
+            self._run.fail(f"{record.getMessage()}: {error!r}\n{where}")
+
+
+class _Run:
+    """One schedule through one cluster."""
+
+    def __init__(self, schedule: Schedule, folder: Path, trace: Callable[[str], None] | None) -> None:
+        self.schedule, self.folder, self.trace = schedule, folder, trace
+        self.problem = ""
+        self.task: asyncio.Task[Outcome] | None = None
+        self.outcome = Outcome()
+        self.core: Core | None = None
+        schedule.write(folder)
+        self.scenario = read_scenario(folder)
+        (folder / "slurm.conf").write_text(self.scenario.conf)
+        (folder / "key").write_bytes(KEY)
+        (folder / "key").chmod(0o600)
+        for name in ("state", "spool", "logs"):
+            (folder / name).mkdir()
+        zero = float(scenario_run._EPOCH + 30)
+        text = "\n".join(schedule.conf)
+        nodes = sorted({int(number) for found in re.findall(r"NodeName=n(\d+)|NodeName=n\[(\d+)-(\d+)\]", text) for number in _numbers(found)})
+        names = [f"n{number}" for number in nodes]
+        count = min(schedule.node_daemons, len(names))
+        bounds = [len(names) * part // count for part in range(count + 1)]
+        self.cluster = Cluster(
+            "scenario",
+            str(folder / "slurm.conf"),
+            time="virtual",
+            epoch=zero - CONTROLLER_LEAD_S,
+            zero=zero,
+            key_file=str(folder / "key"),
+            nodeds=[NodeDaemon(f"noded{part}", "", compress(names[bounds[part] : bounds[part + 1]])) for part in range(count)],
+            state="memory",
+            accounting="tcp:127.0.0.1:1" if schedule.accounting else "",
+            user_id=0,
+            users=self.scenario.users,
+            groups={"users": GROUP_ID},
+            job_overhead_s=scenario_run.OVERHEAD_S,
+            job_launch_s=scenario_run.LAUNCH_S,
+            kill_s=scenario_run.KILL_S,
+            epilog_s=scenario_run.EPILOG_S,
+            sleeps_while_stopped=True,
+        )
+        self.loop = VirtualEventLoop()  # from here on nothing fails: who fails leaves it open
+        self.network = MemoryNetwork()
+        self.time = Timekeeper(self.loop, self.cluster.epoch)
+        self.root = self._messenger("root", 0)
+
+    def _messenger(self, name: str, user_id: int) -> Messenger:
+        return Messenger(name, self.loop, KEY, user_id=user_id, group_id=user_id, latency_s=0.001, network=self.network)
+
+    def fail(self, problem: str) -> None:
+        """What must hold does not: the run is over."""
+        if not self.problem:
+            self.problem = f"at {self.time.now() - self.cluster.zero:.3f}: {problem}"
+            if self.task is not None:
+                self.task.cancel()
+
+    def _exception(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if not isinstance(error, asyncio.CancelledError):
+            self.fail(f"{context.get('message')}: {error!r}\n{''.join(traceback.format_exception(error)[-3:]) if error else ''}")
+
+    async def go(self) -> Outcome:
+        """All of it; the outcome, if nothing failed."""
+        self.task = asyncio.current_task()
+        self.loop.set_exception_handler(self._exception)
+        daemons = []
+
+        def daemon(name: str) -> Daemon:
+            daemons.append(Daemon(name, self.cluster, self.folder, self._messenger(name, 0), self.time))
+            return daemons[-1]
+
+        try:
+            if self.schedule.accounting:
+                (self.folder / "accounting").mkdir(mode=0o700)
+                (self.folder / "accounting" / "accounting.sqlite").write_bytes(_empty_database())
+                await start_accounting(daemon("accounting"))
+            controller = await start_controller(daemon("controller"))
+            core = self.core = controller.core
+            invariants, settle = Invariants(core), core.settled
+
+            def settled() -> None:
+                settle()
+                if self.problem:
+                    return
+                self.outcome.steps += 1
+                try:
+                    invariants.check()
+                except AssertionError as error:
+                    where = traceback.extract_tb(error.__traceback__)[-1]
+                    self.fail(f"{error or 'assertion'} ({where.name}: {where.line})")
+
+            core.settled = core.agents.settled = settled
+            for noded in self.cluster.nodeds:
+                await start_noded(daemon(noded.name))
+            mine = self._messenger("replay", 0)
+            participant = Participant(self.loop, mine, self.time, self.cluster, lambda react: setattr(self.loop, "on_stalled", react))
+            run = scenario_run._Run(self.scenario, self.cluster.zero, controller.config, is_check=False)
+            run._p = participant
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                await set_up_accounting(participant, self.scenario.accounting)
+                await run._issue_all()
+            for line in said.getvalue().splitlines():
+                self._trace(line)
+                if "nternal error" in line or "Traceback" in line:
+                    self.fail(line)
+            for name, text in run._rejected.items():
+                self._trace(f"{name} refused: {text}")
+                if "nternal error" in text or "Traceback" in text:
+                    self.fail(f"{name}: {text}")
+            self.outcome.refused = len(run._rejected)
+            await self._sleep(LOOK_S / 2)
+            await self._heal()
+            await self._drain()
+            self._judge(run)
+            return self.outcome
+        finally:
+            for each in reversed(daemons):
+                with contextlib.suppress(Exception):
+                    await each.close()
+
+    def _trace(self, line: str) -> None:
+        if self.trace is not None:
+            self.trace(line)
+
+    async def _sleep(self, seconds: float) -> None:
+        due = self.loop.create_future()
+        self.time.call_at(self.time.now() + seconds, lambda: due.done() or due.set_result(None))
+        await due
+
+    async def _ask(self, message: Message) -> Message:
+        answer = await self.root.call("controller", message, 600.0)
+        if isinstance(answer, Failure) and "nternal error" in answer.text:
+            self.fail(f"{message} was answered by {answer}")
+        return answer
+
+    async def _heal(self) -> None:
+        """What people have stopped they let go."""
+        core = self.core
+        assert core is not None
+        for name in list(core.tables.reservations.by_name):
+            await self._ask(UpdateReservation("delete", name, {}))
+        for name in list(core.tables.partitions):
+            await self._ask(UpdatePartition("update", name, {"state": "UP"}))
+        await self._ask(UpdateNodes(core.names.to_expression(core.names.all), {"state": "RESUME"}))
+        await self._sleep(2.0)
+        for name in list(core.tables.reservations.by_name):
+            await self._ask(CancelJobs([], where={"reservation": [name]}))
+            await self._ask(UpdateReservation("delete", name, {}))
+        suspended = [
+            str(job.job_id) for job in core.tables.running.values() if job.state is JobState.SUSPENDED and job.job_id not in core.pushed_aside
+        ]
+        if suspended:
+            await self._ask(ControlJobs("resume", suspended))
+        await self._ask(CancelJobs([], signal=signal.SIGCONT, where={"state": [int(JobState.RUNNING)]}))
+        await self._ask(ControlJobs("release", [], where={"state": [int(JobState.PENDING)]}))
+
+    async def _drain(self) -> None:
+        """Wait until all have ended but those that never will begin."""
+        core = self.core
+        assert core is not None
+        before: object = None
+        for _ in range(LOOKS):
+            await self._sleep(LOOK_S)
+            left = (sorted(core.tables.pending), [(job.job_id, job.array_tasks) for job in core.tables.pending.values()])
+            if not (core.tables.running or core.completing) and (before == left or not core.tables.pending):
+                return
+            before = left
+        busy = [*core.tables.running.values(), *core.completing.values()]
+        if busy:
+            self.fail(f"{len(busy)} jobs have not ended {LOOKS * LOOK_S:.0f} s after all was healed: {busy[0].story} {busy[0].reason}")
+
+    def _judge(self, run: scenario_run._Run) -> None:
+        core = self.core
+        assert core is not None
+        purges = "MinJobAge=0" not in "\n".join(self.schedule.conf)
+        for submission, job_id in run._ids.items():
+            if job_id not in core.tables.jobs and not purges:
+                self.fail(f"{submission}, job {job_id}, is lost")
+        rows = []
+        # A heterogeneous job whose components cannot all have nodes waits for ever, and keeps those of one of them.
+        is_held_up = any(job.het is not None and job.priority for job in core.tables.pending.values())
+        passes = not is_held_up and core.policy.name == "backfill" and not any(word in "\n".join(self.schedule.conf) for word in LOOKS_AT_FEW)
+        now = self.time.now()
+        policy = core.policy
+        assert isinstance(policy, Builtin)
+        policy.queue.note("change")
+        policy.queue.refresh(now)
+        first = policy.queue.records[0].job if policy.queue.records else None
+        is_blocked = any(job.reason != "Priority" for job in core.tables.pending.values())
+        for job in core.tables.jobs.values():
+            self.outcome.ends[job.state.name] += 1
+            rows.append(f"{job.job_id} {job.start_time} {job.end_time} {job.state.name} {job.node_list}")
+            if not job.is_pending:
+                continue
+            self.outcome.waiting[job.reason] += 1
+            if not job.reason:
+                self.fail(f"waits without a reason: {job.story} {job.spec.submit_line}")
+            if not (passes or (job is first and not is_held_up)):
+                continue
+            if job.reason in WAITS_FOR_NOTHING and not (job.reason == "Priority" and is_blocked) and self._could_start(job):
+                self.fail(f"waits for {job.reason} although the cluster is empty: {job.story} {job.spec.submit_line}")
+        self.outcome.hash = str(hash(tuple(rows)))
+
+    def _could_start(self, job: Job) -> bool:
+        """Whether nothing keeps a job from being started in the empty cluster."""
+        core = self.core
+        assert core is not None
+        tables, now = core.tables, self.time.now()
+        if job.het is not None:  # its components need nodes of their own
+            return False
+        if not job.is_eligible(now) or not tables.licenses.are_free(job.spec.licenses):
+            return False
+        for name in job.partitions:
+            partition = tables.partitions[name]
+            if limit_broken(job, partition) or not partition.can_schedule:
+                continue
+            if tables.limits.enforced and (tables.limits.before(job, partition, now) or tables.limits.by_request(job, partition, now)):
+                continue
+            if core.selector.select(job, partition, partition.nodes & tables.nodes.up_nodes, tables) is not None:
+                return True
+        return False
+
+
+@cache
+def _empty_database() -> bytes:
+    """An accounting database without anything in it: to make one takes longer than a schedule."""
+    with tempfile.TemporaryDirectory(prefix="understudy-fuzz-") as folder:
+        path = Path(folder) / "accounting.sqlite"
+        Store(f"sqlite:///{path}", durable=False).close()
+        return path.read_bytes()
+
+
+def _numbers(found: tuple[str, str, str]) -> list[int]:
+    one, first, last = found
+    return [int(one)] if one else list(range(int(first), int(last) + 1))
+
+
+def run_schedule(schedule: Schedule, trace: Callable[[str], None] | None = None) -> Outcome:
+    """Run it.
+
+    Raises:
+        ScheduleFailed: what must hold does not.
+        ConfigError: the configuration cannot be used at all.
+    """
+    with tempfile.TemporaryDirectory(prefix="understudy-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+        run = _Run(schedule, Path(folder), trace)
+        handler = _Errors(run)
+        root = logging.getLogger("understudy")
+        propagated, root.propagate = root.propagate, False
+        root.addHandler(handler)
+
+        def spins(_number: int, frame: FrameType | None) -> None:
+            where = "".join(traceback.format_stack(frame)[-8:])
+            raise ScheduleFailed(schedule, f"not done after {LONGEST_S} s of real time; it was here:\n{where}")
+
+        before = signal.signal(signal.SIGALRM, spins)
+        signal.alarm(LONGEST_S)
+        try:
+            with asyncio.Runner(loop_factory=lambda: run.loop) as runner:
+                try:
+                    outcome = runner.run(run.go())
+                except asyncio.CancelledError:
+                    outcome = run.outcome
+                except (ConfigError, ScheduleFailed):
+                    raise
+                except Exception as error:
+                    raise ScheduleFailed(schedule, f"at the end: {error!r}\n{traceback.format_exc(limit=-3)}") from error
+            if run.problem:
+                raise ScheduleFailed(schedule, run.problem)
+            return outcome
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, before)
+            root.removeHandler(handler)
+            root.propagate = propagated
+
+
+def kind_of(problem: str) -> str:
+    """What failed, without what differs from run to run."""
+    return re.sub(r"\d+", "#", problem.partition(": ")[2].splitlines()[0])[:60]
+
+
+def shrink(schedule: Schedule, problem: str) -> tuple[Schedule, str]:
+    """A smaller schedule that fails in the same way, by leaving out one thing after the other."""
+    wanted = kind_of(problem)
+
+    def fails(candidate: Schedule) -> str:
+        try:
+            run_schedule(candidate)
+        except ScheduleFailed as failure:
+            return failure.problem if kind_of(failure.problem) == wanted else ""
+        except Exception:  # noqa: BLE001 - what is left makes no sense
+            pass
+        return ""
+
+    size = 0
+    while size != _size(schedule):
+        size = _size(schedule)
+        for name in ("events", "jobs", "accounting", "conf"):
+            part = max(len(getattr(schedule, name)) // 2, 1)
+            while part:
+                place = 0
+                while place < len(getattr(schedule, name)):
+                    items = getattr(schedule, name)
+                    candidate = replace(schedule, **{name: items[:place] + items[place + part :]})
+                    found = fails(candidate)
+                    if found:
+                        schedule, problem = candidate, found
+                    else:
+                        place += part
+                part //= 2
+    return schedule, problem
+
+
+def _size(schedule: Schedule) -> int:
+    return sum(len(each) for each in (schedule.events, schedule.jobs, schedule.accounting, schedule.conf))
+
+
+def main() -> int:
+    """Run the seeds; 1 if one of them fails."""
+    parser = argparse.ArgumentParser(description="Random configurations, jobs and administrators, through whole clusters in virtual time.")
+    parser.add_argument("--seed", type=int, help="this one only")
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--jobs", type=int, default=JOBS, help="submissions of each")
+    parser.add_argument("--trace", action="store_true", help="print what was refused")
+    parser.add_argument("--shrink", action="store_true", help="make what fails smaller")
+    parser.add_argument("--keep", type=Path, help="write a schedule that fails as a scenario folder")
+    arguments = parser.parse_args()
+    seeds = [arguments.seed] if arguments.seed is not None else range(arguments.first, arguments.first + arguments.count)
+    failed: dict[int, str] = {}
+    ends: Counter[str] = Counter()
+    steps = refused = 0
+    began = time.monotonic()
+    for seed in seeds:
+        schedule = draw(seed, arguments.jobs)
+        try:
+            outcome = run_schedule(schedule, print if arguments.trace else None)
+        except ScheduleFailed as failure:
+            problem = failure.problem
+            if arguments.shrink:
+                schedule, problem = shrink(schedule, problem)
+                print(f"seed {seed}, smaller: {problem}", *schedule.conf, *schedule.accounting, *schedule.jobs, *schedule.events, sep="\n    ")
+            failed[seed] = problem
+            print(failure, flush=True)
+        except ConfigError as error:
+            failed[seed] = str(error)
+            print(f"seed {seed}: {error}")
+        else:
+            ends += outcome.ends
+            steps += outcome.steps
+            refused += outcome.refused
+            if arguments.seed is not None:
+                print(outcome)
+            continue
+        if arguments.keep:
+            schedule.write(arguments.keep)
+    for seed, problem in failed.items():
+        print(f"seed {seed}: {kind_of('at: ' + problem.partition(': ')[2])}")
+    print(f"{len(seeds)} schedules, {steps} steps in {time.monotonic() - began:.1f} s: {dict(ends)}, {refused} refused; failed: {len(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""Random configurations, jobs and administrators through whole clusters, with a look after each step. More by hand: make fuzz-schedules N=5000."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from simulation.fuzz import ScheduleFailed, run_schedule, shrink
+from simulation.invariants import Invariants
+from simulation.schedules import Schedule, draw
+
+from understudy.controller.nodes import NodeTable
+
+BATCHES = 10
+EACH = 50
+JOBS = 12  # 60 by hand
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_whatever_is_configured_and_done_nothing_fails_and_no_job_is_lost(batch):
+    ends: Counter[str] = Counter()
+    for seed in range(1 + EACH * batch, 1 + EACH * (batch + 1)):
+        ends += run_schedule(draw(seed, JOBS)).ends
+    assert ends["COMPLETED"] > EACH
+
+
+@pytest.mark.parametrize("seed", [3, 8, 22])
+def test_schedules_do_not_depend_on_how_nodes_are_dealt_to_daemons(seed):
+    schedule = draw(seed, 40)
+    assert len({run_schedule(replace(schedule, node_daemons=count)).hash for count in (1, 2, 3, 7)}) == 1
+
+
+BURST = Schedule(
+    0,
+    conf=(
+        "SelectType=select/cons_tres",
+        "SelectTypeParameters=CR_Core",
+        "NodeName=n[1-8] CPUs=2",
+        "PartitionName=p Nodes=n[1-8] Default=YES MaxTime=INFINITE",
+    ),
+    jobs=tuple({"id": f"j{number}", "at": 0.0, "user": "fu1", "run": 9.93, "options": ["--ntasks=1", "--time=1"]} for number in range(80)),
+)
+
+
+def test_jobs_that_are_launched_together_begin_one_after_another_whoever_launches_them():
+    assert len({run_schedule(replace(BURST, node_daemons=count)).hash for count in (1, 2, 3, 7)}) == 1
+
+
+def test_the_same_seed_draws_and_does_the_same():
+    assert draw(5) == draw(5)
+    assert run_schedule(draw(5, 20)).hash == run_schedule(draw(5, 20)).hash
+
+
+def test_the_seeds_draw_every_kind_of_configuration_job_and_deed():
+    drawn = [draw(seed) for seed in range(1, 120)]
+    text = "\n".join("\n".join([*each.conf, *each.gres, *each.topology, *each.accounting, repr(each.jobs), repr(each.events)]) for each in drawn)
+    for word in (
+        "select/linear",
+        "CR_Socket",
+        "CR_CPU_Memory",
+        "sched/builtin",
+        "preempt/qos",
+        "preempt/partition_prio",
+        "SUSPEND,GANG",
+        "PreemptMode=GANG",
+        "GraceTime",
+        "FORCE:2",
+        "EXCLUSIVE",
+        "ThreadsPerCore=2",
+        "Gres=gpu:a",
+        "Cores=0-",
+        "topology/tree",
+        "Licenses=lic",
+        "multifactor",
+        "SuspendTime",
+        "MinJobAge=300",
+        "AccountingStorageEnforce=safe",
+        "MaxTRESPerUser",
+        "GrpJobs",
+        "MAINT",
+        "MAGNETIC",
+        "FLEX",
+        "CoreCnt",
+        "--array",
+        "afterok",
+        "':'",
+        "--gpus-per-task",
+        "--exclusive",
+        "State=DRAIN",
+        "'suspend'",
+        "'requeue'",
+        "reconfigure",
+        "--switches",
+        "--prefer",
+    ):
+        assert word in text, word
+    assert {each.front_end for each in drawn} == {True, False}
+    assert {each.node_daemons for each in drawn} == {1, 2, 3}
+
+
+def test_a_failure_names_its_seed_and_the_command_and_can_be_made_smaller(monkeypatch):
+    def check(self):
+        assert not any(job.spec.name == "j7" for job in self.core.tables.running.values()), "j7 runs"
+
+    monkeypatch.setattr(Invariants, "check", check)
+    with pytest.raises(ScheduleFailed, match="j7 runs") as caught:
+        run_schedule(BURST)
+    assert "to see it again: python tests/simulation/fuzz.py --seed 0" in str(caught.value)
+    smaller, problem = shrink(BURST, caught.value.problem)
+    assert [job["id"] for job in smaller.jobs] == ["j7"]
+    assert "j7 runs" in problem
+
+
+def test_an_exception_in_a_pass_and_tables_that_contradict_each_other_are_noticed(monkeypatch):
+    def fail(self, *_arguments):
+        raise KeyError("of a pass")
+
+    allocate = NodeTable.allocate
+    monkeypatch.setattr(NodeTable, "allocate", fail)
+    with pytest.raises(ScheduleFailed, match="of a pass"):
+        run_schedule(BURST)
+
+    def lose_a_cpu(self, allocation):
+        allocate(self, allocation)
+        self.free_cpus[0] -= 1
+
+    monkeypatch.setattr(NodeTable, "allocate", lose_a_cpu)
+    with pytest.raises(ScheduleFailed, match="free CPUs are not what jobs leave"):
+        run_schedule(BURST)
