@@ -1,12 +1,18 @@
-# One image for all daemons and commands. BASE: any with Python >= 3.11 and its venv module; `tests/compose/make_base_image` makes one from Debian's
-# packages where none can be pulled. The wheels in build/wheels come from the locks: `make compose-image`. pyarrow is half of them, and only replays write
-# their results with it, which are not for containers.
+# One image for all daemons and commands, built from this source: `docker-compose up --build`. BASE: any image with Python >= 3.11, glibc and the venv module;
+# `tests/compose/make_base_image` makes one from Debian's packages where none can be pulled. What the lock names is fetched while the image is built, from the
+# registry that PIP_INDEX_URL names, if it is given; or not at all if it is in build/wheels, where `make compose-image` puts it. pyarrow is half of it, and
+# only replays write their results with it, which are not for containers.
 ARG BASE=python:3.11-slim
 
 FROM ${BASE} AS build
-COPY build/wheels /wheels
+ARG PIP_INDEX_URL
+# The brackets: there need not be such a folder.
+COPY requirements.lock build/wheel[s] /locked/
 RUN python3 -m venv /opt/understudy \
- && /opt/understudy/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-index --find-links /wheels understudy \
+ && if ls /locked/*.whl >/dev/null 2>&1; then export PIP_NO_INDEX=1 PIP_FIND_LINKS=/locked; fi \
+ && /opt/understudy/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --require-hashes --requirement /locked/requirements.lock
+COPY . /source
+RUN /opt/understudy/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation /source \
  && /opt/understudy/bin/python -m understudy.commands.starters \
  && /opt/understudy/bin/python -m pip uninstall --quiet --yes pyarrow pip setuptools \
  && find /opt/understudy -name tests -type d -prune -exec rm -rf {} +
