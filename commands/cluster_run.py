@@ -68,9 +68,9 @@ def in_processes(cluster: Cluster, run_dir: Path, work: Callable[[Participant], 
         link = take_part(loop, cluster, NAME, key, messenger, watches=True)
 
         def resume() -> None:
-            from understudy.commands.understudy_clock import ask
+            from understudy.commands.understudy_clock import ClockError, ask
 
-            with contextlib.suppress(Exception):  # then the clock is gone, and who waits for time is told so
+            with contextlib.suppress(ClockError, OSError):  # then the clock is gone, and who waits for time is told so
                 ask(location, "resume", 0.0)
 
         time = Timekeeper(loop, cluster.epoch)

@@ -115,6 +115,12 @@ class _AnsweredClient(Client):
         return type(answer).__name__, content
 
 
+def _context(program: str, client: Client, stdin: str, environ: Mapping[str, str] | None) -> tuple[Context, io.StringIO, io.StringIO]:
+    """Of a command, with what it writes to its output and as errors."""
+    out, err = io.StringIO(), io.StringIO()
+    return Context(program, client=client, environ=environ or {}, stdin=io.StringIO(stdin), stdout=out, stderr=err), out, err
+
+
 async def submit(
     messenger: Messenger,
     cluster_name: str,
@@ -134,8 +140,7 @@ async def submit(
     answers: list[Message] = []
     while True:
         client = _AnsweredClient(cluster_name, change, answers)
-        out, err = io.StringIO(), io.StringIO()
-        context = Context(program, client=client, environ=environ or {}, stdin=io.StringIO(stdin), stdout=out, stderr=err)
+        context, out, err = _context(program, client, stdin, environ)
         try:
             code = guarded(context, command, arguments)
         except _Question as question:
@@ -160,8 +165,7 @@ async def run_command(
 ) -> Outcome:
     """Run a command now. `change` may alter its requests (who submits, how an emulated job behaves)."""
     client = _BridgedClient(loop, messenger, cluster_name, change)
-    out, err = io.StringIO(), io.StringIO()
-    context = Context(program, client=client, environ=environ or {}, stdin=io.StringIO(stdin), stdout=out, stderr=err)
+    context, out, err = _context(program, client, stdin, environ)
     client.hold = loop.hold()
     client.hold.__enter__()
     done: asyncio.Future[int] = loop.create_future()

@@ -12,16 +12,17 @@ import shlex
 import sys
 import tempfile
 import time as real_time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from understudy.clock.participant import ClockLost
 from understudy.commands import launch
-from understudy.commands.cluster_run import Participant, in_one_process, in_processes
+from understudy.commands.cluster_run import Participant, in_one_process
 from understudy.commands.in_time import run_command
 from understudy.commands.replay_check import USER, USER_ID, allowed_groups, look_at_trace, show
 from understudy.commands.replay_dir import replay_dir
+from understudy.commands.replay_request import ReplayRequest, run_in, virtual_cluster
 from understudy.commands.run_conf import RunConf, edits_of, made_conf, site_conf
 from understudy.commands.run_results import (
     FAILED,
@@ -63,32 +64,6 @@ MAX_NODES: Final = RANGE_LIMIT  # they are written as one range
 SET_UP_S: Final = 60.0  # how long before the trace begins accounting is set up, where it is
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayRequest:
-    """What the user asked for."""
-
-    trace: Path
-    out: Path
-    nodes: int | None = None
-    cpus: int | None = None  # of each node; None: what the header says
-    scheduler: str = ""
-    conf: Path | None = None
-    answers: Path | None = None
-    noded: int = 1
-    one_process: bool = False
-    strict: bool = False
-    limit: int | None = None
-    pause_at: str = ""
-    parameters: str = ""
-    state: str = "memory"
-    latency_s: float = 0.001
-    limit_s: float = 60.0  # of real time
-    accounting: Path | None = None
-    settings: tuple[str, ...] = ()  # of --set
-    check: bool = False  # look, and do not run
-    partition: str = ""
-
-
 def replay(request: ReplayRequest) -> int:
     """Run it; 0 if all jobs ran (and all start times equal the answers, where there are any), else as run_results.py has it."""
     began = real_time.perf_counter()
@@ -117,24 +92,8 @@ def replay(request: ReplayRequest) -> int:
         if not set_up:
             users, options = {USER: USER_ID}, replace(options, user_id=USER_ID)
         looks: list[Look] = []
-        cluster = launch.prepare(
-            folder.path,
-            run_conf.path,
-            time="virtual",
-            epoch=epoch,
-            zero=zero,
-            noded=request.noded,
-            tcp="never",
-            log_level="error",  # a line on each job would cost more than 2 % of the run
-            state=request.state,
-            participants=["replay"],
-            latency_s=request.latency_s,
-            limit_s=request.limit_s,
-            users=users,
-            groups=users | allowed_groups(run_conf.config),
-            plans_when_asked=True,
-            is_unbounded=True,
-        )
+        groups = users | allowed_groups(run_conf.config)
+        cluster = virtual_cluster(request, folder.path, run_conf, epoch=epoch, zero=zero, users=users, groups=groups, plans_when_asked=True)
         if request.check:
             look = in_one_process(cluster, folder.path, partial(_look, request, jobs, options, set_up, run_conf))
             print(look.text())
@@ -303,10 +262,7 @@ def _run(
 
     with contextlib.closing(JobsFile(request.out)) as file:
         try:
-            if request.one_process:
-                outcome = in_one_process(cluster, run_dir, work)
-            else:
-                outcome = in_processes(cluster, run_dir, work, pause_at=request.pause_at)
+            outcome = run_in(request, cluster, run_dir, work)
         except (launch.LaunchError, ClockLost, KeyboardInterrupt) as error:
             text, results.signal = early_end(error, results.signal)
             outcome = made[0].so_far(text) if made else ReplayOutcome([], error=text)

@@ -18,11 +18,12 @@ import msgspec
 
 from understudy.clock.participant import ClockLost
 from understudy.commands import launch
-from understudy.commands.cluster_run import Participant, in_one_process, in_processes
+from understudy.commands.cluster_run import Participant, in_one_process
 from understudy.commands.in_time import run_command, submit, submitted_as
 from understudy.commands.replay_check import show
 from understudy.commands.replay_dir import replay_dir
-from understudy.commands.replay_run import ReplayRequest, set_up_accounting
+from understudy.commands.replay_request import ReplayRequest, run_in, virtual_cluster
+from understudy.commands.replay_run import set_up_accounting
 from understudy.commands.run_conf import edits_of, made_conf, site_conf
 from understudy.commands.run_results import (
     INTERRUPTED,
@@ -110,19 +111,12 @@ def replay_scenario(request: ReplayRequest) -> int:
             shutil.copytree(scenario.folder, source, ignore=shutil.ignore_patterns("*.jsonl"))
             run_conf = made_conf(scenario.conf, source, edits)
         zero = float(_EPOCH + 30) if scenario.zero is None else scenario.zero
-        cluster = launch.prepare(
+        cluster = virtual_cluster(
+            request,
             folder.path,
-            run_conf.path,
-            time="virtual",
+            run_conf,
             epoch=zero - scenario.lead_s,
             zero=zero,
-            noded=request.noded,
-            tcp="never",
-            log_level="error",  # a line on each job would cost more than 2 % of the run
-            state=request.state,
-            participants=["replay"],
-            latency_s=request.latency_s,
-            limit_s=request.limit_s,
             users=scenario.users,
             groups=scenario.groups,
             job_overhead_s=OVERHEAD_S,
@@ -130,7 +124,6 @@ def replay_scenario(request: ReplayRequest) -> int:
             kill_s=KILL_S,
             epilog_s=EPILOG_S,
             sleeps_while_stopped=True,
-            is_unbounded=True,
         )
         print(f"{scenario.name}: {len(scenario.submissions)} submissions, {len(scenario.events)} commands", flush=True)
 
@@ -141,10 +134,7 @@ def replay_scenario(request: ReplayRequest) -> int:
         with contextlib.closing(JobsFile(request.out)) as file:
             run.recording.write = file.add
             try:
-                if request.one_process:
-                    in_one_process(cluster, folder.path, run.go)
-                else:
-                    in_processes(cluster, folder.path, run.go, pause_at=request.pause_at)
+                run_in(request, cluster, folder.path, run.go)
             except (launch.LaunchError, ClockLost, KeyboardInterrupt) as error:
                 run.error, run.signal = early_end(error, run.signal)
         lines = [{"header": 1, "workload": scenario.name, "program": "understudy", "controller_start": -scenario.lead_s}, *run.results()]

@@ -60,7 +60,7 @@ def replay(
     from understudy.commands.launch import LaunchError
     from understudy.commands.processes import heed_termination
     from understudy.commands.replay_check import LookError
-    from understudy.commands.replay_run import ReplayRequest
+    from understudy.commands.replay_request import ReplayRequest
     from understudy.commands.replay_run import replay as replay_trace
     from understudy.commands.run_results import BAD_USAGE, FAILED, InterruptedRunError, ReplayError, UsageError
     from understudy.experiments.scenario import ScenarioError

@@ -49,7 +49,7 @@ def test_an_epilog_of_the_user_is_killed_and_one_of_the_site_ends_with_its_step(
     assert result.returncode == 0
     assert "error: TaskEpilog failed status=9" in result.stderr
     waiting = cluster.start("srun", "-n1", "-J", "stuck", "true", STUCK="1")
-    job = cluster.until(lambda: cluster.run("squeue", "-h", "-n", "stuck", "-t", "R", "-o", "%i").stdout.strip())
+    job = cluster.until(lambda: cluster.run("squeue", "-h", "-n", "stuck", "-t", "R", "-o", "%i").stdout).strip()
     cluster.run("scancel", job)
     assert cluster.ended(job) == "CANCELLED"
     waiting.communicate(timeout=60)

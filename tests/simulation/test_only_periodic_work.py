@@ -3,7 +3,8 @@
 import csv
 import json
 
-from understudy.commands.replay_run import ReplayRequest, replay
+from understudy.commands.replay_request import ReplayRequest
+from understudy.commands.replay_run import replay
 from understudy.commands.run_results import NEVER_STARTED, REFUSED
 
 JOB = "{id} {submit} -1 {run} {cpus} -1 -1 {cpus} {limit} -1 1 1 1 -1 1 -1 -1 -1\n"

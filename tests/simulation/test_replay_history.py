@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from understudy.commands.import_run import ImportRequest, import_history
-from understudy.commands.replay_run import ReplayRequest
+from understudy.commands.replay_request import ReplayRequest
 from understudy.commands.scenario_run import replay_scenario
 from understudy.experiments.past import Count
 from understudy.experiments.sacct_rows import read_rows

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from understudy.commands.replay_run import ReplayRequest, replay
+from understudy.commands.replay_request import ReplayRequest
+from understudy.commands.replay_run import replay
 from understudy.commands.scenario_run import replay_scenario
 
 CONF = """ClusterName=site

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from understudy.commands.replay_run import ReplayError, ReplayRequest, replay
+from understudy.commands.replay_request import ReplayRequest
+from understudy.commands.replay_run import ReplayError, replay
 from understudy.commands.run_results import NEVER_STARTED
 from understudy.commands.scenario_run import replay_scenario
 from understudy.model.conf_edit import EditError

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from simulation.site_confs import write_site
 
-from understudy.commands.replay_run import ReplayError, ReplayRequest, replay
+from understudy.commands.replay_request import ReplayRequest
+from understudy.commands.replay_run import ReplayError, replay
 from understudy.controller.plugins import plugin_words
 from understudy.model.conf import read
 from understudy.model.conf_check import run as check

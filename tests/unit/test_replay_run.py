@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from understudy.commands import launch
-from understudy.commands.replay_run import ReplayError, ReplayRequest, replay
+from understudy.commands.replay_request import ReplayRequest
+from understudy.commands.replay_run import ReplayError, replay
 
 
 @pytest.fixture
