@@ -242,14 +242,16 @@ def nodes_of_another_kind(request: Request, tables: Tables, free: Free) -> int:
     return nodes
 
 
-def cpus_left(request: Request, tables: Tables, free: Free) -> NDArray[np.int64]:
-    """CPUs that jobs of the partition may still take on each node (MaxCPUsPerNode)."""
+def count_cpus_left(request: Request, tables: Tables, free: Free) -> None:
+    """Note with the request which CPUs jobs of its partition may still take on each node in that state (MaxCPUsPerNode)."""
+    if request.max_cpus_per_node is None:
+        return
     left = np.full(len(tables.nodes.nodes), request.max_cpus_per_node, dtype=np.int64)
     for job in _jobs_in(free, tables):
         if job.partition == request.partition and job.allocation is not None:
             for group in job.allocation.groups:
                 left[nodeset.positions_array(group.nodes)] -= group.cpus
-    return np.maximum(left, 0)
+    request.cpus_left = np.maximum(left, 0)
 
 
 def _jobs_in(free: Free, tables: Tables) -> Iterable[Job]:

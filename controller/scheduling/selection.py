@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.free import JOBS_IN_A_GROUP, KILL_WAIT_S, FreeState, Timeline, restricted
 from understudy.controller.scheduling.request import Request
-from understudy.controller.scheduling.rows import cpus_left, nodes_of_another_kind, nodes_of_others, tiers, views
+from understudy.controller.scheduling.rows import count_cpus_left, nodes_of_another_kind, nodes_of_others, tiers, views
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -110,8 +110,10 @@ class ChoosingSelector(ABC):
         return None if request is None or choice is None else self._held(request, choice, partition, tables, free)
 
     def _choose_then(self, request: Request, usable: int, tables: Tables, free: Free) -> Choice | None:
-        in_views = _pushes_aside(tables)
-        return self._choose_in(request, usable, tables, free) if in_views else self._choose_any(request, usable, tables.nodes, free)
+        if _pushes_aside(tables):
+            return self._choose_in(request, usable, tables, free)
+        count_cpus_left(request, tables, free)
+        return self._choose_any(request, usable, tables.nodes, free)
 
     def serving(self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free) -> int:
         """Those of the nodes that would do for the job in that state, each looked at alone."""
@@ -142,8 +144,7 @@ class ChoosingSelector(ABC):
         request.if_empty = True
         request.switches = 0  # it waits for few of them, and then takes more
         empty = FreeState.empty(table)
-        if request.max_cpus_per_node is not None:
-            request.cpus_left = cpus_left(request, tables, empty)
+        count_cpus_left(request, tables, empty)
         choice = self._choose_any(request, partition.nodes, table, empty, nodes_only=True)
         return None if choice is None else _nodes(choice)
 
@@ -167,6 +168,7 @@ class ChoosingSelector(ABC):
             timeline = self._timeline = Timeline(
                 tables, linear_window_s=self._linear_window_s, kill_wait_s=self._overrun_s, most_in_group=self.most_in_group
             )
+        count_cpus_left(request, tables, table)
         if tables.preemption is not None and tables.preemption.is_on and self._choose_any(request, usable, table, table, nodes_only=True) is None:
             instead = tables.preemption.fits_without_them(job, partition, usable, self, now)
             if instead is not None:
@@ -235,8 +237,7 @@ class ChoosingSelector(ABC):
         usable &= ~nodes_of_others(request, tables)
         if not self.whole_nodes:
             usable &= ~nodes_of_another_kind(request, tables, free)
-        if request.max_cpus_per_node is not None:
-            request.cpus_left = cpus_left(request, tables, free)
+        count_cpus_left(request, tables, free)
         if request.rows == 1 and not _pushes_aside(tables) and not self.whole_nodes:
             return self._choose_any(request, usable, table, restricted(free, table, request.blocked_cores), nodes_only=nodes_only)
         for view in self._views(request, tables, free, looks_ahead=nodes_only):

@@ -24,6 +24,7 @@ import traceback
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ from understudy.protocol.messages import CancelJobs, ControlJobs, Failure, Messa
 from understudy.protocol.messenger import MemoryNetwork, Messenger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import FrameType
 
     from understudy.controller.core import Core
@@ -291,7 +292,8 @@ class _Run:
         assert isinstance(policy, Builtin)
         policy.queue.note("change")
         policy.queue.refresh(now)
-        first = policy.queue.records[0].job if policy.queue.records else None
+        records = policy.queue.records
+        ahead = list(takewhile(lambda record: record.job is records[0].job, records))  # of all others, if nobody passes
         is_blocked = any(job.reason != "Priority" for job in core.tables.pending.values())
         for job in core.tables.jobs.values():
             self.outcome.ends[job.state.name] += 1
@@ -301,14 +303,13 @@ class _Run:
             self.outcome.waiting[job.reason] += 1
             if not job.reason:
                 self.fail(f"waits without a reason: {job.story} {job.spec.submit_line}")
-            if not (passes or (job is first and not is_held_up)):
-                continue
-            if job.reason in WAITS_FOR_NOTHING and not (job.reason == "Priority" and is_blocked) and self._could_start(job):
+            names = job.partitions if passes else [record.partition.name for record in ahead if record.job is job and not is_held_up]
+            if job.reason in WAITS_FOR_NOTHING and not (job.reason == "Priority" and is_blocked) and self._could_start(job, names):
                 self.fail(f"waits for {job.reason} although the cluster is empty: {job.story} {job.spec.submit_line}")
         self.outcome.hash = str(hash(tuple(rows)))
 
-    def _could_start(self, job: Job) -> bool:
-        """Whether nothing keeps a job from being started in the empty cluster."""
+    def _could_start(self, job: Job, partitions: Iterable[str]) -> bool:
+        """Whether nothing keeps a job from being started in one of the partitions of the empty cluster."""
         core = self.core
         assert core is not None
         tables, now = core.tables, self.time.now()
@@ -316,13 +317,14 @@ class _Run:
             return False
         if not job.is_eligible(now) or not tables.licenses.are_free(job.spec.licenses):
             return False
-        for name in job.partitions:
+        for name in partitions:
             partition = tables.partitions[name]
             if limit_broken(job, partition) or not partition.can_schedule:
                 continue
             if tables.limits.enforced and (tables.limits.before(job, partition, now) or tables.limits.by_request(job, partition, now)):
                 continue
-            if core.selector.select(job, partition, partition.nodes & tables.nodes.up_nodes, tables) is not None:
+            allocation = core.selector.select(job, partition, partition.nodes & tables.nodes.up_nodes, tables)
+            if allocation is not None and not (tables.limits.enforced and tables.limits.by_allocation(job, partition, allocation, now)):
                 return True
         return False
 

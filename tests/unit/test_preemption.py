@@ -112,6 +112,13 @@ def test_nobody_is_hit_if_it_does_not_help():
     assert busy.victims("low", num_tasks=16) == []  # of its own tier
 
 
+def test_nobody_is_hit_for_more_cpus_of_a_node_than_the_partition_allows():
+    busy = Busy(*[("low", [i], 4, 1) for i in range(4)])
+    busy.tables.partitions["high"].max_cpus_per_node = 2
+    assert busy.victims(num_tasks=1, cpus_per_task=3) == []
+    assert busy.victims(num_tasks=1, cpus_per_task=2) == [1]
+
+
 def test_a_partition_without_preemption_and_young_jobs_are_spared():
     full = [("low", [i], 4, 90) for i in range(4)]
     assert Busy(*full, preempt_mode="OFF").victims(num_tasks=4) == []
