@@ -13,11 +13,11 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Final
 
+from understudy.controller.alarms import wait_until, watch_deadline
 from understudy.controller.dependency import CORRESPONDING
-from understudy.controller.eligibility import review, wait_until, watch_dependency
+from understudy.controller.eligibility import review, watch_dependency
 from understudy.controller.het_jobs import find_component
 from understudy.controller.job import JobArray
-from understudy.controller.limits import watch_deadline
 from understudy.controller.purge import schedule_purge
 from understudy.controller.views import select_jobs
 from understudy.model import nodeset

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.controller.crontabs import comes_again
+from understudy.controller.alarms import over_time_limit_s, unwatch
 from understudy.controller.eligibility import note_end, notify_dependents, review
 from understudy.controller.het_jobs import others
 from understudy.controller.job import NO_STEPS, NO_USAGE, JobEvent, advance
@@ -101,9 +101,7 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
     core.journal.job(job.job_id)
     if is_told():
         ended(job, event, core.names.to_expression(lost_nodes) if lost_nodes else "")
-    if core.limit_heap:
-        from understudy.controller.limits import unwatch  # noqa: PLC0415 - limits ends jobs through this module
-
+    if core.alarms.heap:
         unwatch(core, job)
     if core.awaited:
         _tell_waiting(core, job)
@@ -220,19 +218,9 @@ def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool =
             freed &= ~other.completing_nodes
     table.completing_nodes &= ~freed
     table.note_departure(nodes & table.idle_nodes, int(now))
-    if core.crowded:
-        from understudy.controller.suspend import settle  # noqa: PLC0415 - as above
-
-        settle(core)
-    if core.pushed_aside:
-        from understudy.controller.suspend import let_back  # noqa: PLC0415 - as above
-
-        let_back(core, now)
+    for react in core.when_freed:
+        react(core, now)
     core.last_node_update = now
-    if core.reboots:
-        from understudy.controller.reboot import look_for_idle  # noqa: PLC0415 - rare
-
-        look_for_idle(core, now)
     if job.completing_nodes:
         core.journal.job(job.job_id)  # before others start on these nodes: after a crash they must not be taken for this job's
     else:
@@ -254,7 +242,7 @@ def _all_given_back(core: Core, job: Job, now: float) -> None:
             notify_dependents(core, job, now)
         core.journal.job(job.job_id)
         core.changed("change", now)
-    elif not core.crontabs.entries or not comes_again(core, job, now):
+    elif not any(takes(core, job, now) for takes in core.when_over):
         note_end(core, job, now)
 
 
@@ -274,8 +262,6 @@ def _is_past_limit(core: Core, job: Job, now: float) -> bool:
     """A script that ends by itself after its limit, before the controller has looked: Slurm calls that a timeout, too."""
     if job.end_time is None or core.policy.exact_limits:
         return False
-    from understudy.controller.limits import over_time_limit_s  # noqa: PLC0415 - limits ends jobs through this module
-
     return job.end_time + over_time_limit_s(core, core.tables.partitions.get(job.partition)) < int(now)
 
 

@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from understudy.controller.alarms import Alarms
 from understudy.controller.crontab_table import Crontabs
 from understudy.controller.priority.basic import BasicPriority
 from understudy.controller.rights import Right, right_of
@@ -123,10 +124,10 @@ class Core:
     singletons: dict[tuple[int, str], dict[int, None]] = field(default_factory=dict)  # (user, name) -> ids of jobs that wait for their turn
     feasible: dict[tuple[object, ...], int] = field(default_factory=dict)  # answers of feasibility.nodes_if_empty
     node_estimates: dict[int, tuple[bool, int]] = field(default_factory=dict)  # of pending jobs: (was it held, nodes that it would get)
-    limit_heap: list[tuple[float, int, int, str]] = field(default_factory=list)
-    limit_timer: tuple[float, TimerHandle] | None = None
-    wait_timer: tuple[float, TimerHandle] | None = None  # for begin times and delayed dependencies
-    waits: list[tuple[float, int]] = field(default_factory=list)  # heap of (when, job id)
+    alarms: Alarms = field(default_factory=Alarms)
+    when_changed: list[Callable[[Core], None]] = field(default_factory=list)  # in order; `reactions.py` fills these three
+    when_freed: list[Callable[[Core, float], None]] = field(default_factory=list)  # nodes have been given back
+    when_over: list[Callable[[Core, Job, float], bool]] = field(default_factory=list)  # of a job: the first that says yes has taken it
     purge_queue: deque[tuple[float, int]] = field(default_factory=deque)  # (when to forget it, job id) of finished jobs, oldest first
     purge_timer: TimerHandle | None = None
     gang: Gang | None = None  # None: jobs that share cores run side by side
@@ -259,10 +260,8 @@ class Core:
         """Tell the policy that something happened that could let a job start."""
         self.tables.version += 1
         self.policy.note(what, now)
-        if self.tables.reservations:
-            from understudy.controller.reservations import arm  # noqa: PLC0415 - only where there are any
-
-            arm(self)
+        for react in self.when_changed:
+            react(self)
 
     def add_daemon(self, name: str, address: str, nodes: int) -> DaemonRecord:
         """Note which daemon stands for the nodes (a bitmap), in addition to those that it has."""

@@ -6,10 +6,9 @@ a begin time that has come. Follows: squeue(1) "JOB REASON CODES"; slurm.conf(5)
 
 from __future__ import annotations
 
-import heapq
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.alarms import wait_until
 from understudy.controller.dependency import SINGLETON, Outlook, evaluate, next_test
 from understudy.controller.enforcement.access import explain_access
 from understudy.controller.feasibility import is_too_large
@@ -161,40 +160,12 @@ def note_end(core: Core, job: Job, now: float) -> None:
     core.check_empty()
 
 
-def wait_until(core: Core, when: float, job_id: int) -> None:
-    """Look at the job again at that time: its begin time has come, or a delay is over."""
-    heapq.heappush(core.waits, (when, job_id))
-    _arm(core)
-
-
-def _arm(core: Core) -> None:
-    if not core.waits:
-        return
-    first = core.waits[0][0]
-    if core.wait_timer is not None:
-        if core.wait_timer[0] <= first:
-            return
-        core.wait_timer[1].cancel()
-    core.wait_timer = (first, core.periodically(first, partial(_others_wait, core), _waits_are_over, core))
-
-
-def _others_wait(core: Core) -> bool:
-    """Whether one of those who wait is not an entry of a crontab: for these alone virtual time does not go on."""
-    return any(job_id not in core.crontabs.entries for _, job_id in core.waits)
-
-
-def _waits_are_over(core: Core) -> None:
-    core.wait_timer = None
-    now = core.time.now()
-    while core.waits and core.waits[0][0] <= now:
-        _, job_id = heapq.heappop(core.waits)
-        job = core.tables.jobs.get(job_id)
-        if job is not None and job.is_pending and not job.is_completing:
-            review(core, job, now)
-            core.journal.job(job_id)
-            if job.is_eligible(now):
-                core.changed("met", now)
-    _arm(core)
+def begin_time_has_come(core: Core, job: Job, now: float) -> None:
+    """The job has waited for a time that is here, or for a delay of its dependency."""
+    review(core, job, now)
+    core.journal.job(job.job_id)
+    if job.is_eligible(now):
+        core.changed("met", now)
 
 
 def _review_dependency(core: Core, job: Job, now: float) -> Outlook:

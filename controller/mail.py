@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.alarms import LEVELS
 from understudy.controller.job_programs import environment, exit_environment
 from understudy.model.states import JobFlag, JobState
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from understudy.controller.job import Job
 
 NEVER: Final = "DependencyNeverSatisfied"
-LEVELS: Final = (50, 80, 90)  # percents of the time limit that can be told of
 _WELL: Final = frozenset((JobState.COMPLETED, JobState.CANCELLED))
 _PENDING, _BEGAN, _ENDED = range(3)
 

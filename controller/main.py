@@ -40,6 +40,7 @@ from understudy.controller.priority import registry as priority_registry
 from understudy.controller.priority.accounts import AccountsOf
 from understudy.controller.priority.options import read_options
 from understudy.controller.programs import Programs, is_executable
+from understudy.controller.reactions import connect
 from understudy.controller.recover import recover
 from understudy.controller.scheduling import registry
 from understudy.controller.scheduling.backfill import Backfill
@@ -102,6 +103,7 @@ class Controller:
             signer=None if settings.emulates_jobs else Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s),
             selector=registry.selector(config.text("SelectType"), frozenset(config.words("SelectTypeParameters"))),
         )
+        connect(core)
         core.launch_s = cluster.job_launch_s
         core.step_signer = Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s) if cluster.key_file else None
         self._accounts = accounts = AccountsOf(lambda: core.associations, core.users.user_name)

@@ -18,10 +18,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.alarms import watch_configuration
 from understudy.controller.core import log, nodeset_indices
 from understudy.controller.eligibility import review_all
 from understudy.controller.het_jobs import components
-from understudy.controller.limits import finish_configuring, watch_configuration
+from understudy.controller.limits import finish_configuring
 from understudy.controller.power_plan import Pace, PowerPlan
 from understudy.model import nodeset
 from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState

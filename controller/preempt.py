@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.alarms import watch_limits
 from understudy.controller.complete import end_job, signal_job
 from understudy.controller.core import log
 from understudy.controller.het_jobs import whole
 from understudy.controller.job import JobEvent
-from understudy.controller.limits import watch_limits
 from understudy.controller.scheduling.preempt import CANCEL, REQUEUE
 from understudy.controller.suspend import push_aside
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.alarms import next_look
 from understudy.controller.core import log, nodeset_indices
 from understudy.controller.eligibility import review_all
-from understudy.controller.limits import next_look
 from understudy.controller.power import OFF
 from understudy.controller.submit import node_bitmap
 from understudy.model.errors import SlurmError

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from understudy.controller.alarms import wait_until, watch_configuration, watch_deadline, watch_limits
 from understudy.controller.arrays import restore
 from understudy.controller.core import LOCAL_IDS, log
-from understudy.controller.eligibility import review, wait_until, watch_dependency
+from understudy.controller.eligibility import review, watch_dependency
 from understudy.controller.gang import takes_turns
 from understudy.controller.het_jobs import restore as restore_component
 from understudy.controller.job import Allocation, JobEvent, advance
-from understudy.controller.limits import watch_configuration, watch_deadline, watch_limits
 from understudy.controller.prioritise import arm as arm_priorities
 from understudy.controller.purge import schedule_purge
 from understudy.controller.reboot import recover_reboots

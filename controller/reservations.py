@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from understudy.controller.alarms import SLACK_S, is_look, next_look, watch_reservation
 from understudy.controller.core import log
 from understudy.controller.eligibility import review
 from understudy.controller.scheduling.looks import LOOK_S, look, look_before
@@ -127,8 +128,6 @@ def may_take(core: Core, job: Job, partition: Partition, allocation: Allocation,
 
 def watch_end(core: Core, job: Job) -> None:
     """The job runs in a reservation: it ends with it, ResvOverRun later."""
-    from understudy.controller.limits import watch_reservation  # noqa: PLC0415 - limits asks this module when the time has come
-
     when = latest_end(core, job)
     if when != inf:
         watch_reservation(core, job, when)
@@ -210,6 +209,12 @@ def _run(core: Core, program: str, reservation: Reservation) -> None:
         core.run_script([program, reservation.name], {}, lambda code: log.error("%s ended with %d", program, code) if code else None)
 
 
+def something_has_changed(core: Core) -> None:
+    """What jobs there are may matter to a reservation."""
+    if core.tables.reservations:
+        arm(core)
+
+
 def arm(core: Core) -> None:
     """Set the timer to the next look or end that could matter to a job."""
     table = core.tables.reservations
@@ -256,8 +261,6 @@ def _is_idle(core: Core) -> bool:
 
 def _next_exchange(core: Core, now: float) -> float:
     """When nodes are next replaced: those that take no jobs at the loop's next look, those in use when time limits are looked at."""
-    from understudy.controller.limits import SLACK_S, next_look  # noqa: PLC0415 - limits asks this module
-
     when = inf
     for each in core.tables.reservations:
         if (bad := _worn_out(core, each, now)) and _spare(core, each, now):
@@ -267,8 +270,6 @@ def _next_exchange(core: Core, now: float) -> float:
 
 
 def _due(core: Core) -> None:
-    from understudy.controller.limits import is_look  # noqa: PLC0415 - limits asks this module
-
     core.reservation_timer = None
     now = core.time.now()
     _replace_nodes(core, now, core.tables.reservations, in_use=is_look(core, now))

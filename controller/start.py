@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from understudy.controller.alarms import watch_limits
 from understudy.controller.arrays import explain_limit, split
 from understudy.controller.arrays import job_environment as array_environment
 from understudy.controller.core import log, nodeset_indices
@@ -16,7 +17,7 @@ from understudy.controller.eligibility import notify_dependents
 from understudy.controller.het_jobs import components, group_environment, whole
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_ADMIN, JobEvent, advance
 from understudy.controller.job_programs import begin_prolog, node_environment
-from understudy.controller.limits import end_by_deadline, watch_limits
+from understudy.controller.limits import end_by_deadline
 from understudy.controller.log_lines import allocated, is_told
 from understudy.controller.partitions import limit_broken
 from understudy.controller.prologs import LAUNCH_FAILED_HELD, begin_on_nodes, is_ready

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
 
+from understudy.controller.alarms import watch_deadline
 from understudy.controller.arrays import INVALID_ARRAY, make_array, read_tasks, split_all, split_ended
 from understudy.controller.core import log
 from understudy.controller.dependency import check_circle
@@ -26,7 +27,6 @@ from understudy.controller.feasibility import complaint, could_ever_run, is_too_
 from understudy.controller.het_jobs import form as form_het_job
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEvent, advance
 from understudy.controller.job_submit import review_submission
-from understudy.controller.limits import watch_deadline
 from understudy.controller.partitions import limit_broken
 from understudy.controller.prioritise import prioritise
 from understudy.controller.reservations import catch_up, check_access, earliest_start, first_reason

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from understudy.controller.alarms import watch_limits
 from understudy.controller.complete import signal_job
 from understudy.controller.job import Allocation, JobEvent, NodeShare, advance
-from understudy.controller.limits import watch_limits
 from understudy.controller.sharing import cores_of
 from understudy.controller.steps import signal_steps
 from understudy.model.errors import SlurmError
@@ -226,7 +226,7 @@ def hold_what_is_free(core: Core, job: Job) -> None:
         core.pushed_aside[job.job_id] = job
 
 
-def settle(core: Core) -> None:
+def settle(core: Core, _now: float = 0.0) -> None:
     """Something has come free: jobs that shared CPUs hold them alone now."""
     for job in list(core.crowded.values()):
         if job.state is not JobState.RUNNING:

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from understudy.controller.alarms import wait_until, watch_deadline, watch_limits
 from understudy.controller.arrays import TASK_LIMIT, explain_limit, for_each_task
 from understudy.controller.dependency import check_circle
 from understudy.controller.dependency import parse as parse_dependency
-from understudy.controller.eligibility import forget_dependency, review, wait_until, watch_dependency
+from understudy.controller.eligibility import forget_dependency, review, watch_dependency
 from understudy.controller.enforcement.access import VIOLATES_POLICY, check_policy, resolve
 from understudy.controller.het_jobs import components
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
 from understudy.controller.job_change import ACCESS_DENIED, NOT_SUPPORTED, Change
 from understudy.controller.job_submit import review_modification
-from understudy.controller.limits import watch_deadline, watch_limits
 from understudy.controller.resize import keep_nodes, keep_number
 from understudy.controller.rights import may_control
 from understudy.controller.submit import (

@@ -20,6 +20,7 @@ from understudy.controller.nodes import Node, NodeTable
 from understudy.controller.partitions import Partition
 from understudy.controller.passes import Passes
 from understudy.controller.ports import NoJournal
+from understudy.controller.reactions import connect
 from understudy.controller.rpc import RPCS
 from understudy.controller.scheduling.api import Tables
 from understudy.controller.scheduling.select_cons_tres import SelectConsTres
@@ -281,6 +282,7 @@ class Harness:
             signer=Signer(b"k" * 32),
             selector=selector,
         )
+        connect(core)
         self.locks = Locks()
         core.policy = FirstFit(tables, selector, Planning(core), exact_limits=exact_limits)
         self.passes = Passes(core, self.locks, soon=lambda callback: callback(), clock=lambda: 0.0)

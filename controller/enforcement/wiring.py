@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.controller.alarms import next_look
 from understudy.controller.arrays import split
 from understudy.controller.complete import end_job
 from understudy.controller.enforcement.access import flags_for_partitions
 from understudy.controller.enforcement.limits import JobLimits
 from understudy.controller.job import JobEvent
-from understudy.controller.limits import next_look
 from understudy.model import nodeset
 
 if TYPE_CHECKING:

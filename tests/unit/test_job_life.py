@@ -356,11 +356,11 @@ def test_nobody_looks_at_the_limit_of_a_job_that_has_ended(h: Harness) -> None:
     armed = h.time.waiting
     assert armed > timers
     h.complete(soon)
-    assert h.core.limit_timer is not None
-    assert h.core.limit_timer[0] >= START + 6000
+    assert h.core.alarms.timer is not None
+    assert h.core.alarms.timer[0] >= START + 6000
     h.complete(late)
-    assert h.core.limit_timer is None
-    assert h.core.limit_heap == []
+    assert h.core.alarms.timer is None
+    assert h.core.alarms.heap == []
     again = h.submit(time_limit_s=60)
     h.run(100)
     assert again.state is JobState.TIMEOUT
