@@ -22,7 +22,7 @@ from understudy.controller.scheduling.queue import Record, slurm_order
 from understudy.controller.start import Planning, job_environment
 from understudy.controller.steps import OF_JOB, daemons_of
 from understudy.controller.submit import take_in, take_in_components
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import Allocated, Ok
 
 if TYPE_CHECKING:
@@ -31,23 +31,14 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
     from understudy.protocol.messages import AllocateJob, AwaitJob, CompleteJob, GetAllocation, Message
 
-ACCESS_DENIED: Final = 2002
-BUSY: Final = 2016
-INVALID_JOB: Final = 2017
-ALREADY_DONE: Final = 2021
-JOB_PENDING: Final = 2024
-NOT_IN_PARTITION: Final = 2015
-DEPENDENCY: Final = 2038
-PARTITION_DOWN: Final = 2101
-NODE_NOT_AVAILABLE: Final = 2068
 # Reasons that those who wait hear of at once, by their beginnings, and the errors whose texts say it.
 _NOTES: Final = {
-    "PartitionNodeLimit": 2015,
-    "PartitionTimeLimit": 2015,
-    "PartitionConfig": 2015,
-    "PartitionDown": 2101,
-    "ReqNodeNotAvail": NODE_NOT_AVAILABLE,
-    "JobHeld": 2042,
+    "PartitionNodeLimit": ErrorCode.NOT_AVAILABLE_NOW,
+    "PartitionTimeLimit": ErrorCode.NOT_AVAILABLE_NOW,
+    "PartitionConfig": ErrorCode.NOT_AVAILABLE_NOW,
+    "PartitionDown": ErrorCode.PARTITION_DOWN,
+    "ReqNodeNotAvail": ErrorCode.NODE_NOT_AVAILABLE,
+    "JobHeld": ErrorCode.HELD,
 }
 LAUNCH_FAILURE: Final = "JobLaunchFailure"
 
@@ -58,7 +49,7 @@ def allocate(core: Core, message: AllocateJob, sender: Sender) -> Allocated:
         message = review_allocation(core, message, sender)
     if message.components:
         if message.immediate:
-            raise SlurmError(BUSY)  # only a look ahead starts all components at one instant
+            raise SlurmError(ErrorCode.NODES_BUSY)  # only a look ahead starts all components at one instant
         return describe(core, take_in_components(core, message, sender))
     job = take_in(core, message, sender)
     now = core.time.now()
@@ -68,10 +59,10 @@ def allocate(core: Core, message: AllocateJob, sender: Sender) -> Allocated:
         eligible, reason = job.is_eligible(now), job.reason
         _give_up(core, job, now)
         if reason.startswith("Partition"):
-            raise SlurmError(PARTITION_DOWN if reason == "PartitionDown" else NOT_IN_PARTITION)
+            raise SlurmError(ErrorCode.PARTITION_DOWN if reason == "PartitionDown" else ErrorCode.NOT_AVAILABLE_NOW)
         if not eligible:
-            raise SlurmError(DEPENDENCY)
-        raise SlurmError(NODE_NOT_AVAILABLE if job.required_nodes & ~core.tables.nodes.up_nodes else BUSY)
+            raise SlurmError(ErrorCode.DEPENDENCY_PROBLEM)
+        raise SlurmError(ErrorCode.NODE_NOT_AVAILABLE if job.required_nodes & ~core.tables.nodes.up_nodes else ErrorCode.NODES_BUSY)
     return describe(core, job)
 
 
@@ -174,9 +165,9 @@ def get_allocation(core: Core, message: GetAllocation, sender: Sender) -> Alloca
     """The resources of a running job, for its owner."""
     job = _own(core, message.job_id, sender)
     if job.is_finished:
-        raise SlurmError(ALREADY_DONE)
+        raise SlurmError(ErrorCode.ALREADY_DONE)
     if job.is_pending:
-        raise SlurmError(JOB_PENDING)
+        raise SlurmError(ErrorCode.JOB_PENDING)
     return describe(core, job)
 
 
@@ -184,7 +175,7 @@ def complete_job(core: Core, message: CompleteJob, sender: Sender) -> Message:
     """Srun or salloc has done what it wanted the resources for."""
     job = _own(core, message.job_id, sender)
     if job.is_finished:
-        raise SlurmError(ALREADY_DONE)
+        raise SlurmError(ErrorCode.ALREADY_DONE)
     now = core.time.now()
     if job.is_pending:
         job.killed_by = sender.user_id
@@ -205,7 +196,7 @@ def complete_job(core: Core, message: CompleteJob, sender: Sender) -> Message:
 def _own(core: Core, job_id: int, sender: Sender) -> Job:
     job = core.tables.jobs.get(job_id)
     if job is None:
-        raise SlurmError(INVALID_JOB)
+        raise SlurmError(ErrorCode.INVALID_JOB)
     if job.user_id != sender.user_id and not core.is_admin(sender.user_id):
-        raise SlurmError(ACCESS_DENIED)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     return job

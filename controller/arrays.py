@@ -21,7 +21,7 @@ from understudy.controller.job import JobArray
 from understudy.controller.purge import schedule_purge
 from understudy.controller.views import select_jobs
 from understudy.model import nodeset
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.task_numbers import format_tasks, parse, parse_tasks
 from understudy.protocol.messages import Emulation
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
 
-INVALID_ARRAY: Final = 2081
-INVALID_JOB: Final = 2017
 NO_ERROR: Final = "No error"  # said of tasks for which it went well, beside others
 TASK_LIMIT: Final = "JobArrayTaskLimit"
 TOLD_S: Final = 2  # Slurm tells accounting of a job that waits some seconds after it was submitted
@@ -47,7 +45,7 @@ def read_tasks(core: Core, text: str) -> tuple[int, int]:
     try:
         return parse(text, core.settings.max_array_size)
     except ValueError:
-        raise SlurmError(INVALID_ARRAY) from None
+        raise SlurmError(ErrorCode.INVALID_ARRAY) from None
 
 
 def _step(text: str) -> int:
@@ -196,11 +194,11 @@ def find(core: Core, text: str) -> list[tuple[Job, int]]:
         return [(find_component(core, text), 0)]
     number, underscore, tasks = text.partition("_")
     if not number.isdecimal():
-        raise SlurmError(INVALID_JOB)
+        raise SlurmError(ErrorCode.INVALID_JOB)
     array = core.arrays.get(int(number))
     if array is None:
         if underscore:
-            raise SlurmError(INVALID_JOB)
+            raise SlurmError(ErrorCode.INVALID_JOB)
         return [(core.job(number), 0)]
     records = [array.records[job_id] for job_id in sorted(array.records)]
     if not underscore or tasks == "*":
@@ -213,7 +211,7 @@ def find(core: Core, text: str) -> list[tuple[Job, int]]:
         elif job.array_task_id is not None and wanted >> job.array_task_id & 1:
             found.append((job, 0))
     if not found:
-        raise SlurmError(INVALID_JOB)
+        raise SlurmError(ErrorCode.INVALID_JOB)
     return found
 
 
@@ -228,7 +226,7 @@ def _read_tasks(text: str) -> int:
     try:
         return parse_tasks(text.removeprefix("[").removesuffix("]").partition("%")[0], 1 << 26)
     except ValueError:
-        raise SlurmError(INVALID_JOB) from None
+        raise SlurmError(ErrorCode.INVALID_JOB) from None
 
 
 def _is_task_list(text: str) -> bool:
@@ -299,7 +297,7 @@ def for_each_task(core: Core, texts: list[str], where: dict[str, list[Any]], act
             wanted = _read_tasks(tasks) if tasks and number.isdecimal() else 0
             found = find(core, text)
         except SlurmError as error:
-            is_task = error.code == INVALID_JOB and number.isdecimal() and tasks and _is_task_list(tasks)
+            is_task = error.code == ErrorCode.INVALID_JOB and number.isdecimal() and tasks and _is_task_list(tasks)
             results.append((f"{number}_{format_tasks(wanted)}" if is_task else text, error.code, error.text))
             continue
         results += _told(core, text, found, act, wanted, are_named="_" in text and not text.endswith("*"))
@@ -317,7 +315,7 @@ def _told(
         groups[key] = groups.get(key, 0) | tasks
         wanted &= ~tasks
     if wanted:
-        missing = SlurmError(INVALID_JOB)
+        missing = SlurmError(ErrorCode.INVALID_JOB)
         groups[missing.code, missing.text] = groups.get((missing.code, missing.text), 0) | wanted
     if array is None or all(not code for code, _ in groups):
         return [(text, code, said) for code, said in groups]

@@ -16,7 +16,7 @@ from understudy.controller.het_jobs import components, require_whole
 from understudy.controller.job import JobEvent, advance
 from understudy.controller.rights import may_control
 from understudy.controller.steps import cancel_step, signal_steps
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag
 from understudy.protocol.messages import JobResults
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
     from understudy.protocol.messages import CancelJobs
 
-ACCESS_DENIED: Final = 2002
-IN_TRANSITION: Final = 2020
-ALREADY_DONE: Final = 2021
 SIGKILL: Final = 9
 SIGCONT: Final = 18
 SIGSTOP: Final = 19
@@ -71,9 +68,9 @@ def _withdraw_tasks(core: Core, job: Job, tasks: int, message: CancelJobs, sende
     if job.is_active or message.signal not in {None, SIGKILL} or message.batch_only:
         return False
     if not may_control(core, sender.user_id, job):
-        raise SlurmError(ACCESS_DENIED)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     if job.is_finished:
-        raise SlurmError(ALREADY_DONE)
+        raise SlurmError(ErrorCode.ALREADY_DONE)
     is_last = tasks == job.array_tasks
     withdraw(core, job, tasks)
     if is_last:
@@ -92,9 +89,9 @@ def _cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> t
 
 def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender, now: float) -> None:
     if not may_control(core, sender.user_id, job):
-        raise SlurmError(ACCESS_DENIED)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     if job.is_finished:
-        raise SlurmError(ALREADY_DONE)
+        raise SlurmError(ErrorCode.ALREADY_DONE)
     signal = SIGKILL if message.signal is None and message.batch_only and job.is_active else message.signal
     if signal is None or (signal == SIGKILL and not message.batch_only):
         require_whole(job)
@@ -105,7 +102,7 @@ def _cancel_or_signal(core: Core, job: Job, message: CancelJobs, sender: Sender,
                     disable(core, each)
                 cancel(core, each, now)
     elif job.is_pending:
-        raise SlurmError(IN_TRANSITION)  # it may start any moment: scancel asks again
+        raise SlurmError(ErrorCode.IN_TRANSITION)  # it may start any moment: scancel asks again
     elif message.batch_only:
         signal_job(core, job, signal, batch_only=not message.full)
     else:  # its steps are meant, and with --full the script, too

@@ -17,7 +17,7 @@ from understudy.controller.log_lines import ended, is_told
 from understudy.controller.prologs import REASON as PROLOG_REASON
 from understudy.controller.prologs import failed as prolog_failed
 from understudy.controller.steps import end_steps
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag, JobState
 from understudy.protocol.messages import BatchComplete, EpilogComplete, Message, Ok, SignalJob, TerminateJob
 
@@ -190,7 +190,7 @@ def epilog_complete(core: Core, message: EpilogComplete, sender: Sender) -> Mess
         try:
             nodes = core.names.to_bitmap(message.nodes)
         except ValueError:
-            raise SlurmError(2018) from None
+            raise SlurmError(ErrorCode.INVALID_NODE) from None
     else:
         record = core.daemons.get(sender.name)
         nodes = record.nodes if record is not None else 0
@@ -283,4 +283,4 @@ def _end_badly(core: Core, job: Job, message: BatchComplete, now: float) -> None
 
 def _require_daemon(sender: Sender) -> None:
     if not sender.is_daemon:
-        raise SlurmError(2002)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)

@@ -19,7 +19,7 @@ from understudy.controller.statistics import Counters
 from understudy.controller.trigger_table import Triggers
 from understudy.model import nodeset
 from understudy.model.associations import AssociationState
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import Ok
 
 if TYPE_CHECKING:
@@ -42,11 +42,6 @@ if TYPE_CHECKING:
 LOCAL_ID_BITS: Final = 26  # of a job's number; above them is that of the cluster in its federation
 LOCAL_IDS: Final = (1 << LOCAL_ID_BITS) - 1
 log = logging.getLogger("understudy.controller")
-
-ACCESS_DENIED = 2002
-INVALID_USER = 2010
-INVALID_JOB = 2017
-NO_JOB_ID_LEFT = 11  # EAGAIN
 
 
 class Later:
@@ -222,7 +217,7 @@ class Core:
         """The same, and accounting's operators."""
         return right_of(self, user_id) >= Right.OPERATOR
 
-    def require_admin(self, sender: Sender, code: int = INVALID_USER) -> None:
+    def require_admin(self, sender: Sender, code: int = ErrorCode.INVALID_USER) -> None:
         """Refuse the request unless an administrator sent it."""
         if not self.is_admin(sender.user_id):
             raise SlurmError(code)
@@ -238,7 +233,7 @@ class Core:
         if task.isdecimal() and number.isdecimal() and (array := self.arrays.get(int(number))) is not None:
             job = next((each for each in array.records.values() if each.array_task_id == int(task) or each.array_tasks >> int(task) & 1), None)
         if job is None:
-            raise SlurmError(INVALID_JOB)
+            raise SlurmError(ErrorCode.INVALID_JOB)
         return job
 
     def count_licenses(self) -> None:
@@ -250,7 +245,7 @@ class Core:
         above = 0 if self.federation is None else self.federation.number << LOCAL_ID_BITS
         job_id = self.next_job_id
         if len(self.tables.jobs) > self.settings.max_job_id - self.settings.first_job_id:
-            raise SlurmError(NO_JOB_ID_LEFT)
+            raise SlurmError(ErrorCode.TRY_AGAIN)
         while job_id | above in self.tables.jobs or job_id > self.settings.max_job_id:
             job_id = job_id + 1 if job_id < self.settings.max_job_id else self.settings.first_job_id
         self.next_job_id = job_id + 1

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
     from understudy.controller.job import Job
 
-DEPENDENCY_PROBLEM: Final = 2038
-NOT_SUPPORTED: Final = 2036
-CIRCULAR_DEPENDENCY: Final = 2071
 SINGLETON: Final = "singleton"
 CORRESPONDING: Final = "aftercorr"
 BURST_BUFFER: Final = "afterburstbuffer"  # until what it leaves behind has been taken away, which nothing is here
@@ -109,13 +106,13 @@ def parse(text: str, own_job_id: int = 0, arrays: Container[int] = ()) -> Depend
         if kind.isdigit() and not jobs:  # a bare number means afterany
             kind, jobs = "afterany", kind
         if kind == "expand" and jobs:
-            raise SlurmError(NOT_SUPPORTED)
+            raise SlurmError(ErrorCode.NOT_SUPPORTED)
         if kind not in _KINDS or not jobs:
-            raise SlurmError(DEPENDENCY_PROBLEM)
+            raise SlurmError(ErrorCode.DEPENDENCY_PROBLEM)
         for job in jobs.split(":"):
             match = _JOB.match(job)
             if match is None or int(match[1]) in {0, own_job_id}:
-                raise SlurmError(DEPENDENCY_PROBLEM)
+                raise SlurmError(ErrorCode.DEPENDENCY_PROBLEM)
             task = int(match[2]) if match[2] and match[2] != "*" else None
             is_array = match[2] == "*" or (task is None and int(match[1]) in arrays)
             terms.append(Term(kind, int(match[1]), int(match[3] or 0), task=task, is_array=is_array))
@@ -141,7 +138,7 @@ def check_circle(job: Job, dependency: Dependency | None, jobs: Mapping[int, Job
             seen.add(other.job_id)
             further = [each for each in other.dependency.terms if each.job_id and each.outlook is Outlook.WAITING]
             if any(each.job_id in own and _means(each, job) for each in further):
-                raise SlurmError(CIRCULAR_DEPENDENCY)
+                raise SlurmError(ErrorCode.CIRCULAR_DEPENDENCY)
             open_terms += reversed(further)
 
 

@@ -7,13 +7,13 @@ some. A node that is deleted is in no partition, and FUTURE: nobody sees it, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from understudy.controller.core import nodeset_indices
 from understudy.controller.eligibility import review_all
 from understudy.controller.submit import node_bitmap
 from understudy.model import hostlist
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import NodeFlag, NodeState
 from understudy.protocol.messages import Message, Ok
 
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.ports import Sender
     from understudy.protocol.messages import ChangeNodeTable
-
-INVALID_NODE: Final = 2018
-NODES_BUSY: Final = 2016
-INVALID_STATE: Final = 2028
-NOT_SUPPORTED: Final = 2036
 
 
 def change_node_table(core: Core, message: ChangeNodeTable, sender: Sender) -> Message:
@@ -43,26 +38,26 @@ def change_node_table(core: Core, message: ChangeNodeTable, sender: Sender) -> M
 def _create(core: Core, expression: str, state: str) -> None:
     """There is room for nodes if MaxNodeCount says so, and then they are refused, as the table does not grow."""
     if state not in {"FUTURE", "CLOUD"}:
-        raise SlurmError(INVALID_STATE)
+        raise SlurmError(ErrorCode.INVALID_NODE_STATE)
     try:
         names = hostlist.expand(expression)
     except ValueError:
-        raise SlurmError(INVALID_NODE) from None
+        raise SlurmError(ErrorCode.INVALID_NODE) from None
     table = core.tables.nodes
     unknown = [name for name in names if name not in table.index_of]
     most = dict(core.show_configuration()).get("MaxNodeCount", "")
     if unknown and most.isdecimal() and int(most) > len(table.nodes):
-        raise SlurmError(NOT_SUPPORTED)
+        raise SlurmError(ErrorCode.NOT_SUPPORTED)
 
 
 def _delete(core: Core, expression: str) -> None:
     nodes = core.names.all if expression.upper() == "ALL" else node_bitmap(core, expression)
     if not nodes:
-        raise SlurmError(INVALID_NODE)
+        raise SlurmError(ErrorCode.INVALID_NODE)
     table, now = core.tables.nodes, core.time.now()
     is_reserved = any(reservation.nodes & nodes for reservation in core.tables.reservations)
     if nodes & ~table.idle_nodes or is_reserved or any(job.completing_nodes & nodes for job in core.completing.values()):
-        raise SlurmError(NODES_BUSY)
+        raise SlurmError(ErrorCode.NODES_BUSY)
     for index in nodeset_indices(nodes):
         node = table.nodes[index]
         node.state, node.flags = NodeState.FUTURE, NodeFlag.NONE

@@ -17,7 +17,7 @@ import msgspec
 
 from understudy.controller.core import nodeset_indices
 from understudy.controller.trigger_table import Trigger
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import NodeFlag, NodeState
 from understudy.protocol.messages import Message, Ok
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 CHECK_S: Final = 16.0  # 15 s, seen by a loop that sleeps a second
 SAVED_AS: Final = "triggers"
 NO_SUCH_TRIGGER: Final = 3
-DUPLICATE: Final = 2089
 _DENIED, _NO_JOB, _NO_NODE = 2002, 2017, 2018
 _EVERY: Final = "*"
 _NODE_EVENTS: Final = ("down", "up", "drained")
@@ -63,7 +62,7 @@ def set_trigger(core: Core, message: SetTrigger, sender: Sender) -> Message:
         message.program,
     )
     if any(each.fires_at is None and each.identity == made.identity for each in triggers.listed):
-        raise SlurmError(DUPLICATE)
+        raise SlurmError(ErrorCode.DUPLICATE_TRIGGER)
     triggers.next_id += 1
     if not core.is_executable(message.program):
         raise SlurmError(_DENIED)

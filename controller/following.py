@@ -11,7 +11,7 @@ import msgspec
 
 from understudy.controller.core import Later
 from understudy.controller.gres_columns import allocated
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag, JobState
 from understudy.model.task_numbers import format_tasks
 from understudy.protocol.messages import FollowJobs, JobRun, JobRuns, Message
@@ -85,7 +85,7 @@ class Following:
 def follow_jobs(core: Core, message: FollowJobs, sender: Sender) -> Message | Later:
     """A replay asks what became of jobs."""
     if not core.is_admin(sender.user_id):
-        raise SlurmError(2002)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     if core.following is None:
         core.following = Following(core)
     return core.following.ask(message)

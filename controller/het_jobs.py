@@ -10,15 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.job import HetJob
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
-
-NOT_LEADER: Final = 2107
-NOT_WHOLE: Final = 2108
-INVALID_JOB: Final = 2017
 
 
 def form(jobs: list[Job]) -> HetJob:
@@ -61,10 +57,10 @@ def find_component(core: Core, text: str) -> Job:
     """
     number, _, offset = text.partition("+")
     if not number.isdecimal() or not offset.isdecimal():
-        raise SlurmError(INVALID_JOB)
+        raise SlurmError(ErrorCode.INVALID_JOB)
     leader = core.tables.jobs.get(int(number))
     if leader is None or leader.het is None or leader.het_offset or int(offset) not in leader.het.components:
-        raise SlurmError(INVALID_JOB)
+        raise SlurmError(ErrorCode.INVALID_JOB)
     return leader.het.components[int(offset)]
 
 
@@ -75,7 +71,7 @@ def require_leader(job: Job) -> None:
         SlurmError: the job is another component than the leader.
     """
     if job.het_offset:
-        raise SlurmError(NOT_LEADER)
+        raise SlurmError(ErrorCode.NOT_LEADER)
 
 
 def require_whole(job: Job) -> None:
@@ -85,7 +81,7 @@ def require_whole(job: Job) -> None:
         SlurmError: it is one.
     """
     if job.het_offset and job.is_pending:
-        raise SlurmError(NOT_WHOLE)
+        raise SlurmError(ErrorCode.NOT_WHOLE)
 
 
 def require_single(job: Job) -> None:
@@ -95,7 +91,7 @@ def require_single(job: Job) -> None:
         SlurmError: the job is one, and not the leader.
     """
     if job.het_offset:
-        raise SlurmError(NOT_WHOLE)
+        raise SlurmError(ErrorCode.NOT_WHOLE)
 
 
 def restore(core: Core, job: Job, saved: HetJob, offset: int) -> None:

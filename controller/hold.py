@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from understudy.controller.arrays import INVALID_JOB, find, for_each, for_each_task, separate
+from understudy.controller.arrays import find, for_each, for_each_task, separate
 from understudy.controller.eligibility import review
 from understudy.controller.het_jobs import components, require_leader, require_single
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
@@ -16,7 +16,7 @@ from understudy.controller.prioritise import prioritise
 from understudy.controller.requeue import requeue
 from understudy.controller.rights import may_control
 from understudy.controller.suspend import resume, suspend
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag
 from understudy.protocol.messages import JobResults
 
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 ACTIONS = ("hold", "uhold", "release", "requeue", "requeuehold", "suspend", "resume", "top")
 SCHEDULING_FAILED = "JobHeldAdmin, as scheduling it failed"
-NOT_SUPPORTED = 2036
-HELD = 2042
-FINISHED = 2084
 UNEXPECTED = 1000
 _ONE = re.compile(r"\d+(_\d+)?")
 
@@ -40,7 +37,7 @@ _ONE = re.compile(r"\d+(_\d+)?")
 def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults:
     """Do the same with each job named, or with all that match."""
     if message.action not in ACTIONS:
-        raise SlurmError(NOT_SUPPORTED)
+        raise SlurmError(ErrorCode.NOT_SUPPORTED)
     now = core.time.now()
 
     def act(job: Job) -> None:
@@ -53,7 +50,7 @@ def control_jobs(core: Core, message: ControlJobs, sender: Sender) -> JobResults
     if message.action in {"suspend", "resume"}:
         unknown = SlurmError(UNEXPECTED)
         results = [
-            (text, unknown.code, unknown.text) if error == INVALID_JOB and _is_unknown(core, text) else (text, error, said)
+            (text, unknown.code, unknown.text) if error == ErrorCode.INVALID_JOB and _is_unknown(core, text) else (text, error, said)
             for text, error, said in results
         ]
     return JobResults(results)
@@ -71,7 +68,7 @@ def _top_jobs(core: Core, text: str, act: Callable[[Job], None], sender: Sender)
         _may_act(core, "top", sender)
         for each in text.split(","):
             if not _ONE.fullmatch(each):
-                raise SlurmError(INVALID_JOB)
+                raise SlurmError(ErrorCode.INVALID_JOB)
             for record, tasks in find(core, each):
                 for job in separate(core, record, tasks):
                     try:
@@ -85,7 +82,7 @@ def _top_jobs(core: Core, text: str, act: Callable[[Job], None], sender: Sender)
 
 def _may_act(core: Core, action: str, sender: Sender) -> None:
     if not core.is_operator(sender.user_id) and (action in ("suspend", "resume") or (action == "top" and not core.settings.users_may_top)):
-        raise SlurmError(2002)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
 
 
 def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float) -> None:
@@ -93,9 +90,9 @@ def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float)
     by_admin = core.is_operator(sender.user_id)
     _may_act(core, action, sender)
     if action in {"hold", "uhold", "release"} and job.is_finished:
-        raise SlurmError(FINISHED)
+        raise SlurmError(ErrorCode.FINISHED)
     if not may_control(core, sender.user_id, job):
-        raise SlurmError(2002 if action in {"requeue", "requeuehold"} else 2010)
+        raise SlurmError(ErrorCode.ACCESS_DENIED if action in {"requeue", "requeuehold"} else ErrorCode.INVALID_USER)
     if action in ("suspend", "resume"):
         require_single(job)
         for each in components(job):
@@ -145,7 +142,7 @@ def set_aside(core: Core, job: Job, now: float) -> None:
 def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
     """Let a held job be started. It gets the priority of a new one."""
     if job.held_by == HELD_BY_ADMIN and not by_admin:
-        raise SlurmError(2002)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     if not job.is_pending:
         if job.held_by:
             job.reason = "None"
@@ -161,9 +158,9 @@ def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
 def top(core: Core, job: Job, now: float) -> None:
     """Move a pending job before its user's others of the same partition, account and QOS; they all give up, by their nice values, what it gains."""
     if not job.is_pending:
-        raise SlurmError(2073)
+        raise SlurmError(ErrorCode.NOT_PENDING)
     if job.priority == 0:
-        raise SlurmError(HELD)
+        raise SlurmError(ErrorCode.HELD)
     if len(job.partitions) > 1:
         return
 

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
 
-NOT_PENDING: Final = 2073
-ACCESS_DENIED: Final = 2002
-NOT_SUPPORTED: Final = 2036
 MIN_CPUS_NODE: Final = "min_cpus_node"  # in a spec's `extra`: the number of CPUs a node that is shown
 
 
@@ -38,11 +35,11 @@ class Change:
 
     def need_pending(self) -> None:
         if not self.job.is_pending:
-            raise SlurmError(NOT_PENDING)
+            raise SlurmError(ErrorCode.NOT_PENDING)
 
     def need_admin(self) -> None:
         if not self.by_admin:
-            raise SlurmError(ACCESS_DENIED)
+            raise SlurmError(ErrorCode.ACCESS_DENIED)
 
     def set_extra(self, key: str, text: str) -> None:
         """An option that is kept as text, "" for none."""

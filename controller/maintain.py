@@ -11,7 +11,7 @@ from understudy.controller.arrays import for_each
 from understudy.controller.rights import may_control
 from understudy.controller.steps import limit_step
 from understudy.model.debug_flags import changed_flags
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobState
 from understudy.model.times import parse_limit, whole_minutes
 from understudy.protocol.messages import Message, NotifyTasks, Ok
@@ -23,23 +23,20 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import NotifyJob, SetConfiguration, UpdateStep
 
 _PERMISSION: Final = "Permission denied"
-_DISABLED: Final = 2037
-_ENDED: Final = 2021
-_INVALID_LIMIT: Final = 2051
 _KEYS: Final = frozenset({"SlurmctldDebug", "DebugFlags", "SlurmSchedLogLevel", "FairShareDampeningFactor"})
 
 
 def set_configuration(core: Core, message: SetConfiguration, sender: Sender) -> Message:
     """Change keys of the configuration until the file is read again."""
     if not core.is_admin(sender.user_id):
-        raise SlurmError(13, _PERMISSION)
+        raise SlurmError(ErrorCode.PERMISSION_DENIED, _PERMISSION)
     shown = dict(core.show_configuration())
     changes = {}
     for key, value in message.changes.items():
         if key not in _KEYS:
-            raise SlurmError(_DISABLED)
+            raise SlurmError(ErrorCode.DISABLED)
         if key == "SlurmSchedLogLevel" and shown.get("SlurmSchedLogFile", "(null)") == "(null)":
-            raise SlurmError(_DISABLED)
+            raise SlurmError(ErrorCode.DISABLED)
         if key == "DebugFlags":
             try:
                 value = changed_flags("" if shown[key] == "(null)" else shown[key], value)  # noqa: PLW2901 - as it is kept
@@ -54,11 +51,11 @@ def notify_job(core: Core, message: NotifyJob, sender: Sender) -> Message:
     """A line of text for whoever reads the job's output."""
     job = core.job(message.job_id)
     if job.user_id != sender.user_id and not core.is_slurm_user(sender.user_id):
-        raise SlurmError(2010)
+        raise SlurmError(ErrorCode.INVALID_USER)
     if job.is_finished:
-        raise SlurmError(_ENDED)
+        raise SlurmError(ErrorCode.ALREADY_DONE)
     if job.state is not JobState.RUNNING or job.allocation is None:
-        raise SlurmError(_DISABLED)
+        raise SlurmError(ErrorCode.DISABLED)
     batch_host = job.allocation.nodes & -job.allocation.nodes
     for record, _ in core.parts(batch_host):
         core.agents.send(record.name, NotifyTasks(job.job_id, job.restarts, message.text))
@@ -71,10 +68,10 @@ def update_step(core: Core, message: UpdateStep, sender: Sender) -> Message:
 
     def change(job: Job) -> None:
         if not may_control(core, sender.user_id, job):
-            raise SlurmError(2010)
+            raise SlurmError(ErrorCode.INVALID_USER)
         step = job.steps.get(int(message.step)) if message.step.isdecimal() else None
         if message.step and (step is None or not step.is_running):
-            raise SlurmError(2017)
+            raise SlurmError(ErrorCode.INVALID_JOB)
         for each in [step] if step is not None else [each for each in job.steps.values() if each.is_running]:
             limit_step(core, job, each, _new_limit(each.time_limit_s, message.time_limit), now)
         core.last_job_update = now
@@ -91,7 +88,7 @@ def _new_limit(before: int | None, text: str) -> int | None:
     try:
         given = parse_limit(digits)
     except ValueError:
-        raise SlurmError(_INVALID_LIMIT) from None
+        raise SlurmError(ErrorCode.INVALID_TIME_LIMIT) from None
     if given is None:
         return None
     given = whole_minutes(given)
@@ -99,5 +96,5 @@ def _new_limit(before: int | None, text: str) -> int | None:
         return given
     changed = (before or 0) + (given if sign == "+" else -given)
     if before is None or changed <= 0:
-        raise SlurmError(_INVALID_LIMIT)
+        raise SlurmError(ErrorCode.INVALID_TIME_LIMIT)
     return changed

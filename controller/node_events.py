@@ -22,7 +22,7 @@ from understudy.controller.requeue import requeue_job
 from understudy.controller.resize import leave
 from understudy.controller.scheduling.looks import next_look
 from understudy.controller.start import launch
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag, NodeFlag, NodeState
 from understudy.protocol.messages import Failure, FindJobs, JobsFound, Message, Ping, Registered, RegisterNodes, TerminateJob
 
@@ -41,11 +41,11 @@ SIGTERM: Final = 15
 def register_nodes(core: Core, message: RegisterNodes, sender: Sender) -> Message:
     """A node daemon announces its nodes, and the jobs that it has."""
     if not sender.is_daemon:
-        raise SlurmError(2002)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     try:
         nodes = core.names.to_bitmap(message.nodes)
     except ValueError as error:
-        raise SlurmError(2018, f"{message.daemon} registers nodes that are not in slurm.conf: {error}") from None
+        raise SlurmError(ErrorCode.INVALID_NODE, f"{message.daemon} registers nodes that are not in slurm.conf: {error}") from None
     now = core.time.now()
     record = core.add_daemon(message.daemon, message.address, nodes)
     record.is_registered = record.is_responding = True

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.het_jobs import components, whole
 from understudy.controller.job import HELD_BY_ADMIN, JobEvent
 from understudy.controller.job_programs import node_environment
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag
 from understudy.protocol.messages import LaunchProlog, Message, Ok
 
@@ -58,7 +58,7 @@ def ask(core: Core, job: Job, nodes: int) -> None:
 def prolog_complete(core: Core, message: PrologComplete, sender: Sender) -> Message:
     """The prolog has ended on some nodes."""
     if not sender.is_daemon:
-        raise SlurmError(2002)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     job = core.tables.jobs.get(message.job_id)
     if job is None or job.restarts != message.restart or not job.is_active:
         job = None

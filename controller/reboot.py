@@ -17,7 +17,7 @@ from understudy.controller.core import log, nodeset_indices
 from understudy.controller.eligibility import review_all
 from understudy.controller.power import OFF
 from understudy.controller.submit import node_bitmap
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import NodeFlag, NodeState
 from understudy.protocol.messages import Message, Ok
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import RebootNodes
 
 LOOK_S: Final = 1.0  # the controller's loop sees within a second that a node is idle
-INVALID_STATE: Final = 2028
 ISSUED: Final = "reboot issued"
 IN_PROGRESS: Final = NodeFlag.REBOOT_REQUESTED | NodeFlag.REBOOT_ISSUED
 AFTER: Final = {"": NodeState.UNKNOWN, "RESUME": NodeState.IDLE, "DOWN": NodeState.DOWN}
@@ -37,12 +36,12 @@ AFTER: Final = {"": NodeState.UNKNOWN, "RESUME": NodeState.IDLE, "DOWN": NodeSta
 def reboot_nodes(core: Core, message: RebootNodes, sender: Sender) -> Message:
     """Have nodes boot when they are idle. Those that are about to are left alone."""
     if not core.is_admin(sender.user_id):
-        raise SlurmError(13, "Permission denied")
+        raise SlurmError(ErrorCode.PERMISSION_DENIED, "Permission denied")
     table = core.tables.nodes
     nodes = (1 << len(table.nodes)) - 1 if message.nodes.upper() == "ALL" else node_bitmap(core, message.nodes)
     after = AFTER.get(message.next_state.upper())
     if after is None:
-        raise SlurmError(INVALID_STATE)
+        raise SlurmError(ErrorCode.INVALID_NODE_STATE)
     now = core.time.now()
     for index in nodeset_indices(nodes):
         node = table.nodes[index]
@@ -73,7 +72,7 @@ def cancel_reboot(core: Core, node: Node) -> None:
         SlurmError: there is none, or the node boots already.
     """
     if not node.flags & NodeFlag.REBOOT_REQUESTED:
-        raise SlurmError(INVALID_STATE)
+        raise SlurmError(ErrorCode.INVALID_NODE_STATE)
     node.flags &= ~NodeFlag.DRAIN
     give_up_reboot(core, node)
     _clear_reason(node)

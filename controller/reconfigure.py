@@ -13,7 +13,7 @@ from understudy.controller.core import log
 from understudy.controller.eligibility import review_all
 from understudy.controller.enforcement.wiring import accounting_has_changed
 from understudy.model.conf import SlurmConfig, load
-from understudy.model.errors import ConfigError, SlurmError
+from understudy.model.errors import ConfigError, ErrorCode, SlurmError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.nodes import NodeTable
     from understudy.controller.settings import Settings
-
-RESTART_FOR_SCHEDULER = 2032
-RESTART_FOR_SELECT = 2033
-RESTART_FOR_NODES = 2049
 
 
 def take_over(core: Core, path: Path, before: SlurmConfig, settings_of: Callable[[SlurmConfig], Settings]) -> SlurmConfig:
@@ -41,9 +37,9 @@ def take_over(core: Core, path: Path, before: SlurmConfig, settings_of: Callable
         log.error("slurm.conf is not taken over: %s", error)
         raise SlurmError(-1, str(error)) from None
     if config.text("SchedulerType") != before.text("SchedulerType"):
-        raise SlurmError(RESTART_FOR_SCHEDULER)
+        raise SlurmError(ErrorCode.RESTART_FOR_SCHEDULER)
     if config.text("SelectType") != before.text("SelectType"):
-        raise SlurmError(RESTART_FOR_SELECT)
+        raise SlurmError(ErrorCode.RESTART_FOR_SELECT)
     tables, _ = build_tables(config)
     ours, theirs = core.tables.nodes.nodes, tables.nodes.nodes
 
@@ -52,7 +48,7 @@ def take_over(core: Core, path: Path, before: SlurmConfig, settings_of: Callable
         return [tuple(getattr(node, field) for field in fields) for node in nodes]
 
     if shape(list(ours)) != shape(list(theirs)):
-        raise SlurmError(RESTART_FOR_NODES)
+        raise SlurmError(ErrorCode.RESTART_FOR_NODES)
     core.settings = settings_of(config)
     core.count_licenses()
     core.tables.complete_wait_s = core.settings.complete_wait_s

@@ -14,7 +14,7 @@ from understudy.controller.eligibility import watch_dependency
 from understudy.controller.het_jobs import whole
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER, JobEvent, advance
 from understudy.controller.log_lines import is_told, job_name
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag, JobState
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from understudy.controller.job import Job
 
 HELD_STATE: Final = "job requeued in held state"
-_PENDING: Final = 2024
-_DISABLED: Final = 2037
-_COMPLETING: Final = 2021
 
 
 def requeue(core: Core, job: Job, now: float, *, hold: bool, held_by: str = HELD_BY_USER) -> None:
@@ -34,13 +31,13 @@ def requeue(core: Core, job: Job, now: float, *, hold: bool, held_by: str = HELD
         SlurmError: it is pending, completing, or was submitted with --no-requeue.
     """
     if job.is_pending:
-        raise SlurmError(_PENDING)
+        raise SlurmError(ErrorCode.JOB_PENDING)
     if not job.requeue:
-        raise SlurmError(_DISABLED)
+        raise SlurmError(ErrorCode.DISABLED)
     if job.is_completing:
-        raise SlurmError(_COMPLETING)
+        raise SlurmError(ErrorCode.ALREADY_DONE)
     if job.job_id not in core.scripts:
-        raise SlurmError(2009)
+        raise SlurmError(ErrorCode.NO_SCRIPT)
     if job.state is JobState.SUSPENDED and not hold:
         requeue_job(core, job, now, held_by=HELD_BY_ADMIN)
         return

@@ -21,7 +21,7 @@ from understudy.controller.scheduling.looks import look_from as first_look
 from understudy.controller.scheduling.main_pass import kept_back, run_length
 from understudy.controller.scheduling.reserved import DELETED, MAINTENANCE, WAITS, Reservation, blocked_cores
 from understudy.model import nodeset
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.reservations import (
     ALL_NODES,
     ANY_NODES,
@@ -52,9 +52,6 @@ if TYPE_CHECKING:
 
 LOOKS_A_BEGIN: Final = 5  # of the controller's loop, from one look for begun reservations to the next
 LOOKS_AN_END: Final = 30
-ACCESS_DENIED: Final = 2052
-INVALID: Final = 2053
-INVALID_TIME: Final = 2054
 IDLE_ROUNDS: Final = 10  # a week of days, and some: jobs for which no time was right in all of them wait for something else
 _OWN_NODES: Final = SPEC_NODES | ALL_NODES | PART_NODES | ANY_NODES | STATIC  # its nodes are not replaced
 FRIDAY, SATURDAY, SUNDAY = 4, 5, 6
@@ -73,9 +70,9 @@ def check_access(core: Core, names: str, user_id: int, account: str) -> None:
     for name in names.split(","):
         reservation = table.by_name.get(name)
         if reservation is None:
-            raise SlurmError(INVALID)
+            raise SlurmError(ErrorCode.INVALID_RESERVATION)
         if not reservation.admits(user_id, account, core.users.groups_of):
-            raise SlurmError(ACCESS_DENIED)
+            raise SlurmError(ErrorCode.RESERVATION_ACCESS_DENIED)
 
 
 def first_reason(core: Core, job: Job, now: float) -> str:
@@ -101,7 +98,7 @@ def earliest_start(core: Core, job: Job, partition: Partition, now: float) -> tu
     own = next(iter(table.of(job)), None)
     look = table.look(job, own, partition, partition.nodes & up_nodes, now, int(now), run_length(job, partition))
     if look.reason == WAITS:
-        raise SlurmError(INVALID_TIME)
+        raise SlurmError(ErrorCode.INVALID_TIME)
     if look.reason:
         return None
     job.blocked_cores = blocked_cores(look, own, tables.nodes)

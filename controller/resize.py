@@ -11,16 +11,12 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.complete import terminate_parts
 from understudy.controller.steps import end_steps, signal_step
 from understudy.model import nodeset
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
 
-NOT_PENDING: Final = 2073
-NOT_SUPPORTED: Final = 2036
-INVALID_NODE_COUNT: Final = 2006
-INVALID_NODE: Final = 2018
 SIGKILL: Final = 9
 
 
@@ -52,16 +48,16 @@ def keep_number(core: Core, job: Job, text: str, now: float) -> None:
     """
     held = job.allocation
     if not text.isdecimal() or held is None:
-        raise SlurmError(NOT_PENDING)
+        raise SlurmError(ErrorCode.NOT_PENDING)
     count = int(text)
     if count == held.node_count:
         return
     if not count:
-        raise SlurmError(INVALID_NODE_COUNT)
+        raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
     if job.required_nodes:
-        raise SlurmError(NOT_PENDING)
+        raise SlurmError(ErrorCode.NOT_PENDING)
     if count > held.node_count:
-        raise SlurmError(NOT_SUPPORTED)
+        raise SlurmError(ErrorCode.NOT_SUPPORTED)
     shrink(core, job, sum(1 << node for node in nodeset.indices(held.nodes)[:count]), now)
 
 
@@ -73,7 +69,7 @@ def keep_nodes(core: Core, job: Job, kept: int, now: float) -> None:
     """
     held = job.allocation
     if held is None or not kept or kept & ~held.nodes or not kept >> held.first_node & 1:
-        raise SlurmError(INVALID_NODE)
+        raise SlurmError(ErrorCode.INVALID_NODE)
     job.required_nodes = kept
     if kept != held.nodes:
         shrink(core, job, kept, now)
@@ -88,7 +84,7 @@ def shrink(core: Core, job: Job, kept: int, now: float) -> None:
     held = job.allocation
     assert held is not None
     if job.prolog_nodes:
-        raise SlurmError(NOT_SUPPORTED)
+        raise SlurmError(ErrorCode.NOT_SUPPORTED)
     before, lost = held.node_count, held.nodes & ~kept
     own = [(daemon, part) for daemon, part in core.parts(lost) if not daemon.nodes & kept]
     ends = [step for step in job.steps.values() if step.is_running and step.open_nodes and not step.open_nodes & kept]

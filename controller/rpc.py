@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from understudy.controller.allocate import allocate, await_job, complete_job, get_allocation
 from understudy.controller.cancel import cancel_jobs
 from understudy.controller.complete import batch_complete, epilog_complete
-from understudy.controller.core import INVALID_USER, Later
+from understudy.controller.core import Later
 from understudy.controller.crontabs import get_crontab, set_crontab
 from understudy.controller.dynamic_nodes import change_node_table
 from understudy.controller.event_triggers import clear_triggers, set_trigger
@@ -30,7 +30,7 @@ from understudy.controller.update_jobs import update_jobs
 from understudy.controller.update_nodes import update_nodes
 from understudy.controller.update_partitions import update_partition
 from understudy.controller.update_reservations import update_reservation
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import (
     AllocateJob,
     AssociationsChanged,
@@ -96,7 +96,7 @@ def get_script(core: Core, message: GetScript, sender: Sender) -> Message:
     """The batch script, for its owner and operators."""
     job = core.job(message.job_id)
     if job.user_id != sender.user_id and not core.is_operator(sender.user_id):
-        raise SlurmError(INVALID_USER)
+        raise SlurmError(ErrorCode.INVALID_USER)
     return Script(core.scripts.get(job.job_id, ""))
 
 
@@ -118,12 +118,12 @@ def await_recorded(core: Core, _message: AwaitRecorded, _sender: Sender) -> Late
 def break_at_start(core: Core, message: BreakAtStart, sender: Sender) -> Message:
     """Stop virtual time when the job starts."""
     if not core.is_admin(sender.user_id):
-        raise SlurmError(2002)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     if not core.time.is_virtual:
         raise SlurmError(-1, "only virtual time can stop at a job's start")
     job = core.job(message.job_id)
     if not job.is_pending:
-        raise SlurmError(2021, f"job {job.job_id} has started already")
+        raise SlurmError(ErrorCode.ALREADY_DONE, f"job {job.job_id} has started already")
     core.breakpoints.add(job.job_id)
     return Ok()
 
@@ -131,7 +131,7 @@ def break_at_start(core: Core, message: BreakAtStart, sender: Sender) -> Message
 def associations_changed(core: Core, message: AssociationsChanged, sender: Sender) -> Message | Later:
     """Accounting tells what has changed there."""
     if not sender.is_daemon:
-        raise SlurmError(2002)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     return core.take_associations(message)
 
 

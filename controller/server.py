@@ -12,7 +12,7 @@ from understudy.controller import log_lines
 from understudy.controller.core import Core, Later
 from understudy.controller.rpc import QUERY_NEEDS, RPCS, Rpc
 from understudy.controller.views import run_query
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import Failure, Message, Query
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 SLICE_S: Final = 0.01
 UNEXPECTED_MESSAGE: Final = 1000
-INTERNAL_ERROR: Final = 2090
 
 
 class Server:
@@ -92,7 +91,7 @@ class Server:
             answer = Failure(error.code, error.text)
         except Exception as error:  # noqa: BLE001 - one bad request must not end the controller
             self._core.fail(f"{type(request.message).__name__} of {request.sender.name}", error)
-            answer = Failure(INTERNAL_ERROR, "Slurm internal error, contact system administrator")
+            answer = Failure(ErrorCode.INTERNAL_ERROR, "Slurm internal error, contact system administrator")
         usec = int((self._clock() - began) * 1e6)
         self._core.counters.request(request.message, request.sender.user_id, usec)
         if is_told:
@@ -153,4 +152,4 @@ class Server:
             return Failure(error.code, error.text)
         except Exception as error:  # noqa: BLE001 - one bad request must not end the controller
             self._core.fail("a query", error)
-            return Failure(INTERNAL_ERROR, "Slurm internal error, contact system administrator")
+            return Failure(ErrorCode.INTERNAL_ERROR, "Slurm internal error, contact system administrator")

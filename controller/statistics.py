@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.scheduling.cycles import Cycles
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobState
 from understudy.protocol.messages import GetStatistics, Message, Ok, Query, Statistics
 
@@ -112,7 +112,7 @@ def get_statistics(core: Core, message: GetStatistics, sender: Sender) -> Messag
     backfill: Cycles = getattr(core.policy, "backfill_cycles", None) or Cycles()
     if message.reset:
         if not core.is_operator(sender.user_id):
-            raise SlurmError(2002)
+            raise SlurmError(ErrorCode.ACCESS_DENIED)
         counters.reset(now)
         main.reset()
         backfill.reset()

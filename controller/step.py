@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from understudy.controller.gres import Held as GresHeld
 from understudy.model.distribution import PACKINGS
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
@@ -20,13 +20,6 @@ if TYPE_CHECKING:
     from understudy.protocol.messages import StepSpec
 
 UNSPECIFIED: Final = -1
-TOO_MANY_CPUS: Final = 2005
-BAD_NODE_COUNT: Final = 2006
-NOT_AVAILABLE: Final = 2014
-BUSY: Final = 2016
-BAD_DISTRIBUTION: Final = 2023
-BAD_TASK_COUNT: Final = 2025
-NO_MEMORY: Final = 2044
 
 
 class Place(NamedTuple):
@@ -137,11 +130,11 @@ def lay_out(spec: StepSpec, held: Sequence[Held], required: Sequence[int], exclu
     `required`: node indices of --nodelist, in its order; with the distribution "arbitrary" one for each task. `excluded`: a bitmap.
 
     Raises:
-        SlurmError: it can never be had; with the code BUSY: not as long as other steps run.
+        SlurmError: it can never be had; with NODES_BUSY: not as long as other steps run.
     """
     of_node = {each.node: each for each in held}
     if any(node not in of_node for node in required):
-        raise SlurmError(NOT_AVAILABLE)
+        raise SlurmError(ErrorCode.NOT_AVAILABLE)
     if spec.distribution.startswith("arbitrary") and required:
         return _arbitrary(spec, of_node, required)
     if spec.relative is not None:
@@ -151,18 +144,18 @@ def lay_out(spec: StepSpec, held: Sequence[Held], required: Sequence[int], exclu
     cpus_per_task = spec.cpus_per_task or 1
     tasks, least, most = _counts(spec, len(held), len(wanted))
     if least > len(held):
-        raise SlurmError(TOO_MANY_CPUS if spec.relative is None or held else BAD_NODE_COUNT)
+        raise SlurmError(ErrorCode.TOO_MANY_CPUS if spec.relative is None or held else ErrorCode.INVALID_NODE_COUNT)
     if not spec.overcommit and not spec.overlap and tasks * cpus_per_task > sum(each.cpus for each in held):
-        raise SlurmError(TOO_MANY_CPUS)
+        raise SlurmError(ErrorCode.TOO_MANY_CPUS)
     fits = _could_hold(spec, held, cpus_per_task)
     if least > len(fits):
-        raise SlurmError(TOO_MANY_CPUS)
+        raise SlurmError(ErrorCode.TOO_MANY_CPUS)
     free = fits if spec.overlap else [each for each in fits if _is_free(each, spec, cpus_per_task)]
     chosen = _choose(free, list(wanted), least, most, tasks, cpus_per_task, overcommit=spec.overcommit or spec.overlap, spec=spec)
     if chosen is None:
         if _choose(fits, list(wanted), least, most, tasks, cpus_per_task, overcommit=spec.overcommit, spec=spec, idle=True) is None:
-            raise SlurmError(TOO_MANY_CPUS)
-        raise SlurmError(BUSY)
+            raise SlurmError(ErrorCode.TOO_MANY_CPUS)
+        raise SlurmError(ErrorCode.NODES_BUSY)
     capacity = [max(_room(each, spec) // cpus_per_task, 1) for each in chosen]
     if spec.ntasks_per_node:
         capacity = [min(room, spec.ntasks_per_node) for room in capacity]
@@ -172,7 +165,7 @@ def lay_out(spec: StepSpec, held: Sequence[Held], required: Sequence[int], exclu
 def _counts(spec: StepSpec, nodes: int, wanted: int) -> tuple[int, int, int]:
     """(tasks, least nodes, most nodes)."""
     if spec.num_tasks is not None and spec.num_tasks < 1:
-        raise SlurmError(BAD_TASK_COUNT)
+        raise SlurmError(ErrorCode.INVALID_TASK_COUNT)
     least = spec.min_nodes if spec.min_nodes is not None else wanted or (nodes if spec.num_tasks is None else 1)
     least = max(least, wanted, 1)
     most = max(spec.max_nodes or (least if spec.min_nodes is not None or spec.num_tasks is None else nodes), least)
@@ -192,7 +185,7 @@ def _could_hold(spec: StepSpec, held: Sequence[Held], cpus_per_task: int) -> lis
     """The nodes that have what one task needs, if no other step were there."""
     memory = [each for each in held if _memory(spec, each, cpus_per_task) <= each.memory_mb or not each.memory_mb]
     if not memory and held:
-        raise SlurmError(NO_MEMORY)
+        raise SlurmError(ErrorCode.NO_MEMORY)
     return [each for each in memory if each.cpus >= cpus_per_task or spec.overcommit or spec.overlap]
 
 
@@ -270,7 +263,7 @@ def deal(tasks: int, capacity: Sequence[int], distribution: str) -> list[list[in
     nodes = len(capacity)
     kind, _, size = distribution.partition(",")[0].partition(":")[0].partition("=")
     if kind == "plane" and (not size.isdigit() or not int(size)):
-        raise SlurmError(BAD_DISTRIBUTION)
+        raise SlurmError(ErrorCode.INVALID_DISTRIBUTION)
     if kind == "block":
         counts = [1] * nodes
         left = tasks - nodes

@@ -6,11 +6,11 @@ none has all of its job's, and no other step has them meanwhile; with `--gres=no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from understudy.controller.gres import Held
 from understudy.model import nodeset
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.gres import GPU, SHARED, GresCount, read_request
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from understudy.protocol.messages import StepSpec
 
-BUSY: Final = 2016
-INVALID_GRES: Final = 2072
-INSUFFICIENT: Final = 2134
 
 Gres = tuple[Held, ...]
 
@@ -41,7 +38,7 @@ def is_busy(spec: StepSpec, held: Gres, used: Gres) -> bool:
     try:
         take(_of_each_node(spec, held), held, used)
     except SlurmError as error:
-        return error.code == BUSY
+        return error.code == ErrorCode.NODES_BUSY
     return False
 
 
@@ -49,15 +46,15 @@ def share_out(spec: StepSpec, tasks: Sequence[int], held: Sequence[Gres], used: 
     """What the step gets on each of its nodes. `tasks`: how many it has there; `held` and `used`: what the job has there, and its other steps.
 
     Raises:
-        SlurmError: it can never be had; with the code BUSY: not as long as other steps run.
+        SlurmError: it can never be had; with NODES_BUSY: not as long as other steps run.
     """
     if not any(held):
         if any(_read(text) for text in (spec.gres or "", spec.tres_per_step, spec.tres_per_task)):
-            raise SlurmError(INVALID_GRES)
+            raise SlurmError(ErrorCode.INVALID_GRES)
         return [() for _ in held]
     left = {(want.name, want.type): want.count for want in _read(spec.tres_per_step)}
     if any(_sum(want.name, want.type, gres_of_all(held)) < want.count for want in _read(spec.tres_per_step)):
-        raise SlurmError(INVALID_GRES)
+        raise SlurmError(ErrorCode.INVALID_GRES)
     found = []
     for at, (count, gres, others) in enumerate(zip(tasks, held, used, strict=True)):
         busy = () if spec.overlap else others
@@ -69,7 +66,7 @@ def share_out(spec: StepSpec, tasks: Sequence[int], held: Sequence[Gres], used: 
             wants += (GresCount(name, kind, here),) if here else ()
         found.append(take(wants, gres, busy))
     if any(left.values()):
-        raise SlurmError(INSUFFICIENT)
+        raise SlurmError(ErrorCode.INSUFFICIENT)
     return found
 
 
@@ -90,13 +87,13 @@ def take(wants: Sequence[GresCount], held: Gres, used: Gres) -> Gres:
     """The first devices that are free.
 
     Raises:
-        SlurmError: there are not enough, or with the code BUSY: not now.
+        SlurmError: there are not enough, or with NODES_BUSY: not now.
     """
     found: dict[tuple[str, str], Held] = {}
     for want in wants:
         kinds = [each for each in held if each.name == want.name and want.type in ("", each.type)]
         if sum(each.amount for each in kinds) < want.count:
-            raise SlurmError(INSUFFICIENT if kinds else INVALID_GRES)
+            raise SlurmError(ErrorCode.INSUFFICIENT if kinds else ErrorCode.INVALID_GRES)
         left = want.count
         for each in kinds:
             other = next((one for one in used if (one.name, one.type) == (each.name, each.type)), Held(each.name, each.type, 0, 0))
@@ -108,7 +105,7 @@ def take(wants: Sequence[GresCount], held: Gres, used: Gres) -> Gres:
                 found[each.name, each.type] = Held(each.name, each.type, amount, devices)
             left -= amount
         if left:
-            raise SlurmError(BUSY)
+            raise SlurmError(ErrorCode.NODES_BUSY)
     return tuple(found.values())
 
 
@@ -137,4 +134,4 @@ def _read(text: str) -> tuple[GresCount, ...]:
     try:
         return read_request(text) if text else ()
     except ValueError:
-        raise SlurmError(INVALID_GRES) from None
+        raise SlurmError(ErrorCode.INVALID_GRES) from None

@@ -12,9 +12,9 @@ from understudy.controller.core import Later, log
 from understudy.controller.het_jobs import components
 from understudy.controller.rights import may_control
 from understudy.controller.step import Held, Place, Step, distribution_of, lay_out, takes_memory
-from understudy.controller.step_gres import INVALID_GRES, Gres, gpus_of, is_busy, share_out, too_many, used_of
+from understudy.controller.step_gres import Gres, gpus_of, is_busy, share_out, too_many, used_of
 from understudy.model import hostlist
-from understudy.model.errors import ERROR_TEXT, SlurmError
+from understudy.model.errors import ERROR_TEXT, ErrorCode, SlurmError
 from understudy.model.states import JobState
 from understudy.model.task_usage import merge
 from understudy.protocol.messages import BATCH_STEP, Ok, SignalTasks, StepCreated
@@ -25,13 +25,6 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
     from understudy.protocol.messages import AwaitStep, CreateStep, GetStep, Message, StepComplete, StepSpec
 
-ACCESS_DENIED: Final = 2002
-INVALID_JOB: Final = 2017
-INVALID_NODE: Final = 2018
-ALREADY_DONE: Final = 2021
-JOB_PENDING: Final = 2024
-SUSPENDED: Final = 2077
-TOO_MANY_STEPS: Final = 2076
 SIGKILL: Final = 9
 SIGTERM: Final = 15
 KILLED_FAULT: Final = "killed"
@@ -49,15 +42,15 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
     """Srun wants a step of a running job."""
     job = _own_job(core, message.job_id, sender)
     if job.is_pending:
-        raise SlurmError(JOB_PENDING)
+        raise SlurmError(ErrorCode.JOB_PENDING)
     if job.state is JobState.SUSPENDED:
-        raise SlurmError(SUSPENDED)
+        raise SlurmError(ErrorCode.SUSPENDED)
     if not job.is_running:
-        raise SlurmError(ALREADY_DONE)
+        raise SlurmError(ErrorCode.ALREADY_DONE)
     spec, allocation, now = message.spec, job.allocation, core.time.now()
     assert allocation is not None
     if (job if job.het is None else job.het.components.get(0, job)).next_step_id >= core.settings.max_step_count:
-        raise SlurmError(TOO_MANY_STEPS)
+        raise SlurmError(ErrorCode.TOO_MANY_STEPS)
     used: dict[int, tuple[int, int]] = {}
     taken: dict[int, list[Gres]] = {}
     for other in job.steps.values():
@@ -77,12 +70,12 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
         for share in allocation.shares
     ]
     if said := too_many(spec, job.spec.gres, list(gres.values())):
-        raise SlurmError(INVALID_GRES, f"{said}\n{ERROR_TEXT[INVALID_GRES]}")
+        raise SlurmError(ErrorCode.INVALID_GRES, f"{said}\n{ERROR_TEXT[ErrorCode.INVALID_GRES]}")
     try:
         required = [core.tables.nodes.index_of[name] for name in hostlist.expand(spec.nodes)] if spec.nodes else []
         excluded = core.names.to_bitmap(spec.excluded_nodes) if spec.excluded_nodes else 0
     except (KeyError, ValueError):
-        raise SlurmError(INVALID_NODE) from None
+        raise SlurmError(ErrorCode.INVALID_NODE) from None
     places = lay_out(spec, held, required, excluded)
     if any(gres.values()) or spec.gres or spec.tres_per_step or spec.tres_per_task:
         nodes_of = [place.node for place in places]
@@ -97,7 +90,7 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
     leader = job if job.het is None else job.het.components.get(0, job)
     step_id = leader.next_step_id if spec.step_id is None else spec.step_id
     if step_id in job.steps or step_id > leader.next_step_id:
-        raise SlurmError(INVALID_JOB)
+        raise SlurmError(ErrorCode.INVALID_JOB)
     step = Step(
         step_id,
         spec.name,
@@ -187,14 +180,14 @@ def get_step(core: Core, message: GetStep, sender: Sender) -> StepCreated:
         return describe(core, job, _as_step(core, job))
     step = job.steps.get(message.step_id)
     if step is None or not step.is_running:
-        raise SlurmError(INVALID_JOB)
+        raise SlurmError(ErrorCode.INVALID_JOB)
     return describe(core, job, step)
 
 
 def _as_step(core: Core, job: Job) -> Step:
     """A running job's script as a step of one task."""
     if not job.is_running or job.interactive or job.allocation is None or job.start_time is None:
-        raise SlurmError(INVALID_JOB)
+        raise SlurmError(ErrorCode.INVALID_JOB)
     first = job.allocation.first_node
     share = job.allocation.share_on(first)
     assert share is not None
@@ -215,16 +208,16 @@ def await_step(core: Core, message: AwaitStep, sender: Sender) -> Message | Late
 def _own_job(core: Core, job_id: int, sender: Sender) -> Job:
     job = core.tables.jobs.get(job_id)
     if job is None:
-        raise SlurmError(INVALID_JOB)
+        raise SlurmError(ErrorCode.INVALID_JOB)
     if job.user_id != sender.user_id and not core.is_admin(sender.user_id):
-        raise SlurmError(ACCESS_DENIED)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     return job
 
 
 def step_complete(core: Core, message: StepComplete, sender: Sender) -> Message:
     """A node daemon says that a step has ended on some of its nodes."""
     if not sender.is_daemon:
-        raise SlurmError(ACCESS_DENIED)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     job = core.tables.jobs.get(message.job_id)
     step = None if job is None or job.restarts != message.restart else job.steps.get(message.step_id)
     if job is None or step is None or not step.is_running:
@@ -232,7 +225,7 @@ def step_complete(core: Core, message: StepComplete, sender: Sender) -> Message:
     try:
         nodes = core.names.to_bitmap(message.nodes)
     except ValueError:
-        raise SlurmError(INVALID_NODE) from None
+        raise SlurmError(ErrorCode.INVALID_NODE) from None
     step.open_nodes &= ~nodes
     step.exit_code = max(step.exit_code, message.exit_code)
     step.exit_signal = step.exit_signal or message.exit_signal
@@ -308,7 +301,7 @@ def cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> No
     job_text, _, step_text = text.partition(".")
     job = core.job(job_text)
     if not may_control(core, sender.user_id, job):
-        raise SlurmError(ACCESS_DENIED)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     if step_text == "batch" and job.is_running and not job.interactive:
         from understudy.controller.complete import signal_job  # noqa: PLC0415 - complete ends steps through this module
 
@@ -317,7 +310,7 @@ def cancel_step(core: Core, text: str, signal: int | None, sender: Sender) -> No
     found = [(each, each.steps[int(step_text)]) for each in components(job) if int(step_text) in each.steps] if step_text.isdecimal() else []
     running = [(each, step) for each, step in found if step.is_running]
     if not running:
-        raise SlurmError(INVALID_JOB)
+        raise SlurmError(ErrorCode.INVALID_JOB)
     for each, step in running:
         if (signal is None or signal == SIGKILL) and each.is_running:
             step.killed_by = sender.user_id

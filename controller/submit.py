@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import msgspec
 
 from understudy.controller.alarms import watch_deadline
-from understudy.controller.arrays import INVALID_ARRAY, make_array, read_tasks, split_all, split_ended
+from understudy.controller.arrays import make_array, read_tasks, split_all, split_ended
 from understudy.controller.core import log
 from understudy.controller.dependency import check_circle
 from understudy.controller.dependency import parse as parse_dependency
@@ -35,7 +35,7 @@ from understudy.controller.scheduling.licenses import read_licenses
 from understudy.controller.scheduling.main_pass import run_length
 from understudy.controller.scheduling.reserved import WAITS
 from understudy.model import nodeset
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.gres import GPU, SHARED, BadCountError, gpus_in, mixes_types, read_request
 from understudy.protocol.messages import AllocateJob, SubmitJob, Submitted
 
@@ -45,24 +45,8 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
     from understudy.protocol.messages import JobSpec
 
-TRY_AGAIN: Final = 11  # EAGAIN: sbatch waits and tries again
 UNLIMITED_S: Final = -1
-INVALID_PARTITION: Final = 2000
-TOO_LONG: Final = 2012
-CANNOT_RUN: Final = 2014
-INVALID_LICENSES: Final = 2048
-INVALID_TIME_LIMIT: Final = 2051
-INVALID_BATCH_FEATURES: Final = 2114
-INVALID_FEATURES: Final = 2029
-INVALID_GRES: Final = 2072
-INVALID_TRES: Final = 2115
 LEAST_TO_DEADLINE_S: Final = 60  # what 22.05.8 shows as TimeMin
-MIXED_GRES: Final = 2119
-UNSUPPORTED_GRES: Final = 2122
-INVALID_PREFERENCE: Final = 2133
-INVALID_TIME_MIN: Final = 2124
-INVALID_NICE: Final = 2123
-SUBMISSIONS_DISABLED: Final = 2105
 MAX_SCRIPT: Final = 4 * 1024 * 1024  # characters
 _MAX_TEXT: Final = 1024  # of a job's texts, as Slurm 22.05.8 was seen to take them
 _MAX_PATH: Final = 4096
@@ -81,7 +65,7 @@ _LIMIT_CODES: Final = {
 def submit(core: Core, message: SubmitJob, sender: Sender) -> Submitted:
     """sbatch: take in a batch job."""
     if not message.script and message.emulation is None and not message.test_only:
-        raise SlurmError(2009)
+        raise SlurmError(ErrorCode.NO_SCRIPT)
     notes: list[str] = []
     if core.job_submit:
         message, notes = review_submission(core, message, sender)
@@ -102,17 +86,17 @@ def _allowed_as(core: Core, message: SubmitJob | AllocateJob, sender: Sender) ->
     user_id, group_id = sender.user_id, sender.group_id
     if message.user_id not in (-1, user_id):
         if not core.is_admin(user_id):
-            raise SlurmError(2010)
+            raise SlurmError(ErrorCode.INVALID_USER)
         user_id = message.user_id
     if message.group_id not in (-1, group_id):
         if not core.is_admin(sender.user_id):
-            raise SlurmError(2113)
+            raise SlurmError(ErrorCode.INVALID_GROUP)
         group_id = message.group_id
     if core.federation is not None and "DRAIN" in core.federation.state:
-        raise SlurmError(SUBMISSIONS_DISABLED)
+        raise SlurmError(ErrorCode.SUBMISSIONS_DISABLED)
     if len(core.tables.jobs) >= core.settings.max_job_count:
         log.warning("MaxJobCount %d reached", core.settings.max_job_count)
-        raise SlurmError(TRY_AGAIN, "Resource temporarily unavailable")
+        raise SlurmError(ErrorCode.TRY_AGAIN, "Resource temporarily unavailable")
     return user_id, group_id
 
 
@@ -135,7 +119,7 @@ def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job
     try:
         job, tasks, task_limit = _checked(core, message, sender)
     except SlurmError as error:
-        if error.code == INVALID_FEATURES:  # found out late: the job has had a number
+        if error.code == ErrorCode.INVALID_FEATURE:  # found out late: the job has had a number
             core.take_job_id()
         raise
     now, spec, tables = core.time.now(), message.spec, core.tables
@@ -218,7 +202,7 @@ def _checked_components(core: Core, message: SubmitJob | AllocateJob, sender: Se
     by_admin = core.is_operator(sender.user_id)
     specs = [message.spec, *message.components]
     if any(spec.array for spec in specs):
-        raise SlurmError(INVALID_ARRAY)
+        raise SlurmError(ErrorCode.INVALID_ARRAY)
     jobs = [build_job(core, msgspec.structs.replace(message, spec=spec), user_id, group_id, now, by_admin=by_admin) for spec in specs]
     for job in jobs:
         check_policy(core, job, 1)
@@ -264,7 +248,7 @@ def _test_components(core: Core, jobs: list[Job], now: float) -> Submitted:
         fitting = [partition for partition in partitions if core.selector.could_ever_run(job, partition, core.tables)]
         found = earliest_start(core, job, fitting[0], now) if fitting else None
         if found is None:
-            raise SlurmError(CANNOT_RUN)
+            raise SlurmError(ErrorCode.NOT_AVAILABLE)
         start, taken = max(start, found[0]), taken | found[1]
     when = datetime.fromtimestamp(start, tz=UTC).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
     processors, where = sum(job.min_cpus for job in jobs), core.names.to_expression(taken)
@@ -291,7 +275,7 @@ def _check_lengths(message: SubmitJob | AllocateJob) -> None:
         or (isinstance(message, SubmitJob) and len(message.script) > MAX_SCRIPT)
     )
     if too_long:
-        raise SlurmError(TOO_LONG)
+        raise SlurmError(ErrorCode.TOO_LONG)
 
 
 def build_job(core: Core, message: SubmitJob | AllocateJob, user_id: int, group_id: int, now: float, *, by_admin: bool) -> Job:
@@ -311,11 +295,11 @@ def build_job(core: Core, message: SubmitJob | AllocateJob, user_id: int, group_
     if "spread_job" in spec.extra and spec.num_tasks is not None and max_nodes is None:
         max_nodes = max(min_nodes, min(tasks, len(core.tables.nodes.nodes)))
     if spec.nice < 0 and not by_admin:
-        raise SlurmError(INVALID_NICE)
+        raise SlurmError(ErrorCode.INVALID_NICE)
     if spec.time_min_s and (spec.time_limit_s or 0) > 0 and spec.time_min_s > (spec.time_limit_s or 0):
-        raise SlurmError(INVALID_TIME_MIN)
+        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
     if spec.time_min_s and all(each.max_time_s is not None and spec.time_min_s > each.max_time_s for each in partitions):
-        raise SlurmError(INVALID_TIME_MIN)
+        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
     ordered = partitions
     if spec.begin_time is not None and spec.begin_time > now and not spec.hold and not spec.dependency:
         ordered = sorted(partitions, key=lambda each: -each.priority_tier)
@@ -343,19 +327,19 @@ def build_job(core: Core, message: SubmitJob | AllocateJob, user_id: int, group_
     set_time_limit(job, first, spec.time_limit_s)
     give_default_time(core, job, first)
     if spec.time_min_s and job.time_limit_s is not None and spec.time_min_s > job.time_limit_s:
-        raise SlurmError(INVALID_TIME_MIN)
+        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
     set_memory(core, job, first)
     _fit_memory_cap(core, job, partitions)
     _named_nodes(core, job)
     _check_words(core, spec)
     if spec.deadline is not None and spec.deadline < int(now):
-        raise SlurmError(INVALID_TIME_LIMIT)
+        raise SlurmError(ErrorCode.INVALID_TIME_LIMIT)
     if spec.deadline is not None and spec.deadline < int(now) + (spec.time_min_s or 0):
-        raise SlurmError(INVALID_TIME_MIN)
+        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
     if spec.deadline is not None and job.time_limit_s is None and not spec.time_limit_s and not spec.time_min_s:
         job.spec = msgspec.structs.replace(job.spec, time_min_s=LEAST_TO_DEADLINE_S)  # it may be given as little, so that it ends in time
     if (wanted := spec.extra.get("batch")) and not set(wanted.split(",")) <= set(re.split(r"[&|,]", spec.features)):
-        raise SlurmError(INVALID_BATCH_FEATURES)
+        raise SlurmError(ErrorCode.INVALID_BATCH_FEATURES)
     _enforce_limits(core, job, partitions)
     return job
 
@@ -400,11 +384,11 @@ def size(spec: JobSpec) -> tuple[int, int, int, int | None, int]:
     min_nodes = spec.min_nodes or 1
     max_nodes = spec.max_nodes or None
     if (spec.min_nodes is not None and spec.min_nodes < 1) or (max_nodes is not None and max_nodes < min_nodes):
-        raise SlurmError(2006)
+        raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
     if spec.num_tasks is not None:
         tasks = spec.num_tasks
         if tasks < 1:
-            raise SlurmError(2025)
+            raise SlurmError(ErrorCode.INVALID_TASK_COUNT)
     elif spec.ntasks_per_node:
         tasks = spec.ntasks_per_node * min_nodes
     else:
@@ -414,7 +398,7 @@ def size(spec: JobSpec) -> tuple[int, int, int, int | None, int]:
             is_range = max_nodes is not None and max_nodes > min_nodes
             tasks = max((1 if is_range else min_nodes) * prod(map(int, described)), min_nodes)
     if cpus_per_task < 1:
-        raise SlurmError(2069)
+        raise SlurmError(ErrorCode.INVALID_CPU_COUNT)
     if spec.num_tasks is not None and min_nodes > tasks and spec.min_nodes is not None:
         # Fewer tasks than nodes: sbatch lowers the number of nodes, as no node may be without a task.
         min_nodes = tasks
@@ -424,7 +408,7 @@ def size(spec: JobSpec) -> tuple[int, int, int, int | None, int]:
     if spec.ntasks_per_node:
         min_nodes = max(min_nodes, -(-tasks // spec.ntasks_per_node))
         if max_nodes is not None and max_nodes < min_nodes:
-            raise SlurmError(2006)
+            raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
     min_cpus = min_nodes if spec.overcommit else max(tasks * cpus_per_task, min_nodes)
     if spec.num_tasks is None and not (spec.ntasks_per_node or spec.overcommit) and max_nodes is not None and max_nodes > min_nodes:
         min_cpus = cpus_per_task  # of a range, no more than one task is certain
@@ -484,14 +468,14 @@ def find_partitions(core: Core, text: str) -> list[Partition]:
         for partition in table.values():
             if partition.is_default:
                 return [partition]
-        raise SlurmError(2001)
+        raise SlurmError(ErrorCode.NO_PARTITION)
     try:
         return [table[name] for name in text.split(",")] if "," in text else [table[text]]
     except KeyError:
-        raise SlurmError(INVALID_PARTITION) from None
+        raise SlurmError(ErrorCode.INVALID_PARTITION) from None
 
 
-def check_features(core: Core, expression: str, code: int = INVALID_FEATURES) -> None:
+def check_features(core: Core, expression: str, code: int = ErrorCode.INVALID_FEATURE) -> None:
     """Refuse a feature that no node has, and what is no expression."""
     words = expression.replace("&", " ").replace("|", " ").replace(",", " ")
     for bracket in "()[]":
@@ -500,7 +484,7 @@ def check_features(core: Core, expression: str, code: int = INVALID_FEATURES) ->
         name = word.partition("*")[0]
         if name and not core.tables.nodes.with_feature(name):
             raise SlurmError(code)
-    if code == INVALID_FEATURES:
+    if code == ErrorCode.INVALID_FEATURE:
         check_form(expression)
 
 
@@ -508,24 +492,24 @@ def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
     try:
         partitions = find_partitions(core, spec.partition)
     except SlurmError as error:
-        if error.code != INVALID_PARTITION:
+        if error.code != ErrorCode.INVALID_PARTITION:
             raise
         missing = next(name for name in spec.partition.split(",") if name not in core.tables.partitions)
-        raise SlurmError(INVALID_PARTITION, f"invalid partition specified: {missing}\n{error.text}") from None
+        raise SlurmError(ErrorCode.INVALID_PARTITION, f"invalid partition specified: {missing}\n{error.text}") from None
     is_admin = core.is_slurm_user(user_id)
     partitions = [_open_partition(core, partition) for partition in partitions]
     partitions = [partition for partition in partitions if partition.can_submit]
     if not partitions:
-        raise SlurmError(2070)
+        raise SlurmError(ErrorCode.PARTITION_NOT_AVAILABLE)
     for partition in partitions:
         if partition.root_only and not is_admin:
-            raise SlurmError(2002)
+            raise SlurmError(ErrorCode.ACCESS_DENIED)
         if partition.requires_reservation and not spec.reservation and all(each.requires_reservation for each in partitions):
-            raise SlurmError(2002)
+            raise SlurmError(ErrorCode.ACCESS_DENIED)
         if user_id == 0 and (partition.disable_root_jobs or core.settings.disable_root_jobs):
-            raise SlurmError(2002)
+            raise SlurmError(ErrorCode.ACCESS_DENIED)
         if partition.allow_groups is not None and not is_admin and not core.users.groups_of(user_id).intersection(partition.allow_groups):
-            raise SlurmError(2003)
+            raise SlurmError(ErrorCode.GROUP_NOT_PERMITTED)
     return partitions
 
 
@@ -546,7 +530,7 @@ def _named_nodes(core: Core, job: Job) -> None:
             job.required_nodes = nodeset.lowest(job.required_nodes, spec.num_tasks)
         count = job.required_nodes.bit_count()
         if job.max_nodes is not None and count > job.max_nodes:
-            raise SlurmError(2006)
+            raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
         if count > job.min_nodes:
             job.min_nodes = count
             job.min_cpus = max(job.min_cpus, count)
@@ -556,7 +540,7 @@ def _named_nodes(core: Core, job: Job) -> None:
     if spec.excluded_nodes:
         job.excluded_nodes = node_bitmap(core, spec.excluded_nodes)
         if job.excluded_nodes & job.required_nodes:
-            raise SlurmError(2018)
+            raise SlurmError(ErrorCode.INVALID_NODE)
 
 
 def node_bitmap(core: Core, expression: str) -> int:
@@ -568,14 +552,14 @@ def node_bitmap(core: Core, expression: str) -> int:
     try:
         return core.names.to_bitmap(expression)
     except ValueError:
-        raise SlurmError(2018) from None
+        raise SlurmError(ErrorCode.INVALID_NODE) from None
 
 
 def _check_words(core: Core, spec: JobSpec) -> None:
     if spec.features:
         check_features(core, spec.features)
     if spec.prefer:
-        check_features(core, spec.prefer, INVALID_PREFERENCE)
+        check_features(core, spec.prefer, ErrorCode.INVALID_PREFERENCE)
     if spec.licenses:
         check_licenses(core, spec.licenses)
     if spec.gres or spec.tres_per_job or spec.tres_per_socket or spec.tres_per_task or spec.cpus_per_tres or spec.mem_per_tres:
@@ -587,13 +571,13 @@ def check_licenses(core: Core, text: str) -> None:
     try:
         licenses = read_licenses(text)
     except ValueError:
-        raise SlurmError(INVALID_LICENSES) from None
+        raise SlurmError(ErrorCode.INVALID_LICENSES) from None
     if any(count > core.tables.licenses.totals.get(name, 0) for name, count in licenses):
-        raise SlurmError(INVALID_LICENSES)
+        raise SlurmError(ErrorCode.INVALID_LICENSES)
 
 
 def _no_gres(error: ValueError) -> SlurmError:
-    return SlurmError(INVALID_TRES if isinstance(error, BadCountError) else INVALID_GRES)
+    return SlurmError(ErrorCode.INVALID_TRES if isinstance(error, BadCountError) else ErrorCode.INVALID_GRES)
 
 
 def check_gres(core: Core, spec: JobSpec) -> None:
@@ -605,23 +589,23 @@ def check_gres(core: Core, spec: JobSpec) -> None:
         raise _no_gres(error) from None
     together = tuple(want for each in wants for want in each)
     if any(want.name not in core.settings.gres_types for want in together + others):
-        raise SlurmError(INVALID_GRES)
+        raise SlurmError(ErrorCode.INVALID_GRES)
     names = {want.name for want in together}
     if GPU in names and not names.isdisjoint(SHARED):
-        raise SlurmError(INVALID_GRES)
+        raise SlurmError(ErrorCode.INVALID_GRES)
     if mixes_types(together):
-        raise SlurmError(MIXED_GRES)
+        raise SlurmError(ErrorCode.MIXED_GRES)
     if any(wants[1:]) + len(others) and not getattr(core.selector, "counts_gpus", True):
-        raise SlurmError(UNSUPPORTED_GRES)
+        raise SlurmError(ErrorCode.UNSUPPORTED_GRES)
     per_job, per_task = wants[1], wants[3]
     if any(whole.count < (spec.min_nodes or 1) for whole in per_job):
-        raise SlurmError(INVALID_GRES)
+        raise SlurmError(ErrorCode.INVALID_GRES)
     for whole in per_job:
         for each in per_task:
             if (whole.name, whole.type) == (each.name, each.type) and whole.count % each.count:
-                raise SlurmError(INVALID_GRES)
+                raise SlurmError(ErrorCode.INVALID_GRES)
     if spec.tres_per_socket and "sockets_per_node" not in spec.extra:
-        raise SlurmError(INVALID_GRES)
+        raise SlurmError(ErrorCode.INVALID_GRES)
 
 
 def _enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:
@@ -667,9 +651,9 @@ def is_feasible(core: Core, job: Job) -> bool:
 
 def refuse(core: Core, job: Job) -> NoReturn:
     """Say what it is that no node has."""
-    error = SlurmError(CANNOT_RUN)
+    error = SlurmError(ErrorCode.NOT_AVAILABLE)
     why = complaint(core, job, core.tables.partitions[job.partitions[-1]])
-    raise SlurmError(CANNOT_RUN, f"{why}\n{error.text}") if why else error
+    raise SlurmError(ErrorCode.NOT_AVAILABLE, f"{why}\n{error.text}") if why else error
 
 
 def _fits_reservation(core: Core, job: Job, partition: Partition) -> bool:
@@ -712,4 +696,4 @@ def _test_only(core: Core, job: Job, now: float) -> Submitted:
             when = datetime.fromtimestamp(start, tz=UTC).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
             where = core.names.to_expression(nodes)
             return Submitted(job_id, f"Job {job_id} to start at {when} using {job.min_cpus} processors on nodes {where} in partition {name}")
-    raise SlurmError(CANNOT_RUN)
+    raise SlurmError(ErrorCode.NOT_AVAILABLE)

@@ -14,7 +14,7 @@ from understudy.controller.complete import signal_job
 from understudy.controller.job import Allocation, JobEvent, NodeShare, advance
 from understudy.controller.sharing import cores_of
 from understudy.controller.steps import signal_steps
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from understudy.controller.job import Job
     from understudy.controller.nodes import NodeTable
 
-PENDING: Final = 2024
-DONE: Final = 2021
-NOT_SUSPENDED: Final = 2087
 _SIGCONT: Final = 18
 _SIGSTOP: Final = 19
 
@@ -59,7 +56,7 @@ def resume(core: Core, job: Job, now: float) -> None:
     """
     _require_active(job)
     if job.is_running or (core.gang is not None and core.gang.has(job)):
-        raise SlurmError(NOT_SUSPENDED)
+        raise SlurmError(ErrorCode.NOT_SUSPENDED)
     if not job.priority:
         job.priority = core.priorities.assign(job, now)
     go_on(core, job, now, in_row=job.held is None)
@@ -69,9 +66,9 @@ def resume(core: Core, job: Job, now: float) -> None:
 
 def _require_active(job: Job) -> None:
     if job.is_pending:
-        raise SlurmError(PENDING)
+        raise SlurmError(ErrorCode.JOB_PENDING)
     if not job.is_active:
-        raise SlurmError(DONE)
+        raise SlurmError(ErrorCode.ALREADY_DONE)
 
 
 def stop(core: Core, job: Job, now: float, *, in_row: bool = False) -> None:

@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from understudy.controller.job_change import ACCESS_DENIED, MIN_CPUS_NODE, Change
+from understudy.controller.job_change import MIN_CPUS_NODE, Change
 from understudy.controller.job_columns import min_cpus_node
 from understudy.controller.submit import check_gres
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.gres import read_request
 from understudy.model.times import leading_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NOT_AVAILABLE_NOW: Final = 2015
-INVALID_TRES: Final = 2115
 _LARGEST_FACTOR: Final = 2_147_483_645
 
 
@@ -31,7 +29,7 @@ def _cpus_of_a_node(change: Change, text: str) -> None:
     nodes = 0 if partition is None else partition.nodes
     most = max((kind.cpus for kind in change.core.tables.nodes.kinds if kind.nodes & nodes), default=0)
     if cpus > most:
-        raise SlurmError(NOT_AVAILABLE_NOW)
+        raise SlurmError(ErrorCode.NOT_AVAILABLE_NOW)
     change.spec["min_cpus_node"] = cpus
     change.job.min_cpus = max(change.job.min_cpus, cpus * change.job.min_nodes)
     change.set_extra(MIN_CPUS_NODE, str(cpus))
@@ -69,7 +67,7 @@ def _specialized(key: str) -> Callable[[Change, str], None]:
         change.need_pending()
         allows = dict(change.core.show_configuration()).get("AllowSpecResourcesUsage", "").upper()
         if allows not in {"YES", "1"}:
-            raise SlurmError(ACCESS_DENIED)
+            raise SlurmError(ErrorCode.ACCESS_DENIED)
         change.set_extra(key, "" if text == "-1" else text)
 
     return change_extra
@@ -115,9 +113,9 @@ def _devices(field: str, *, is_memory: bool = False) -> Callable[[Change, str], 
         try:
             wants = read_request(text)
         except ValueError:
-            raise SlurmError(INVALID_TRES) from None
+            raise SlurmError(ErrorCode.INVALID_TRES) from None
         if any(want.name not in change.core.settings.gres_types for want in wants):
-            raise SlurmError(INVALID_TRES)
+            raise SlurmError(ErrorCode.INVALID_TRES)
         change.need_pending()
         value = ",".join(f"gres:{want}" for want in wants)
         check_gres(change.core, msgspec.structs.replace(change.job.spec, **{**change.spec, field: value}))

@@ -15,26 +15,16 @@ from understudy.controller.arrays import TASK_LIMIT, explain_limit, for_each_tas
 from understudy.controller.dependency import check_circle
 from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import forget_dependency, review, watch_dependency
-from understudy.controller.enforcement.access import VIOLATES_POLICY, check_policy, resolve
+from understudy.controller.enforcement.access import check_policy, resolve
 from understudy.controller.het_jobs import components
 from understudy.controller.job import HELD_BY_ADMIN, HELD_BY_USER
-from understudy.controller.job_change import ACCESS_DENIED, NOT_SUPPORTED, Change
+from understudy.controller.job_change import Change
 from understudy.controller.job_submit import review_modification
 from understudy.controller.resize import keep_nodes, keep_number
 from understudy.controller.rights import may_control
-from understudy.controller.submit import (
-    INVALID_GRES,
-    INVALID_PREFERENCE,
-    MIXED_GRES,
-    check_features,
-    check_licenses,
-    check_reservation,
-    find_partitions,
-    node_bitmap,
-    set_time_limit,
-)
+from understudy.controller.submit import check_features, check_licenses, check_reservation, find_partitions, node_bitmap, set_time_limit
 from understudy.controller.update_job_layout import LAYOUT_SETTERS, keep_min_cpus_node
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.gres import mixes_types, read_request
 from understudy.model.moments import parse_time
 from understudy.model.times import leading_number, parse_limit, parse_memory, whole_minutes
@@ -48,16 +38,8 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
     from understudy.protocol.messages import UpdateJobs
 
-HELD: Final = 2042
-INVALID_PARTITION: Final = 2000
-INVALID_TRES: Final = 2115
-NOT_PERSISTENT: Final = 2095
-NOT_RUNNING: Final = 2085
-FINISHED: Final = 2084
-PARTITION_UNAVAILABLE: Final = 2015
 LEAST_PRIORITY: Final = 2  # however nice a job becomes, and if it was held until then
 SEEN_AGAIN_S: Final = 30.0  # until the scheduler finds that such a job is held no more
-INVALID_TIME: Final = 2054
 MINUTE: Final = 60
 
 
@@ -81,11 +63,11 @@ def update_jobs(core: Core, message: UpdateJobs, sender: Sender) -> JobResults:
 def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: float) -> None:
     by_admin = core.is_operator(sender.user_id)
     if job.is_finished:
-        raise SlurmError(FINISHED)
+        raise SlurmError(ErrorCode.FINISHED)
     if not may_control(core, sender.user_id, job):
-        raise SlurmError(2010)
+        raise SlurmError(ErrorCode.INVALID_USER)
     if job.job_id in core.crontabs.entries:
-        raise SlurmError(2096)
+        raise SlurmError(ErrorCode.CRONTAB_JOB)
     change = Change(core, job, now, by_admin=by_admin, of_cluster=core.is_admin(sender.user_id))
     partitions = job.partitions
     for key, value in changes.items():
@@ -96,7 +78,7 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
         setter(change, sign + value)
     has_moved = job.partitions != partitions
     if not has_moved and job.spec.reservation and change.spec.get("reservation") == "" and _must_have_reservation(core, job):
-        raise SlurmError(ACCESS_DENIED)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     if change.spec:
         job.spec = msgspec.structs.replace(job.spec, **change.spec)
     was_held = job.reason if job.reason in (HELD_BY_ADMIN, HELD_BY_USER) else ""
@@ -111,7 +93,7 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
     core.journal.job(job.job_id)
     core.changed("change", now)
     if has_moved and not job.spec.reservation and _must_have_reservation(core, job):
-        raise SlurmError(PARTITION_UNAVAILABLE)  # and there it is, as in 22.05.8
+        raise SlurmError(ErrorCode.NOT_AVAILABLE_NOW)  # and there it is, as in 22.05.8
 
 
 def _must_have_reservation(core: Core, job: Job) -> bool:
@@ -132,7 +114,7 @@ def _time_limit(change: Change, text: str) -> None:
     if text[:1] in "+-" and text[1:]:
         step = parse_limit(text[1:])
         if step is None:
-            raise SlurmError(2051)
+            raise SlurmError(ErrorCode.INVALID_TIME_LIMIT)
         now_s = -60 if job.time_limit_s is None else job.time_limit_s  # no limit is Slurm's greatest number, which is one below none
         limit: int | None = now_s + (step if text[0] == "+" else -step)
         if limit is not None and limit < 0:
@@ -146,7 +128,7 @@ def _time_limit(change: Change, text: str) -> None:
         partition = change.core.tables.partitions.get(job.partition)
         most = None if partition is None else partition.max_time_s
         if is_more and (not job.is_pending or (most is not None and (limit is None or limit > most))):
-            raise SlurmError(ACCESS_DENIED)
+            raise SlurmError(ErrorCode.ACCESS_DENIED)
     change.lift("time")
     job.time_limit_s, job.time_limit_is_set = limit, True
     if job.is_active and job.start_time is not None:
@@ -160,11 +142,11 @@ def _priority(change: Change, text: str) -> None:
     if not 0 <= value <= 0xFFFFFFFE:
         raise SlurmError(-1, f"Invalid Priority value: {text}")
     if job.held_by and value:  # only a release ends it, whoever asks
-        raise SlurmError(HELD)
+        raise SlurmError(ErrorCode.HELD)
     if not change.by_admin and value > job.priority:
-        raise SlurmError(ACCESS_DENIED)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     if not change.by_admin and value and change.core.priorities.weights():  # it would be worked out again
-        raise SlurmError(NOT_PERSISTENT)
+        raise SlurmError(ErrorCode.NOT_PERSISTENT)
     if not job.is_pending:
         job.priority = value or job.priority
         job.nice = 0 if value else job.nice
@@ -181,7 +163,7 @@ def _priority(change: Change, text: str) -> None:
 def _partition(change: Change, text: str) -> None:
     change.need_pending()
     if not text:
-        raise SlurmError(INVALID_PARTITION)
+        raise SlurmError(ErrorCode.INVALID_PARTITION)
     partitions = find_partitions(change.core, text)
     job = change.job
     names = tuple(partition.name for partition in partitions)
@@ -218,7 +200,7 @@ def _charge_to(change: Change, *, account: str, qos: str) -> None:
         check_policy(core, job, job.array_tasks.bit_count() or 1)
     except SlurmError:
         job.spec, job.qos_flags = before
-        raise SlurmError(VIOLATES_POLICY) from None
+        raise SlurmError(ErrorCode.VIOLATES_POLICY) from None
 
 
 def _nice(change: Change, text: str) -> None:
@@ -247,10 +229,10 @@ def _num_nodes(change: Change, text: str) -> None:
     change.lift("node")
     low, high = int(least), int(most) if dash else job.max_nodes
     if low < 1:
-        raise SlurmError(2006)
+        raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
     job.min_cpus = max(job.min_cpus, low * job.cpus_per_task)  # this stays, also where the number of nodes is refused
     if high is not None and high < low:
-        raise SlurmError(2006)
+        raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
     if job.num_tasks < low:
         job.num_tasks = change.spec["num_tasks"] = low
     job.min_nodes, job.max_nodes = low, high
@@ -261,14 +243,14 @@ def _num_cpus(change: Change, text: str) -> None:
     change.need_pending()
     change.lift("cpu")
     least, _, most = text.partition("-")
-    change.job.min_cpus = _positive(least, 2069)
+    change.job.min_cpus = _positive(least, ErrorCode.INVALID_CPU_COUNT)
     change.set_extra("max_cpus", most)
 
 
 def _num_tasks(change: Change, text: str) -> None:
     change.need_pending()
     job = change.job
-    job.num_tasks = _positive(text, 2025)  # which leaves the number of CPUs as it is
+    job.num_tasks = _positive(text, ErrorCode.INVALID_TASK_COUNT)  # which leaves the number of CPUs as it is
     change.spec["num_tasks"] = job.num_tasks
 
 
@@ -276,7 +258,7 @@ def _cpus_per_task(change: Change, text: str) -> None:
     change.need_pending()
     job = change.job
     keep_min_cpus_node(change)
-    job.cpus_per_task = _positive(text, 2069)
+    job.cpus_per_task = _positive(text, ErrorCode.INVALID_CPU_COUNT)
     change.spec["cpus_per_task"] = job.cpus_per_task
 
 
@@ -327,7 +309,7 @@ def _excluded_nodes(change: Change, text: str) -> None:
 
 def _prefer(change: Change, text: str) -> None:
     change.need_pending()
-    check_features(change.core, text, INVALID_PREFERENCE)
+    check_features(change.core, text, ErrorCode.INVALID_PREFERENCE)
     change.spec["prefer"] = text
 
 
@@ -346,15 +328,15 @@ def _licenses(change: Change, text: str) -> None:
 def _gres(change: Change, text: str) -> None:
     change.need_pending()
     if not text:
-        raise SlurmError(INVALID_TRES)
+        raise SlurmError(ErrorCode.INVALID_TRES)
     try:
         wants = read_request(text)
     except ValueError:
-        raise SlurmError(INVALID_GRES) from None
+        raise SlurmError(ErrorCode.INVALID_GRES) from None
     if any(want.name not in change.core.settings.gres_types for want in wants):
-        raise SlurmError(INVALID_GRES)
+        raise SlurmError(ErrorCode.INVALID_GRES)
     if mixes_types(wants):
-        raise SlurmError(MIXED_GRES)
+        raise SlurmError(ErrorCode.MIXED_GRES)
     change.spec["gres"] = ",".join(f"gres:{want}" for want in wants)
 
 
@@ -392,7 +374,7 @@ def _deadline(change: Change, text: str) -> None:
         return
     when = parse_time(text, change.now)
     if when < int(change.now):
-        raise SlurmError(2054)
+        raise SlurmError(ErrorCode.INVALID_TIME)
     change.job.spec = msgspec.structs.replace(change.job.spec, deadline=float(when))
     watch_deadline(change.core, change.job)
 
@@ -403,13 +385,13 @@ def _time_min(change: Change, text: str) -> None:
     least = parse_limit(text)
     limit = change.job.time_limit_s
     if least is not None and limit is not None and least > limit:
-        raise SlurmError(2124)
+        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
     change.spec["time_min_s"] = least
 
 
 def _admin_comment(change: Change, text: str) -> None:
     if not change.of_cluster:
-        raise SlurmError(ACCESS_DENIED)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     change.job.admin_comment = text
 
 
@@ -474,7 +456,7 @@ def _text(field: str, *, pending: bool = False) -> Callable[[Change, str], None]
 
 
 def _not_supported(_change: Change, _text: str) -> None:
-    raise SlurmError(NOT_SUPPORTED)
+    raise SlurmError(ErrorCode.NOT_SUPPORTED)
 
 
 def _no_federation(_change: Change, _text: str) -> None:
@@ -498,12 +480,12 @@ def _end_time(change: Change, text: str) -> None:
     """When a running job is to end at the latest: now, too. Its limit is shown in the whole minutes that this leaves it, one at least."""
     job = change.job
     if not job.is_running or job.start_time is None:
-        raise SlurmError(NOT_RUNNING)
+        raise SlurmError(ErrorCode.NOT_RUNNING)
     when = int(parse_time(text, change.now))
     if when < int(change.now):
-        raise SlurmError(INVALID_TIME)
+        raise SlurmError(ErrorCode.INVALID_TIME)
     if not change.by_admin and job.end_time is not None and when > job.end_time:
-        raise SlurmError(ACCESS_DENIED)
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     change.lift("time")
     job.time_limit_s, job.time_limit_is_set = max((when - job.start_time - job.suspended_s) // MINUTE * MINUTE, MINUTE), True
     job.end_time = when

@@ -12,10 +12,10 @@ from understudy.controller.core import log, nodeset_indices
 from understudy.controller.node_events import ask_at_next_look, ask_at_next_ping, nodes_down
 from understudy.controller.power import OFF
 from understudy.controller.reboot import IN_PROGRESS, cancel_reboot, give_up_reboot
-from understudy.controller.submit import INVALID_GRES, node_bitmap
+from understudy.controller.submit import node_bitmap
 from understudy.model import hostlist
 from understudy.model.cpu_binding import cpu_binding
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.gres import read_configured
 from understudy.model.states import NodeFlag, NodeState
 from understudy.protocol.messages import Message, Ok
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
     from understudy.protocol.messages import UpdateNodes
 
-INVALID_STATE: Final = 2028
-INVALID_NODE: Final = 2018
 NOBODY: Final = 65_534  # who drains a node for POWER_DOWN_ASAP
 NEEDS_REASON: Final = "You must specify a reason when DOWNING or DRAINING a node. Request denied"
 _KEYS: Final = frozenset(
@@ -55,7 +53,7 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
     core.require_admin(sender)
     nodes = core.names.all if message.nodes.upper() == "ALL" else node_bitmap(core, message.nodes)
     if not nodes:
-        raise SlurmError(INVALID_NODE)
+        raise SlurmError(ErrorCode.INVALID_NODE)
     changes = {key.lower(): value for key, value in message.changes.items()}
     for key in changes:
         if key not in _KEYS:
@@ -119,9 +117,9 @@ def _set_addresses(core: Core, names: str, changes: dict[str, str]) -> None:
         try:
             given, nodes = hostlist.expand(changes[key]), hostlist.expand(names)
         except ValueError:
-            raise SlurmError(INVALID_NODE) from None
+            raise SlurmError(ErrorCode.INVALID_NODE) from None
         if len(given) != len(nodes):
-            raise SlurmError(INVALID_NODE)
+            raise SlurmError(ErrorCode.INVALID_NODE)
         for name, value in zip(nodes, given, strict=True):
             setattr(core.tables.nodes.nodes[core.tables.nodes.index_of[name]], field, value)
 
@@ -133,7 +131,7 @@ def _check_features(core: Core, nodes: int, changes: dict[str, str]) -> None:
         node = core.tables.nodes.nodes[index]
         active = _words(changes["activefeatures"]) if "activefeatures" in changes else node.active_features
         if not set(active) <= set(node.features if given is None else _words(given)):
-            raise SlurmError(2031)
+            raise SlurmError(ErrorCode.FEATURES_NOT_AVAILABLE)
 
 
 def _describe(node: Node, changes: dict[str, str]) -> None:
@@ -157,16 +155,16 @@ def _set_gres(core: Core, nodes: int, text: str) -> None:
     table = core.tables.nodes
     gres = table.gres
     if gres is None or gres.configured is None:
-        raise SlurmError(INVALID_GRES)
+        raise SlurmError(ErrorCode.INVALID_GRES)
     try:
         words = read_configured(text)
     except ValueError:
-        raise SlurmError(INVALID_GRES) from None
+        raise SlurmError(ErrorCode.INVALID_GRES) from None
     if any(word.name not in gres.names for word in words):
-        raise SlurmError(INVALID_GRES)
+        raise SlurmError(ErrorCode.INVALID_GRES)
     for index in nodeset_indices(nodes):
         if not gres.configured.has_devices_for(table.nodes[index].name, words):
-            raise SlurmError(INVALID_GRES)
+            raise SlurmError(ErrorCode.INVALID_GRES)
     for index in nodeset_indices(nodes):
         node = table.nodes[index]
         node.gres = text
@@ -198,7 +196,7 @@ def _set_state(core: Core, node: Node, state: str) -> None:
     elif state in ("RESUME", "IDLE"):
         is_out = node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWERING_DOWN)
         if not is_out if state == "RESUME" else _is_busy(core, node) or node.state is NodeState.FUTURE:
-            raise SlurmError(INVALID_STATE)
+            raise SlurmError(ErrorCode.INVALID_NODE_STATE)
         if state == "RESUME" and (node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & NodeFlag.DRAIN):
             _doubt(core, node)
         node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWER_DRAIN)
@@ -220,11 +218,11 @@ def _set_state(core: Core, node: Node, state: str) -> None:
         node.flags |= NodeFlag.NO_RESPOND
     elif state == "FUTURE":
         if not core.tables.nodes.idle_nodes >> node.index & 1:
-            raise SlurmError(INVALID_STATE)
+            raise SlurmError(ErrorCode.INVALID_NODE_STATE)
         node.state = NodeState.FUTURE
         _clear_reason(node)
     else:
-        raise SlurmError(INVALID_STATE)
+        raise SlurmError(ErrorCode.INVALID_NODE_STATE)
 
 
 def _is_busy(core: Core, node: Node) -> bool:
@@ -254,7 +252,7 @@ def _note_return(core: Core, node: Node) -> None:
 def _switch(core: Core, node: Node, state: str) -> None:
     power, now = core.power, core.time.now()
     if power is None:
-        raise SlurmError(INVALID_STATE)
+        raise SlurmError(ErrorCode.INVALID_NODE_STATE)
     if state == "POWER_UP":
         power.power_up(node)
         return

@@ -14,7 +14,7 @@ from understudy.controller.partitions import Partition
 from understudy.controller.priority.tres import billing_weights
 from understudy.controller.submit import node_bitmap
 from understudy.model.cpu_binding import cpu_binding
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.times import parse_limit, parse_memory
 from understudy.protocol.messages import Message, Ok
 
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
     from understudy.protocol.messages import UpdatePartition
 
-UNKNOWN_PARTITION: Final = 2000
-IN_USE: Final = 2075
-INVALID_QOS: Final = 2066
-INVALID_WEIGHTS: Final = 2116
-INVALID_JOB_DEFAULTS: Final = 2117
 STATES: Final = ("UP", "DOWN", "DRAIN", "INACTIVE")
 _INFINITE: Final = frozenset({"infinite", "unlimited", "-1"})
 
@@ -41,10 +36,10 @@ def update_partition(core: Core, message: UpdatePartition, sender: Sender) -> Me
     table = core.tables.partitions
     if message.action == "create":
         if message.name in table or not message.name:
-            raise SlurmError(UNKNOWN_PARTITION)
+            raise SlurmError(ErrorCode.INVALID_PARTITION)
         table[message.name] = Partition(message.name)
     elif message.name not in table:
-        raise SlurmError(UNKNOWN_PARTITION)
+        raise SlurmError(ErrorCode.INVALID_PARTITION)
     if message.action == "delete":
         _delete(core, message.name)
     elif message.action in ("create", "update"):
@@ -64,7 +59,7 @@ def update_partition(core: Core, message: UpdatePartition, sender: Sender) -> Me
 def _delete(core: Core, name: str) -> None:
     jobs = [*core.tables.pending.values(), *core.tables.running.values(), *core.completing.values()]
     if any(job.partition == name or name in job.partitions for job in jobs):
-        raise SlurmError(IN_USE)
+        raise SlurmError(ErrorCode.PARTITION_IN_USE)
     del core.tables.partitions[name]
 
 
@@ -72,7 +67,7 @@ def _change(core: Core, partition: Partition, changes: dict[str, str]) -> None:
     """All changes or none; except that Slurm leaves a partition without nodes when it is given nodes that do not exist."""
     trial = replace(partition)
     if changes.get("qos") and core.associations.qos and changes["qos"] not in core.associations.qos:
-        raise SlurmError(INVALID_QOS)
+        raise SlurmError(ErrorCode.INVALID_QOS)
     for key, text in changes.items():
         if key == "nodes":
             continue
@@ -140,13 +135,13 @@ def _job_defaults(text: str) -> str:
     for word in filter(None, text.split(",")):
         key, _, value = word.partition("=")
         if key.lower() not in {"defcpupergpu", "defmempergpu"} or not value.isdecimal():
-            raise SlurmError(INVALID_JOB_DEFAULTS)
+            raise SlurmError(ErrorCode.INVALID_JOB_DEFAULTS)
     return text
 
 
 def _weights(text: str) -> str:
     if text and len(billing_weights(text)) != len(text.split(",")):
-        raise SlurmError(INVALID_WEIGHTS)
+        raise SlurmError(ErrorCode.INVALID_WEIGHTS)
     return text
 
 

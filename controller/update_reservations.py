@@ -17,7 +17,7 @@ from understudy.controller.scheduling.licenses import read_licenses
 from understudy.controller.scheduling.reserved import Reservation
 from understudy.controller.submit import check_features, find_partitions, node_bitmap
 from understudy.model import nodeset
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.reservations import (
     ALL_NODES,
     ANY_NODES,
@@ -46,23 +46,6 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
     from understudy.protocol.messages import UpdateReservation
 
-INVALID: Final = 2053
-NODES_BUSY: Final = 2016
-NOT_SUPPORTED: Final = 2036
-INVALID_NODES: Final = 2018
-INVALID_USER: Final = 2010
-INVALID_GROUP: Final = 2113
-INVALID_TIME: Final = 2054
-IN_USE: Final = 2055
-OVERLAPS: Final = 2058
-INVALID_LICENSES: Final = 2048
-EMPTY: Final = 2080
-DUPLICATE: Final = 2082
-HAS_STARTED: Final = 2104
-CORES_ARE_FIXED: Final = 2109
-CORES_DO_NOT_MATCH: Final = 2111
-NOT_SKIPPABLE: Final = 2128
-USERS_OR_GROUPS: Final = 2129
 YEAR_S: Final = 365 * 24 * 3600
 UNKNOWN_END: Final = 0xFFFFFFFF  # of a reservation without a length
 GRACE_S: Final = 60  # a start so long ago still counts as now
@@ -73,7 +56,7 @@ _DAYS_AHEAD: Final = 14  # so far repeating reservations are compared with other
 def update_reservation(core: Core, message: UpdateReservation, sender: Sender) -> Message:
     """Create, change or delete a reservation."""
     if not core.is_operator(sender.user_id):
-        raise SlurmError(INVALID_USER)
+        raise SlurmError(ErrorCode.INVALID_USER)
     now = core.time.now()
     catch_up(core, now)
     changes = dict(message.changes)
@@ -86,7 +69,7 @@ def update_reservation(core: Core, message: UpdateReservation, sender: Sender) -
     elif message.action == "delete":
         reservation = _known(core, message.name)
         if jobs_in(core, reservation):
-            raise SlurmError(IN_USE)
+            raise SlurmError(ErrorCode.RESERVATION_IN_USE)
         remove(core, reservation)
         answer = Ok()
     else:
@@ -101,7 +84,7 @@ def update_reservation(core: Core, message: UpdateReservation, sender: Sender) -
 def _known(core: Core, name: str) -> Reservation:
     reservation = core.tables.reservations.by_name.get(name)
     if reservation is None:
-        raise SlurmError(INVALID)
+        raise SlurmError(ErrorCode.INVALID_RESERVATION)
     return reservation
 
 
@@ -117,11 +100,11 @@ def _create(core: Core, name: str, changes: dict[str, str], now: float) -> str:
     _set_purge(new, purge)
     _set_people(core, new, changes)
     if not (new.users or new.groups or new.accounts):
-        raise SlurmError(EMPTY)
+        raise SlurmError(ErrorCode.RESERVATION_WITHOUT_USERS)
     _set_texts(core, new, changes, now)
     _choose(core, new, changes, now)
     if name and name in table.by_name:
-        raise SlurmError(DUPLICATE)
+        raise SlurmError(ErrorCode.DUPLICATE_RESERVATION)
     new.name = name or _default_name(new)
     while new.name in table.by_name:
         number += 1
@@ -144,11 +127,11 @@ def _default_name(reservation: Reservation) -> str:
 def _times(changes: dict[str, str], now: float) -> tuple[int, int]:
     start = int(changes["starttime"])
     if start < now - GRACE_S:
-        raise SlurmError(INVALID_TIME)
+        raise SlurmError(ErrorCode.INVALID_TIME)
     if "endtime" in changes:
         end = int(changes["endtime"])
         if end < start or end < now:
-            raise SlurmError(INVALID_TIME)
+            raise SlurmError(ErrorCode.INVALID_TIME)
         return start, end
     duration = _minutes(changes["duration"])
     return start, start + YEAR_S if duration is None else start + duration if duration else UNKNOWN_END
@@ -184,7 +167,7 @@ def _check_licenses(core: Core, reservation: Reservation, text: str, now: float)
     try:
         wanted = read_licenses(text)
     except ValueError:
-        raise SlurmError(INVALID_LICENSES) from None
+        raise SlurmError(ErrorCode.INVALID_LICENSES) from None
     held: dict[str, int] = {}
     for each in core.tables.reservations:
         if each.licenses and each is not reservation and each.name != reservation.name and _meet(each, reservation, now):
@@ -192,7 +175,7 @@ def _check_licenses(core: Core, reservation: Reservation, text: str, now: float)
                 held[name] = held.get(name, 0) + count
     for name, count in wanted:
         if count + held.get(name, 0) > core.tables.licenses.totals.get(name, 0):
-            raise SlurmError(INVALID_LICENSES)
+            raise SlurmError(ErrorCode.INVALID_LICENSES)
 
 
 # --- who -----------------------------------------------------------------------------------------------------------------------
@@ -201,27 +184,27 @@ def _check_licenses(core: Core, reservation: Reservation, text: str, now: float)
 def _set_people(core: Core, reservation: Reservation, changes: dict[str, str]) -> None:
     for key in ("users", "users+", "users-"):
         if key in changes:
-            words, excludes = _listed(reservation.users, changes[key], key[5:], INVALID_USER)
+            words, excludes = _listed(reservation.users, changes[key], key[5:], ErrorCode.INVALID_USER)
             ids = []
             for word in words:
                 user_id = core.users.user_id(word.lstrip("-"))
                 if user_id is None:
-                    raise SlurmError(INVALID_USER)
+                    raise SlurmError(ErrorCode.INVALID_USER)
                 ids.append(user_id)
             reservation.users, reservation.user_ids, reservation.excludes_users = words, tuple(ids), excludes
     for key in ("groups", "groups+", "groups-"):
         if key in changes:
-            words, excludes = _listed(reservation.groups, changes[key], key[6:], INVALID_GROUP)
+            words, excludes = _listed(reservation.groups, changes[key], key[6:], ErrorCode.INVALID_GROUP)
             if excludes or not all(core.users.is_group(word) for word in words):
-                raise SlurmError(INVALID_GROUP)
+                raise SlurmError(ErrorCode.INVALID_GROUP)
             reservation.groups = words
     for key in ("accounts", "accounts+", "accounts-"):
         if key in changes:
-            words, excludes = _listed(reservation.accounts, changes[key], key[8:], 2045)
+            words, excludes = _listed(reservation.accounts, changes[key], key[8:], ErrorCode.INVALID_ACCOUNT)
             reservation.accounts, reservation.excludes_accounts = words, excludes
             reservation.accounts = words
     if reservation.users and reservation.groups:
-        raise SlurmError(USERS_OR_GROUPS)
+        raise SlurmError(ErrorCode.USERS_OR_GROUPS)
 
 
 def _listed(old: tuple[str, ...], text: str, sign: str, code: int) -> tuple[tuple[str, ...], bool]:
@@ -249,22 +232,22 @@ def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -
     named = changes.get("nodes", "")
     if new.flags & ANY_NODES and not named:
         if counts or core_counts or not (new.licenses or new.burst_buffer):
-            raise SlurmError(INVALID)
+            raise SlurmError(ErrorCode.INVALID_RESERVATION)
         return
     if named:
         _take_named(core, new, named)
         if new.flags & (REPLACE | REPLACE_DOWN):
-            raise SlurmError(INVALID_NODES)
+            raise SlurmError(ErrorCode.INVALID_NODE)
         _check_overlap(core, new, now)
         if core_counts:
             _take_cores_of_named(core, new, core_counts, now)
         elif not new.flags & (IGNORE_JOBS | TIME_FLOAT) and _busy_nodes(core, new, now) & new.nodes:
-            raise SlurmError(NODES_BUSY)
+            raise SlurmError(ErrorCode.NODES_BUSY)
         return
     if new.flags & STATIC and new.flags & REPLACE:
-        raise SlurmError(NOT_SUPPORTED)
+        raise SlurmError(ErrorCode.NOT_SUPPORTED)
     if not counts and not core_counts:
-        raise SlurmError(INVALID_LICENSES if new.licenses else INVALID_NODES)
+        raise SlurmError(ErrorCode.INVALID_LICENSES if new.licenses else ErrorCode.INVALID_NODE)
     partition = core.tables.partitions[new.partition] if new.partition else find_partitions(core, "")[0]
     new.partition = partition.name
     if "features" in changes:
@@ -323,7 +306,7 @@ def _others(core: Core, new: Reservation, now: float, *, rather: bool = False) -
 
 def _check_overlap(core: Core, new: Reservation, now: float) -> None:
     if any(each.nodes & new.nodes and each.cores is None for each in _others(core, new, now)):
-        raise SlurmError(OVERLAPS)
+        raise SlurmError(ErrorCode.RESERVATION_OVERLAPS)
 
 
 def _busy_nodes(core: Core, new: Reservation, now: float) -> int:
@@ -351,7 +334,7 @@ def free_nodes(core: Core, new: Reservation, partition: Partition, now: float, *
 def _some_nodes(core: Core, new: Reservation, partition: Partition, count: int, now: float, taken: int) -> int:
     """So many nodes, rather those that no other reservation has and no job will be on; fewer if there are no more and no job is in the way."""
     if count > partition.nodes.bit_count():
-        raise SlurmError(NODES_BUSY)
+        raise SlurmError(ErrorCode.NODES_BUSY)
     busy = _busy_nodes(core, new, now)
     rather = free_nodes(core, new, partition, now, rather=True) & ~taken
     if (rather & ~busy).bit_count() >= count:
@@ -363,7 +346,7 @@ def _some_nodes(core: Core, new: Reservation, partition: Partition, count: int, 
     if chosen.bit_count() == count:
         return chosen
     if not chosen or (nodes & busy and not new.flags & IGNORE_JOBS):
-        raise SlurmError(NODES_BUSY)
+        raise SlurmError(ErrorCode.NODES_BUSY)
     for job in sorted(core.tables.running.values(), key=lambda job: (job.end_time is None, job.end_time or 0, job.job_id)):
         assert job.allocation is not None
         more = job.allocation.nodes & nodes & ~chosen
@@ -409,12 +392,12 @@ def _take_cores_of_named(core: Core, new: Reservation, counts: Sequence[int], no
     if not new.partition:
         new.partition = find_partitions(core, "")[0].name
     if len(counts) != len(nodes):
-        raise SlurmError(CORES_DO_NOT_MATCH)
+        raise SlurmError(ErrorCode.CORES_DO_NOT_MATCH)
     new.cores = {}
     for node, count in zip(nodes, counts, strict=True):
         free = _free_cores(core, new, node, now)
         if free.bit_count() < count:
-            raise SlurmError(NODES_BUSY)
+            raise SlurmError(ErrorCode.NODES_BUSY)
         new.cores[node] = nodeset.lowest(free, count)
 
 
@@ -431,7 +414,7 @@ def _take_some_cores(core: Core, new: Reservation, partition: Partition, counts:
             if not left:
                 break
         if left:
-            raise SlurmError(NODES_BUSY)
+            raise SlurmError(ErrorCode.NODES_BUSY)
     else:
         sizes = list(counts) or [len(core_counts)] * len(core_counts)
         for place, size in enumerate(sizes):
@@ -439,7 +422,7 @@ def _take_some_cores(core: Core, new: Reservation, partition: Partition, counts:
             each = wanted if new.flags & FIRST_CORES or not counts else -(-wanted // size)
             fitting = [(node, free) for node, free in candidates if node not in new.cores and free.bit_count() >= each][:size]
             if len(fitting) < size:
-                raise SlurmError(NODES_BUSY)
+                raise SlurmError(ErrorCode.NODES_BUSY)
             new.cores.update({node: nodeset.lowest(free, each) for node, free in fitting})
     new.nodes = nodeset.from_positions(new.cores)
 
@@ -454,27 +437,27 @@ def _update(core: Core, reservation: Reservation, changes: dict[str, str], now: 
         _update_flags(new, changes)
     _set_people(core, new, changes)
     if not (new.users or new.groups or new.accounts):
-        raise SlurmError(EMPTY)
+        raise SlurmError(ErrorCode.RESERVATION_WITHOUT_USERS)
     _set_texts(core, new, changes, now)
     if "features" in changes and changes["features"] != new.features:
-        raise SlurmError(NOT_SUPPORTED)
+        raise SlurmError(ErrorCode.NOT_SUPPORTED)
     _update_times(new, changes, now)
     if "skip" in changes and not skip(new):
-        raise SlurmError(NOT_SKIPPABLE)
+        raise SlurmError(ErrorCode.NOT_SKIPPABLE)
     if new.cores is not None and ("corecnt" in changes or "nodecnt" in changes or "nodes" in changes):
-        raise SlurmError(CORES_ARE_FIXED)
+        raise SlurmError(ErrorCode.CORES_ARE_FIXED)
     if "corecnt" in changes:
-        raise SlurmError(CORES_ARE_FIXED)
+        raise SlurmError(ErrorCode.CORES_ARE_FIXED)
     if changes.get("nodes"):
         if not new.flags & SPEC_NODES or new.flags & (REPLACE | REPLACE_DOWN):
-            raise SlurmError(NOT_SUPPORTED)
+            raise SlurmError(ErrorCode.NOT_SUPPORTED)
         _take_named(core, new, changes["nodes"])
     elif changes.get("nodecnt"):
         _resize(core, new, sum(_numbers(changes["nodecnt"])), now)
     if new.nodes and new.cores is None:
         _check_overlap(core, new, now)
         if not new.flags & (IGNORE_JOBS | TIME_FLOAT) and _busy_nodes(core, new, now) & new.nodes:
-            raise SlurmError(NODES_BUSY)
+            raise SlurmError(ErrorCode.NODES_BUSY)
     new.has_ended = False
     new.was_active = reservation.was_active and new.start_time <= now
     for field in Reservation.__dataclass_fields__:
@@ -492,7 +475,7 @@ def _update_flags(new: Reservation, changes: dict[str, str]) -> None:
             if key == "flags-":
                 wanted, unwanted = 0, wanted | unwanted
             if key == "flags" and wanted & REPEATS and new.flags & REPEATS and not wanted & new.flags & REPEATS:
-                raise SlurmError(NOT_SUPPORTED)
+                raise SlurmError(ErrorCode.NOT_SUPPORTED)
             new.flags = (new.flags | wanted) & ~unwanted
             _set_purge(new, purge)
 
@@ -502,16 +485,16 @@ def _update_times(new: Reservation, changes: dict[str, str], now: float) -> None
     if "starttime" in changes:
         start = int(changes["starttime"])
         if new.start_time <= now and start != new.start_time:
-            raise SlurmError(HAS_STARTED)
+            raise SlurmError(ErrorCode.HAS_STARTED)
         if start < now - GRACE_S:
-            raise SlurmError(INVALID_TIME)
+            raise SlurmError(ErrorCode.INVALID_TIME)
         duration = new.duration_s
         new.start_time = start
         new.end_time = start + duration
     if "endtime" in changes:
         end = int(changes["endtime"])
         if end < now - GRACE_S:
-            raise SlurmError(INVALID_TIME)
+            raise SlurmError(ErrorCode.INVALID_TIME)
         new.end_time = end
     for sign in ("", "+", "-"):
         if f"duration{sign}" in changes:
@@ -525,7 +508,7 @@ def _update_times(new: Reservation, changes: dict[str, str], now: float) -> None
             else:
                 new.end_time = new.start_time + seconds
     if new.start_time >= new.end_time:
-        raise SlurmError(INVALID_TIME)
+        raise SlurmError(ErrorCode.INVALID_TIME)
 
 
 def _resize(core: Core, new: Reservation, count: int, now: float) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.rights import is_coordinator, may_control
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
     from understudy.controller.scheduling.reserved import Reservation
 
-ACCESS_DENIED: Final = 2002
 # The word of PrivateData that closes a table to users.
 _CLOSED_BY: Final = {"nodes": "nodes", "partitions": "partitions"}
 
@@ -40,7 +39,7 @@ class Viewer:
             SlurmError: Access/permission denied.
         """
         if not self._sees_all and _CLOSED_BY.get(table) in self._core.settings.private_data:
-            raise SlurmError(ACCESS_DENIED)
+            raise SlurmError(ErrorCode.ACCESS_DENIED)
 
     def jobs(self, jobs: list[Job]) -> list[Job]:
         """Those that the viewer may see: their own, and those of accounts that they coordinate."""

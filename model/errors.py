@@ -3,7 +3,97 @@
 Place: raised by the controller's cores and by the readers of the model, carried in `Failure` messages, printed by commands.
 """
 
+from enum import IntEnum
 from typing import Final
+
+
+class ErrorCode(IntEnum):
+    """Those of Slurm's numbers that this program gives, too."""
+
+    TRY_AGAIN = 11
+    PERMISSION_DENIED = 13
+    INVALID_PARTITION = 2000
+    NO_PARTITION = 2001
+    ACCESS_DENIED = 2002
+    GROUP_NOT_PERMITTED = 2003
+    TOO_MANY_CPUS = 2005
+    INVALID_NODE_COUNT = 2006
+    NO_SCRIPT = 2009
+    INVALID_USER = 2010
+    TOO_LONG = 2012
+    NOT_AVAILABLE = 2014
+    NOT_AVAILABLE_NOW = 2015
+    NODES_BUSY = 2016
+    INVALID_JOB = 2017
+    INVALID_NODE = 2018
+    IN_TRANSITION = 2020
+    ALREADY_DONE = 2021
+    INVALID_DISTRIBUTION = 2023
+    JOB_PENDING = 2024
+    INVALID_TASK_COUNT = 2025
+    INVALID_NODE_STATE = 2028
+    INVALID_FEATURE = 2029
+    FEATURES_NOT_AVAILABLE = 2031
+    RESTART_FOR_SCHEDULER = 2032
+    RESTART_FOR_SELECT = 2033
+    NOT_SUPPORTED = 2036
+    DISABLED = 2037
+    DEPENDENCY_PROBLEM = 2038
+    HELD = 2042
+    NO_MEMORY = 2044
+    INVALID_ACCOUNT = 2045
+    INVALID_LICENSES = 2048
+    RESTART_FOR_NODES = 2049
+    VIOLATES_POLICY = 2050
+    INVALID_TIME_LIMIT = 2051
+    RESERVATION_ACCESS_DENIED = 2052
+    INVALID_RESERVATION = 2053
+    INVALID_TIME = 2054
+    RESERVATION_IN_USE = 2055
+    INVALID_WCKEY = 2057
+    RESERVATION_OVERLAPS = 2058
+    INVALID_QOS = 2066
+    NODE_NOT_AVAILABLE = 2068
+    INVALID_CPU_COUNT = 2069
+    PARTITION_NOT_AVAILABLE = 2070
+    CIRCULAR_DEPENDENCY = 2071
+    INVALID_GRES = 2072
+    NOT_PENDING = 2073
+    PARTITION_IN_USE = 2075
+    TOO_MANY_STEPS = 2076
+    SUSPENDED = 2077
+    RESERVATION_WITHOUT_USERS = 2080
+    INVALID_ARRAY = 2081
+    DUPLICATE_RESERVATION = 2082
+    FINISHED = 2084
+    NOT_RUNNING = 2085
+    NOT_SUSPENDED = 2087
+    DUPLICATE_TRIGGER = 2089
+    INTERNAL_ERROR = 2090
+    NOT_PERSISTENT = 2095
+    CRONTAB_JOB = 2096
+    PARTITION_DOWN = 2101
+    HAS_STARTED = 2104
+    SUBMISSIONS_DISABLED = 2105
+    NOT_LEADER = 2107
+    NOT_WHOLE = 2108
+    CORES_ARE_FIXED = 2109
+    CORES_DO_NOT_MATCH = 2111
+    INVALID_GROUP = 2113
+    INVALID_BATCH_FEATURES = 2114
+    INVALID_TRES = 2115
+    INVALID_WEIGHTS = 2116
+    INVALID_JOB_DEFAULTS = 2117
+    MIXED_GRES = 2119
+    UNSUPPORTED_GRES = 2122
+    INVALID_NICE = 2123
+    INVALID_TIME_MIN = 2124
+    NOT_SKIPPABLE = 2128
+    USERS_OR_GROUPS = 2129
+    SEVERAL_PARTITIONS = 2130
+    INVALID_PREFERENCE = 2133
+    INSUFFICIENT = 2134
+
 
 ERROR_TEXT: Final[dict[int, str]] = {
     -1: "Unspecified error",
@@ -258,7 +348,7 @@ class SlurmError(Exception):
     """A request that cannot be served. `code` is Slurm's error number, `text` what the user reads."""
 
     def __init__(self, code: int, text: str | None = None) -> None:
-        self.code = code
+        self.code = int(code)
         self.text = text if text is not None else ERROR_TEXT.get(code, f"Unknown error {code}")
         super().__init__(self.text)
 

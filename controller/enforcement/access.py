@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from understudy.model.errors import ERROR_TEXT, SlurmError
+from understudy.model.errors import ERROR_TEXT, ErrorCode, SlurmError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from understudy.controller.job import Job
     from understudy.controller.partitions import Partition
 
-INVALID_ACCOUNT: Final = 2045
-INVALID_QOS: Final = 2066
-INVALID_WCKEY: Final = 2057
-SEVERAL_PARTITIONS: Final = 2130
-VIOLATES_POLICY: Final = 2050
 _OF_PARTITIONS: Final = ("PartitionMaxNodes", "PartitionMinNodes", "PartitionTimeLimit")
 
 
@@ -55,22 +50,22 @@ def resolve(
     for name in names:
         own = state.find(account, user, name) if account else None
         if own is None and is_enforcing:
-            raise SlurmError(INVALID_ACCOUNT)
+            raise SlurmError(ErrorCode.INVALID_ACCOUNT)
         if own is not None and own.partition and len(names) > 1:
-            raise SlurmError(SEVERAL_PARTITIONS)
+            raise SlurmError(ErrorCode.SEVERAL_PARTITIONS)
     qos = qos or (state.default_qos(own) if own is not None else "")
     found = state.qos.get(qos)
     if is_enforcing and enforced.qos:
         assert own is not None
         if found is None or (qos not in state.allowed_qos(own) and not any_qos) or (found.has("RequiresReservation") and not reservation):
-            raise SlurmError(INVALID_QOS)
+            raise SlurmError(ErrorCode.INVALID_QOS)
     if enforced.wckeys and is_enforcing:
         known = {each.name for each in state.wckeys if each.user == user}
         default = state.users[user].default_wckey if user in state.users else ""
         if not wckey and default:
             wckey = f"*{default}"
         if wckey.removeprefix("*") not in known:
-            raise SlurmError(INVALID_WCKEY)
+            raise SlurmError(ErrorCode.INVALID_WCKEY)
     return Access(account, qos, wckey, flags_for_partitions(core, qos))
 
 
@@ -107,7 +102,7 @@ def check_policy(core: Core, job: Job, tasks: int) -> None:
     for name in job.partitions:
         reason = limits.refusal(job, core.tables.partitions[name], tasks)
         if reason:
-            raise SlurmError(VIOLATES_POLICY, f"{reason}\n{ERROR_TEXT[VIOLATES_POLICY]}")
+            raise SlurmError(ErrorCode.VIOLATES_POLICY, f"{reason}\n{ERROR_TEXT[ErrorCode.VIOLATES_POLICY]}")
 
 
 def explain_access(job: Job, partition: Partition) -> str:

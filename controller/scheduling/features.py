@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from understudy.model.errors import SlurmError
+from understudy.model.errors import ErrorCode, SlurmError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-INVALID_FEATURE: Final = 2029
 _NAME: Final = re.compile(r"[^&|()\[\]*\s]+")
 _BRACKET: Final = re.compile(r"\[([^\]]*)\]")
 _PART: Final = re.compile(r"(?:\([^)]*\)|[^&()])+")  # between the & that are not in parentheses
@@ -34,11 +33,11 @@ def check_form(expression: str) -> None:
         SlurmError: blanks, brackets that are not closed, empty or within others, counts beside alternatives, or `&` in brackets without counts.
     """
     if not _EXPRESSION.match(expression):
-        raise SlurmError(INVALID_FEATURE)
+        raise SlurmError(ErrorCode.INVALID_FEATURE)
     for choice in _BRACKET.findall(expression):
         plain = re.sub(r"\([^)]*\)", "", choice)
         if ("|" if "*" in plain else "&") in plain.replace(",", "&"):
-            raise SlurmError(INVALID_FEATURE)
+            raise SlurmError(ErrorCode.INVALID_FEATURE)
 
 
 def feature_sets(expression: str, having: Callable[[str], int], all_nodes: int) -> tuple[int, ...]:
@@ -54,7 +53,7 @@ def feature_sets(expression: str, having: Callable[[str], int], all_nodes: int) 
     reader = _Reader(tokens, having, expression)
     sets = reader.terms(closing="")
     if reader.at != len(tokens):
-        raise SlurmError(INVALID_FEATURE)
+        raise SlurmError(ErrorCode.INVALID_FEATURE)
     return tuple(nodes & all_nodes for nodes in sets)
 
 
@@ -74,9 +73,9 @@ def counted_features(expression: str, having: Callable[[str], int], all_nodes: i
     for part in _PART.findall(bracket[1] if bracket else text):
         what, star, count = part.rpartition("*")
         if not star and bracket:
-            raise SlurmError(INVALID_FEATURE)
+            raise SlurmError(ErrorCode.INVALID_FEATURE)
         if star and not (count.isdecimal() and int(count)):
-            raise SlurmError(INVALID_FEATURE)
+            raise SlurmError(ErrorCode.INVALID_FEATURE)
         nodes = feature_sets(what if star else part, having, all_nodes)[0]
         if star:
             counted.append((nodes, int(count)))
@@ -101,12 +100,12 @@ class _Reader:
 
     def __init__(self, tokens: list[str], having: Callable[[str], int], expression: str) -> None:
         if "*" in expression or "".join(tokens) != "".join(expression.split()):
-            raise SlurmError(INVALID_FEATURE)
+            raise SlurmError(ErrorCode.INVALID_FEATURE)
         self.tokens, self.having, self.at = tokens, having, 0
 
     def next(self) -> str:
         if self.at >= len(self.tokens):
-            raise SlurmError(INVALID_FEATURE)
+            raise SlurmError(ErrorCode.INVALID_FEATURE)
         self.at += 1
         return self.tokens[self.at - 1]
 
@@ -120,7 +119,7 @@ class _Reader:
             elif operator == "|":
                 value = tuple(a | b for a in value for b in right)
             else:
-                raise SlurmError(INVALID_FEATURE)
+                raise SlurmError(ErrorCode.INVALID_FEATURE)
         return value
 
     def term(self) -> tuple[int, ...]:
@@ -128,15 +127,15 @@ class _Reader:
         if word == "(":
             value = self.terms(closing=")")
             if self.next() != ")":
-                raise SlurmError(INVALID_FEATURE)
+                raise SlurmError(ErrorCode.INVALID_FEATURE)
             return value
         if word == "[":
             alternatives = list(self.term())
             while (word := self.next()) == "|":
                 alternatives += self.term()
             if word != "]":
-                raise SlurmError(INVALID_FEATURE)
+                raise SlurmError(ErrorCode.INVALID_FEATURE)
             return tuple(alternatives)
         if word in "&|)]":
-            raise SlurmError(INVALID_FEATURE)
+            raise SlurmError(ErrorCode.INVALID_FEATURE)
         return (self.having(word),)

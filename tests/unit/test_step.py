@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.controller.step import BUSY, NOT_AVAILABLE, TOO_MANY_CPUS, UNSPECIFIED, Held, Place, Step, deal, lay_out
-from understudy.model.errors import SlurmError
+from understudy.controller.step import UNSPECIFIED, Held, Place, Step, deal, lay_out
+from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import StepSpec
 
 TWO = [Held(0, 3, 0), Held(1, 1, 0)]
@@ -42,14 +42,14 @@ def test_a_step_takes_all_cpus_of_its_nodes_unless_it_is_exact() -> None:
 
 def test_a_step_waits_for_cpus_that_others_use_unless_it_overlaps() -> None:
     used = [Held(0, 4, 0, used_cpus=4)]
-    assert code_of(StepSpec(num_tasks=1), used) == BUSY
+    assert code_of(StepSpec(num_tasks=1), used) == ErrorCode.NODES_BUSY
     assert tasks_of(StepSpec(num_tasks=1, overlap=True), used) == [(0, [0])]
 
 
 def test_what_the_job_does_not_have_is_refused() -> None:
-    assert code_of(StepSpec(num_tasks=5), TWO) == TOO_MANY_CPUS
-    assert code_of(StepSpec(min_nodes=3), TWO) == TOO_MANY_CPUS
-    assert code_of(StepSpec(), TWO, (7,)) == NOT_AVAILABLE
+    assert code_of(StepSpec(num_tasks=5), TWO) == ErrorCode.TOO_MANY_CPUS
+    assert code_of(StepSpec(min_nodes=3), TWO) == ErrorCode.TOO_MANY_CPUS
+    assert code_of(StepSpec(), TWO, (7,)) == ErrorCode.NOT_AVAILABLE
 
 
 def test_relative_leaves_out_the_first_nodes() -> None:
@@ -78,7 +78,7 @@ def test_a_step_has_the_memory_that_it_asks_for_else_as_its_job(asked: dict[str,
 
 def test_a_step_waits_for_memory_that_others_asked_for_if_it_asks_itself() -> None:
     used = [Held(0, 4, 1000, used_cpus=1, used_memory_mb=700)]
-    assert code_of(StepSpec(num_tasks=1, exact=True, mem_per_node_mb=400), used) == BUSY
+    assert code_of(StepSpec(num_tasks=1, exact=True, mem_per_node_mb=400), used) == ErrorCode.NODES_BUSY
     assert tasks_of(StepSpec(num_tasks=1, exact=True, mem_per_node_mb=300), used) == [(0, [0])]
     assert tasks_of(StepSpec(num_tasks=1, exact=True), used) == [(0, [0])]
 
