@@ -349,7 +349,7 @@ def _outcomes(
                 yield own, None
 
 
-def job_environment(job: Job) -> dict[str, object]:
+def array_environment(job: Job) -> dict[str, object]:
     """SLURM_ARRAY_* of a task."""
     array = job.array
     if array is None or job.array_task_id is None:

@@ -15,10 +15,11 @@ from understudy.controller.job import NO_STEPS, NO_USAGE, JobEvent, advance
 from understudy.controller.job_programs import node_environment, run_epilog
 from understudy.controller.log_lines import ended, is_told
 from understudy.controller.prologs import REASON as PROLOG_REASON
-from understudy.controller.prologs import failed as prolog_failed
+from understudy.controller.prologs import prolog_failed
 from understudy.controller.steps import end_steps
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag, JobState
+from understudy.protocol import endings
 from understudy.protocol.messages import BatchComplete, EpilogComplete, Message, Ok, SignalJob, TerminateJob
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ _OK = Ok()
 LAUNCH_FAILURE = "JobLaunchFailure"
 SETUP_FAILED = 53  # the "signal" of a script whose files could not be opened
 OUT_OF_MEMORY = 125  # the "signal" of a script that used more memory than it had
-PROLOG_FAULT, MEMORY_FAULT, KILLED_FAULT, CANCELLED_FAULT = "prolog", "memory", "killed", "cancelled"
 
 
 def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Message:
@@ -49,18 +49,18 @@ def batch_complete(core: Core, message: BatchComplete, sender: Sender) -> Messag
             core.journal.job(job.job_id)
         return _OK
     now = core.time.now()
-    if message.fault == PROLOG_FAULT:
+    if message.fault == endings.PROLOG:
         prolog_failed(core, job, message.node)
         return _OK
     job.exit_code, job.exit_signal, job.script_ended = message.exit_code, message.signal, True
-    if message.fault == KILLED_FAULT:
+    if message.fault == endings.KILLED:
         job.killed_by = sender.user_id
     cleaned = job.allocation.nodes if job.allocation is not None and message.epilog_nodes == job.node_list else 0
     over = message.timed_out or _is_past_limit(core, job, now)
-    if message.fault == MEMORY_FAULT:
+    if message.fault == endings.MEMORY:
         job.exit_code, job.exit_signal = 0, OUT_OF_MEMORY
         end_job(core, job, JobEvent.RAN_OUT_OF_MEMORY, now, reason="OutOfMemory", lost_nodes=cleaned)
-    elif message.fault == CANCELLED_FAULT:  # an emulated job's owner
+    elif message.fault == endings.CANCELLED:  # an emulated job's owner
         job.killed_by = job.user_id
         end_job(core, job, JobEvent.CANCELLED, now, reason="None", lost_nodes=cleaned)
     elif over:

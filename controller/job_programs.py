@@ -83,7 +83,7 @@ def node_environment(core: Core, job: Job, *, is_over: bool) -> list[str]:
 
 def environment(core: Core, job: Job) -> dict[str, str]:
     """What all are told of a job."""
-    from understudy.controller.arrays import job_environment as array_environment  # noqa: PLC0415 - arrays end jobs
+    from understudy.controller.arrays import array_environment  # noqa: PLC0415 - arrays end jobs
 
     spec, now = job.spec, core.time.now()
     found: dict[str, object] = {

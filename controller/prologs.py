@@ -63,7 +63,7 @@ def prolog_complete(core: Core, message: PrologComplete, sender: Sender) -> Mess
     if job is None or job.restarts != message.restart or not job.is_active:
         job = None
     if message.failed:
-        failed(core, job, message.failed)
+        prolog_failed(core, job, message.failed)
     elif job is not None and job.prolog_nodes:
         job.prolog_nodes &= ~core.names.to_bitmap(message.nodes)
         if not job.prolog_nodes:
@@ -92,7 +92,7 @@ def _all_ended(core: Core, job: Job) -> None:
             launch(core, leader, daemon)
 
 
-def failed(core: Core, job: Job | None, nodes: str) -> None:
+def prolog_failed(core: Core, job: Job | None, nodes: str) -> None:
     """It has failed on these nodes, which get no more jobs. A batch job waits until somebody releases it; what must not run again is cancelled."""
     from understudy.controller.complete import end_job  # noqa: PLC0415 - ends come here
     from understudy.controller.node_events import drain  # noqa: PLC0415 - it ends jobs

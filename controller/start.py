@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from understudy.controller.alarms import watch_limits
-from understudy.controller.arrays import explain_limit, split
-from understudy.controller.arrays import job_environment as array_environment
+from understudy.controller.arrays import array_environment, explain_limit, split
 from understudy.controller.core import log, nodeset_indices
 from understudy.controller.eligibility import notify_dependents
 from understudy.controller.het_jobs import components, group_environment, whole

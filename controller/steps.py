@@ -17,6 +17,7 @@ from understudy.model import hostlist
 from understudy.model.errors import ERROR_TEXT, ErrorCode, SlurmError
 from understudy.model.states import JobState
 from understudy.model.task_usage import merge
+from understudy.protocol import endings
 from understudy.protocol.messages import BATCH_STEP, Ok, SignalTasks, StepCreated
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 SIGKILL: Final = 9
 SIGTERM: Final = 15
-KILLED_FAULT: Final = "killed"
 OUT_OF_MEMORY: Final = 125  # the "signal" of a step that used more memory than it had
 _OF_BATCH_NODE: Final = frozenset(
     (
@@ -229,7 +229,7 @@ def step_complete(core: Core, message: StepComplete, sender: Sender) -> Message:
     step.open_nodes &= ~nodes
     step.exit_code = max(step.exit_code, message.exit_code)
     step.exit_signal = step.exit_signal or message.exit_signal
-    if message.fault == KILLED_FAULT:
+    if message.fault == endings.KILLED:
         step.killed_by = sender.user_id
     merge(step.usage, message.usage)
     if not step.open_nodes:

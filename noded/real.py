@@ -43,6 +43,7 @@ from understudy.noded.programs import Programs
 from understudy.noded.prologs import Prologs
 from understudy.noded.settings import KILL_JOB, NodeSettings
 from understudy.noded.usage import MemoryWatch, Watched, look_at
+from understudy.protocol import endings
 
 if TYPE_CHECKING:
     import logging
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from understudy.noded.executor import OnEnded, OnEpilogEnded
     from understudy.protocol.messages import LaunchBatch
 
-PROLOG_FAULT: Final = "prolog"
 LAUNCH_FAILED: Final = 53  # reported as a signal, as Slurm does
 _STOP_S: Final = 5.0
 
@@ -129,7 +129,7 @@ class RealExecutor:
             elif not failed:
                 self._start(launch)
             elif self._settings.begins_early:
-                self._on_ended(key, 0, 0, timed_out=False, fault=PROLOG_FAULT)
+                self._on_ended(key, 0, 0, timed_out=False, fault=endings.PROLOG)
             else:
                 self._start(launch, f"Error running slurm prolog: {failed[node]}")
 
@@ -152,7 +152,7 @@ class RealExecutor:
             self._log.error("job %d could not be launched: %s", launch.job_id, error)
             self._loop.call_soon(lambda: self._on_ended(key, 0, LAUNCH_FAILED, timed_out=False))
             return
-        script = _Script(launch, spool, pid, os.pidfd_open(pid), pipe, fault=PROLOG_FAULT if refusal else "")
+        script = _Script(launch, spool, pid, os.pidfd_open(pid), pipe, fault=endings.PROLOG if refusal else "")
         self._scripts[key] = script
         try:
             self._stepd_file(key).write_text(f"{pid} {start_time(pid)}\n")
@@ -528,14 +528,14 @@ class RealExecutor:
         assert script.memory is not None
         if self._settings.over_memory == KILL_JOB:
             self.memory.remove(script.memory)
-            script.fault = "killed"
+            script.fault = endings.KILLED
             self.notify(key, f"StepId={key[0]}.batch exceeded memory limit ({used} > {script.memory.limit}), being killed")
             self.notify(key, "Exceeded job memory limit")
             with contextlib.suppress(ProcessLookupError):
                 os.kill(script.stepd, signal.SIGUSR1)
             self._send(script, signal.SIGKILL)
             return
-        script.fault = "memory"
+        script.fault = endings.MEMORY
         script.oom_kills += 1
         with contextlib.suppress(OSError):  # what stands above the script says so in the end
             _write_over(script.spool / "oom", str(script.oom_kills))

@@ -32,6 +32,7 @@ from understudy.noded.groups import groups_of
 from understudy.noded.real import start_time
 from understudy.noded.settings import KILL_JOB
 from understudy.noded.usage import MemoryWatch, Watched, look_at
+from understudy.protocol import endings
 
 if TYPE_CHECKING:
     import logging
@@ -150,7 +151,7 @@ class RealSteps:
         name = f"StepId={step[0]}.{step[2]}"
         if self._settings.over_memory == KILL_JOB:
             self._forget_memory(running)
-            running.fault = "killed"
+            running.fault = endings.KILLED
             self._tell(step, f"say {name} exceeded memory limit ({used} > {running.memory.limit if running.memory else 0}), being killed")
             self._tell(step, "say Exceeded job memory limit")
             self._tell(step, f"end {int(signal.SIGKILL)}")
