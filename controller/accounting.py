@@ -23,8 +23,8 @@ from understudy.controller.accounting_records import (
     step_records,
     unusable,
 )
-from understudy.controller.core import Later
 from understudy.controller.enforcement.wiring import accounting_has_changed
+from understudy.controller.later import Later
 from understudy.controller.priority.tres import totals
 from understudy.model import nodeset
 from understudy.model.associations import AssociationState

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.alarms import watch_command
 from understudy.controller.cancel import cancel
 from understudy.controller.complete import OUT_OF_MEMORY, end_job
-from understudy.controller.core import Later
 from understudy.controller.eligibility import note_end
 from understudy.controller.het_jobs import components
 from understudy.controller.job import JobEvent, advance
 from understudy.controller.job_submit import review_allocation
+from understudy.controller.later import Later
 from understudy.controller.prologs import is_ready
 from understudy.controller.scheduling.main_pass import MainPass
 from understudy.controller.scheduling.queue import Record, slurm_order

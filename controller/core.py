@@ -27,12 +27,10 @@ if TYPE_CHECKING:
 
     from understudy.controller.agents import Agents
     from understudy.controller.enforcement.limits import JobLimits
-    from understudy.controller.following import Following
-    from understudy.controller.gang import Gang
     from understudy.controller.job import Job, JobArray
-    from understudy.controller.mail import Mailer
+    from understudy.controller.later import Later
+    from understudy.controller.parts import Following, Gang, Mailer, Power
     from understudy.controller.ports import Clock, Journal, Sender, Signer, StepSigner, TimerHandle, Users
-    from understudy.controller.power import Power
     from understudy.controller.priority.api import PriorityPlugin
     from understudy.controller.scheduling.api import SchedulingPolicy, Selector, Tables
     from understudy.controller.settings import Settings
@@ -42,31 +40,6 @@ if TYPE_CHECKING:
 LOCAL_ID_BITS: Final = 26  # of a job's number; above them is that of the cluster in its federation
 LOCAL_IDS: Final = (1 << LOCAL_ID_BITS) - 1
 log = logging.getLogger("understudy.controller")
-
-
-class Later:
-    """An answer that will be given when something has happened."""
-
-    __slots__ = ("_listener", "answer", "is_gone")
-
-    def __init__(self) -> None:
-        self.answer: Message | None = None
-        self.is_gone: Callable[[], bool] = lambda: False  # whether nobody waits for it any more
-        self._listener: Callable[[Message], None] | None = None
-
-    def listen(self, listener: Callable[[Message], None]) -> None:
-        """Hand the answer to `listener` when it is there."""
-        if self.answer is not None:
-            listener(self.answer)
-        else:
-            self._listener = listener
-
-    def give(self, answer: Message) -> None:
-        """The answer is there."""
-        assert self.answer is None, "a request is answered once"
-        self.answer = answer
-        if self._listener is not None:
-            self._listener(answer)
 
 
 @dataclass(slots=True, eq=False)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from understudy.controller.core import Later
 from understudy.controller.gres_columns import allocated
+from understudy.controller.later import Later
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.states import JobFlag, JobState
 from understudy.model.task_numbers import format_tasks

@@ -10,7 +10,7 @@ A cluster without generic resources has no such table.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from understudy.controller.gres_layout import Layouts
     from understudy.controller.job import ShareGroup
+    from understudy.model.gres import GresCount
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,14 @@ class Held(NamedTuple):
 Layout = tuple[DeviceGroup, ...]
 
 
+class LayoutMaker(Protocol):
+    """Knows gres.conf: what devices a node has of the Gres that is said of it (gres_layout.py)."""
+
+    def of(self, name: str, text: str) -> Layout: ...
+
+    def has_devices_for(self, name: str, words: tuple[GresCount, ...]) -> bool: ...
+
+
 def keys_of(name: str, kind: str) -> tuple[str, ...]:
     """The keys of the counts to which a device of the name and type belongs."""
     return (name, f"{name}:{kind}") if kind else (name,)
@@ -68,7 +76,7 @@ class GresTable:
 
     names: tuple[str, ...]  # GresTypes, in their order
     layouts: list[Layout]
-    configured: Layouts | None = None  # for what an administrator says later
+    configured: LayoutMaker | None = None  # for what an administrator says later
     total: dict[str, NDArray[np.int64]] = field(init=False)
     free: dict[str, NDArray[np.int64]] = field(init=False)
     used_devices: dict[str, list[int]] = field(init=False)  # by name; of parts of GPUs: the GPUs

@@ -13,6 +13,8 @@ from understudy.controller.job import HetJob
 from understudy.model.errors import ErrorCode, SlurmError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from understudy.controller.core import Core
     from understudy.controller.job import Job
 
@@ -94,9 +96,9 @@ def require_single(job: Job) -> None:
         raise SlurmError(ErrorCode.NOT_WHOLE)
 
 
-def restore(core: Core, job: Job, saved: HetJob, offset: int) -> None:
-    """A saved component is back; `saved` says whose."""
-    leader = core.tables.jobs.get(saved.job_id)
+def restore(jobs: Mapping[int, Job], job: Job, saved: HetJob, offset: int) -> None:
+    """A saved component is back among the jobs; `saved` says whose."""
+    leader = jobs.get(saved.job_id)
     if leader is None or leader is job:
         join(saved, job, offset)
     elif leader.het is not None:

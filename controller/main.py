@@ -46,7 +46,6 @@ from understudy.controller.scheduling import registry
 from understudy.controller.scheduling.backfill import Backfill
 from understudy.controller.scheduling.builtin import Builtin
 from understudy.controller.scheduling.forecast import Forecast
-from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.preempt import Preemption, Rules
 from understudy.controller.scheduling.selection import ChoosingSelector
 from understudy.controller.server import Server
@@ -58,7 +57,7 @@ from understudy.model.conf import SlurmConfig, load
 from understudy.model.conf_check import not_emulated, strange_words
 from understudy.model.conf_copy import copy_configuration, has_changed
 from understudy.model.errors import ConfigError
-from understudy.model.scheduler_parameters import complaints
+from understudy.model.scheduler_parameters import complaints, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -47,7 +47,7 @@ def recover(core: Core, jobs: Iterable[Job]) -> None:
         if job.array is not None:
             restore(core, job, job.array)
         if job.het is not None:
-            restore_component(core, job, job.het, job.het_offset)
+            restore_component(core.tables.jobs, job, job.het, job.het_offset)
         core.next_job_id = max(core.next_job_id, (job.job_id & LOCAL_IDS) + 1)
         if job.is_completing or job.is_active:
             if job.allocation is None or _has_moved(core, job):

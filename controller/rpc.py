@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from understudy.controller.allocate import allocate, await_job, complete_job, get_allocation
 from understudy.controller.cancel import cancel_jobs
 from understudy.controller.complete import batch_complete, epilog_complete
-from understudy.controller.core import Later
 from understudy.controller.crontabs import get_crontab, set_crontab
 from understudy.controller.dynamic_nodes import change_node_table
 from understudy.controller.event_triggers import clear_triggers, set_trigger
 from understudy.controller.following import follow_jobs
 from understudy.controller.foresee import foresee
 from understudy.controller.hold import control_jobs
+from understudy.controller.later import Later
 from understudy.controller.locks import READ, WRITE, Needs
 from understudy.controller.maintain import notify_job, set_configuration, update_step
 from understudy.controller.node_events import register_nodes

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller import log_lines
-from understudy.controller.core import Core, Later
+from understudy.controller.later import Later
 from understudy.controller.rpc import QUERY_NEEDS, RPCS, Rpc
 from understudy.controller.views import run_query
 from understudy.model.errors import ErrorCode, SlurmError
@@ -18,6 +18,7 @@ from understudy.protocol.messages import Failure, Message, Query
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from understudy.controller.core import Core
     from understudy.controller.locks import Locks
     from understudy.controller.passes import Passes
     from understudy.controller.store import Commits

@@ -16,7 +16,7 @@ from understudy.model.states import JobState
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from understudy.controller.core import Later
+    from understudy.controller.later import Later
     from understudy.protocol.messages import StepSpec
 
 UNSPECIFIED: Final = -1

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.core import Later, log
+from understudy.controller.core import log
 from understudy.controller.het_jobs import components
+from understudy.controller.later import Later
 from understudy.controller.rights import may_control
 from understudy.controller.step import Held, Place, Step, distribution_of, lay_out, takes_memory
 from understudy.controller.step_gres import Gres, gpus_of, is_busy, share_out, too_many, used_of

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _NUMBER: Final = re.compile(r"\s*([+-]?\d+)")
 _MOST: Final = 2**31 - 1
@@ -56,6 +56,15 @@ def leading_number(text: str) -> int:
     """The number with which the text begins, 0 if it begins with none."""
     match = _NUMBER.match(text)
     return int(match[1]) if match else 0
+
+
+def number(parameters: Mapping[str, str], key: str, default: int, *, least: int = 0, most: int = 2**63) -> int:
+    """The parameter's value if it is in the range, else the default."""
+    text = parameters.get(key, "")
+    if not text:  # a bare word
+        return default
+    value = leading_number(text)
+    return value if least <= value <= most else default
 
 
 def complaints(text: str) -> Iterator[str]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.auth.credential import Signer
 from understudy.controller.agents import Agents
-from understudy.controller.core import Core, Later
+from understudy.controller.core import Core
 from understudy.controller.het_jobs import components
+from understudy.controller.later import Later
 from understudy.controller.locks import Locks
 from understudy.controller.node_events import heard_of
 from understudy.controller.nodes import Node, NodeTable

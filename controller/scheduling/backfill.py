@@ -19,11 +19,11 @@ from understudy.controller.scheduling.builtin import Builtin
 from understudy.controller.scheduling.charge import Charge
 from understudy.controller.scheduling.cycles import Cycles
 from understudy.controller.scheduling.main_pass import YEAR_S, Reserves, choose, is_too_late, mind_switches, run_length, take_place
-from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.reserved import blocked_cores
 from understudy.controller.scheduling.slots import Slots
 from understudy.controller.scheduling.triggers import BackfillTrigger
 from understudy.model import nodeset
+from understudy.model.scheduler_parameters import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.cycles import Cycles
 from understudy.controller.scheduling.main_pass import MainPass
-from understudy.controller.scheduling.preempt import preempting_order
-from understudy.controller.scheduling.queue import PendingQueue, slurm_order
+from understudy.controller.scheduling.queue import PendingQueue, preempting_order, slurm_order
 from understudy.controller.scheduling.triggers import MainTrigger
 
 if TYPE_CHECKING:

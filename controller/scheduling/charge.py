@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.parameters import number
+from understudy.model.scheduler_parameters import number
 
 if TYPE_CHECKING:
     from understudy.controller.scheduling.api import PolicyParameters

@@ -9,9 +9,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from understudy.controller.scheduling.backfill import BackfillPass, PlansOnly
-from understudy.controller.scheduling.parameters import number
-from understudy.controller.scheduling.preempt import preempting_order
-from understudy.controller.scheduling.queue import PendingQueue, slurm_order
+from understudy.controller.scheduling.queue import PendingQueue, preempting_order, slurm_order
+from understudy.model.scheduler_parameters import number
 
 if TYPE_CHECKING:
     from understudy.controller.job import Job

@@ -14,11 +14,13 @@ from understudy.controller.job import BAD_CONSTRAINTS
 from understudy.controller.partitions import limit_broken
 from understudy.controller.scheduling.charge import Charge
 from understudy.controller.scheduling.licenses import REASON as LICENSES
-from understudy.controller.scheduling.parameters import number
 from understudy.controller.scheduling.request import wants_whole_nodes
 from understudy.controller.scheduling.reserved import BUSY, MAINTENANCE, WAITS, blocked_cores
+from understudy.controller.scheduling.victims import place_of
+from understudy.controller.scheduling.victims import victims as victims_of
 from understudy.model import nodeset
 from understudy.model.hostlist import compress
+from understudy.model.scheduler_parameters import number
 from understudy.model.times import parse_limit
 
 if TYPE_CHECKING:
@@ -127,11 +129,11 @@ def take_place(
     if preemption is None:
         return None, ""
     with _asking(record, tables):
-        victims = preemption.victims(job, partition, usable | ending, selector, int(now))
+        victims = victims_of(preemption, job, partition, usable | ending, selector, int(now))
         if not victims:
             return None, ""
         if limits.enforced:
-            place = preemption.place_of(victims, job, partition, usable | ending, selector)
+            place = place_of(preemption, victims, job, partition, usable | ending, selector)
             reason = limits.before(job, partition, now) or ("" if place is None else limits.by_allocation(job, partition, place, now))
             if reason:
                 return None, reason

@@ -1,14 +1,7 @@
-"""Preemption: which running jobs a pending one may push aside, and which of them it takes.
+"""Preemption: who may preempt whom, and how; and which jobs are candidates.
 
-Place: scheduling, pure. It names victims; the planner ends, requeues or suspends them. Follows: slurm.conf(5) PreemptType, PreemptMode,
-PreemptExemptTime, SchedulerParameters preempt_*; sacctmgr(1) Preempt, PreemptMode, PreemptExemptTime, GraceTime.
-
-Candidates are sorted by importance, the least important and smallest first, and taken away one by one until the job fits. Then they are sorted
-anew by how much they were of use, and it is tried again, so that a few big jobs are taken in place of many small ones. In the end only jobs on
-the chosen nodes are hit. What jobs hold that are completing counts as free already: who waits for them takes nobody else.
-
-Where jobs of higher partitions suspend others (PreemptMode=SUSPEND,GANG), they look for cores that nobody has, not even a job that stands still, and
-then for those that jobs of lower partitions have. Who has one of the cores that they get makes room when they start (understudy.controller.gang).
+Place: tables, pure. Which of them are taken is `victims.py`'s. Follows: slurm.conf(5) PreemptType, PreemptMode, PreemptExemptTime,
+SchedulerParameters preempt_*; sacctmgr(1) Preempt, PreemptMode, PreemptExemptTime, GraceTime.
 """
 
 from __future__ import annotations
@@ -16,17 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.scheduling.free import StateWithout
-from understudy.controller.scheduling.parameters import number
-from understudy.controller.scheduling.selection import ChoosingSelector
+from understudy.model.scheduler_parameters import number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Mapping
 
-    from understudy.controller.job import Allocation, Job
+    from understudy.controller.job import Job
     from understudy.controller.partitions import Partition
-    from understudy.controller.scheduling.api import PolicyParameters, Selector, Tables
-    from understudy.controller.scheduling.queue import Order
+    from understudy.controller.scheduling.api import Tables
     from understudy.model.qos import Qos
 
 OFF: Final = "OFF"
@@ -65,12 +55,12 @@ def read_mode(text: str) -> tuple[str, bool, bool]:
 class Preemption:
     """The rules, applied to the tables."""
 
-    def __init__(self, tables: Tables, rules: Rules, parameters: PolicyParameters, qos_of: Callable[[Job], Qos | None]) -> None:
+    def __init__(self, tables: Tables, rules: Rules, parameters: Mapping[str, str], qos_of: Callable[[Job], Qos | None]) -> None:
         self.tables, self.rules, self._qos_of = tables, rules, qos_of
         self._youngest_first = "preempt_youngest_first" in parameters
-        self._strict_order = "preempt_strict_order" in parameters
+        self.strict_order = "preempt_strict_order" in parameters
         self.spared_until: int | None = None  # when the first job may be preempted that the last pass had to spare
-        self._reorders = number(parameters, "preempt_reorder_count", 1)
+        self.reorders = number(parameters, "preempt_reorder_count", 1)
 
     @property
     def is_on(self) -> bool:
@@ -189,79 +179,3 @@ class Preemption:
         else:
             found.sort(key=lambda each: (self.importance(each), each.allocation.node_count if each.allocation else 0, each.job_id))
         return found
-
-    def victims(self, job: Job, partition: Partition, usable: int, selector: Selector, now: int) -> list[Job]:
-        """The jobs to preempt so that this one can run on nodes out of the bitmap `usable`; none if that is of no use, or somebody ends already."""
-        if not self.is_on or not isinstance(selector, ChoosingSelector):
-            return []
-        order = self.candidates(job, partition, now, whole_nodes=selector.whole_nodes)
-        if not order or selector.choose_in(job, partition, usable, self.tables, StateWithout(self.tables, order)) is None:
-            return []
-        passes = 0
-        while True:
-            state = StateWithout(self.tables)
-            if selector.choose_in(job, partition, usable, self.tables, state) is not None:
-                return []
-            removed: list[Job] = []
-            use: dict[int, int] = {}
-            nodes: int | None = None
-            for victim in order:
-                assert victim.allocation is not None
-                state.remove(victim, suspended=self.stands_still(victim))
-                removed.append(victim)
-                nodes = selector.choose_in(job, partition, usable, self.tables, state)
-                use[victim.job_id] = (victim.allocation.nodes & selector.serving(job, partition, usable, self.tables, state)).bit_count()
-                if nodes is not None:
-                    break
-            if nodes is None:
-                return []
-            if len(order) == 1 or passes >= self._reorders:
-                return [each for each in removed if each.allocation is not None and each.allocation.nodes & nodes]
-            passes += 1
-            order = [removed[-1], *(each for each in order if each is not removed[-1])]
-            if not self._strict_order:  # by nodes that would do for the job once each was gone; of equals first who was removed last
-                order.sort(key=lambda each: -use.get(each.job_id, 0))
-
-    def place_of(self, victims: Iterable[Job], job: Job, partition: Partition, usable: int, selector: Selector) -> Allocation | None:
-        """What the job would get out of the bitmap `usable` once those are gone."""
-        if not isinstance(selector, ChoosingSelector):
-            return None
-        state = StateWithout(self.tables)
-        for victim in victims:
-            state.remove(victim, suspended=self.stands_still(victim))
-        return selector.select_in(job, partition, usable, self.tables, state)
-
-    def fits_without_them(self, job: Job, partition: Partition, usable: int, selector: ChoosingSelector, now: int) -> int | None:
-        """The nodes on which the job would run if all whom it may preempt were gone; None if that does not help either."""
-        order = self.candidates(job, partition, now, whole_nodes=selector.whole_nodes)
-        if not order:
-            return None
-        return selector.choose_in(job, partition, usable, self.tables, StateWithout(self.tables, order, completing=False))
-
-
-class Rank:
-    """A job's place beside others by who may preempt whom: part of a key of the queue, and equal for most pairs."""
-
-    __slots__ = ("job", "preemption")
-
-    def __init__(self, preemption: Preemption, job: Job) -> None:
-        self.preemption, self.job = preemption, job
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Rank) and not self < other and not other < self
-
-    def __lt__(self, other: Rank) -> bool:
-        return self.preemption.goes_before(self.job, other.job)
-
-    def __gt__(self, other: Rank) -> bool:
-        return other < self
-
-    def __hash__(self) -> int:
-        return 0
-
-
-def preempting_order(preemption: Preemption, order: Order) -> Order:
-    """The queue's order where a QOS may preempt others: who may preempt goes first. (Higher partition tiers go first anyway.)"""
-    if preemption.rules.kind != BY_QOS:
-        return order
-    return lambda job, partition, *, is_drawn=False: (Rank(preemption, job), *order(job, partition, is_drawn=is_drawn))

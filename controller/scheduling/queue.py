@@ -14,16 +14,39 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from understudy.controller.partitions import limit_broken
+from understudy.controller.scheduling.preempt import BY_QOS
 
 if TYPE_CHECKING:
     from understudy.controller.job import Job
     from understudy.controller.partitions import Partition
     from understudy.controller.scheduling.api import Tables
-    from understudy.controller.scheduling.preempt import Rank
+    from understudy.controller.scheduling.preempt import Preemption
     from understudy.controller.scheduling.reserved import Reservation
 
-    # A job's place in the queue: compared as tuples, lowest first; unique because the job id and the partition's place are part of it.
-    Key = tuple[int | str | Rank, ...]
+
+class Rank:
+    """A job's place beside others by who may preempt whom: part of a key of the queue, and equal for most pairs."""
+
+    __slots__ = ("job", "preemption")
+
+    def __init__(self, preemption: Preemption, job: Job) -> None:
+        self.preemption, self.job = preemption, job
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rank) and not self < other and not other < self
+
+    def __lt__(self, other: Rank) -> bool:
+        return self.preemption.goes_before(self.job, other.job)
+
+    def __gt__(self, other: Rank) -> bool:
+        return other < self
+
+    def __hash__(self) -> int:
+        return 0
+
+
+# A job's place in the queue: compared as tuples, lowest first; unique because the job id and the partition's place are part of it.
+Key = tuple[int | str | Rank, ...]
 
 
 class Record(NamedTuple):
@@ -66,6 +89,13 @@ class Order(Protocol):
 
     def __call__(self, job: Job, partition: Partition, *, is_drawn: bool = False) -> Key:
         """`is_drawn`: as a job of a reservation that it does not name."""
+
+
+def preempting_order(preemption: Preemption, order: Order) -> Order:
+    """The queue's order where a QOS may preempt others: who may preempt goes first. (Higher partition tiers go first anyway.)"""
+    if preemption.rules.kind != BY_QOS:
+        return order
+    return lambda job, partition, *, is_drawn=False: (Rank(preemption, job), *order(job, partition, is_drawn=is_drawn))
 
 
 class PendingQueue:

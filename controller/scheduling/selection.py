@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.free import JOBS_IN_A_GROUP, KILL_WAIT_S, FreeState, Timeline, restricted
+from understudy.controller.scheduling.free import JOBS_IN_A_GROUP, KILL_WAIT_S, FreeState, StateWithout, Timeline, restricted
 from understudy.controller.scheduling.request import Request
 from understudy.controller.scheduling.rows import count_cpus_left, nodes_of_another_kind, nodes_of_others, tiers, views
 from understudy.model import nodeset
@@ -170,7 +170,8 @@ class ChoosingSelector(ABC):
             )
         count_cpus_left(request, tables, table)
         if tables.preemption is not None and tables.preemption.is_on and self._choose_any(request, usable, table, table, nodes_only=True) is None:
-            instead = tables.preemption.fits_without_them(job, partition, usable, self, now)
+            order = tables.preemption.candidates(job, partition, now, whole_nodes=self.whole_nodes)
+            instead = self.choose_in(job, partition, usable, tables, StateWithout(tables, order, completing=False)) if order else None
             if instead is not None:
                 return now, instead
         found: tuple[int, int] | None = None

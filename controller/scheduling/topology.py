@@ -13,7 +13,7 @@ select/linear goes its own way: the smallest switch that suffices, and below it 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -24,8 +24,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from understudy.controller.scheduling.best_fit import Picks
     from understudy.model.conf_companions import SwitchConf
+
+
+class Picks(Protocol):
+    """What has been chosen so far. `nodes` and `cpus`: how many are still wanted."""
+
+    nodes: int
+    cpus: int
+
+    @property
+    def is_complete(self) -> bool: ...
+
+    def take(self, index: NDArray[np.intp], cpus: NDArray[np.int64]) -> None: ...
 
 
 @dataclass(slots=True, eq=False)

@@ -23,7 +23,7 @@ from math import ceil, floor, inf
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.scheduling.looks import LOOK_S, ROUNDING_S, look, look_from
-from understudy.controller.scheduling.parameters import number
+from understudy.model.scheduler_parameters import number
 
 if TYPE_CHECKING:
     from understudy.controller.scheduling.api import PolicyParameters

@@ -8,6 +8,7 @@ from tests.scheduling_harness import make_job
 from tests.unit.test_preemption import Busy
 
 from understudy.controller.scheduling.free import StateWithout
+from understudy.controller.scheduling.victims import victims
 from understudy.model import nodeset
 from understudy.model.states import JobState
 
@@ -42,15 +43,15 @@ def test_victims_may_be_preempted_and_let_the_job_run(running, partition, nodes,
     asked = make_job(99, min_nodes=nodes, num_tasks=nodes * each, ntasks_per_node=each, partitions=(partition,))
     where = tables.partitions[partition]
     fits = selector.select(asked, where, nodeset.mask(NODES), tables) is not None
-    victims = busy.preemption.victims(asked, where, nodeset.mask(NODES), selector, 100)
-    assert len({victim.job_id for victim in victims}) == len(victims)
-    for victim in victims:
+    chosen = victims(busy.preemption, asked, where, nodeset.mask(NODES), selector, 100)
+    assert len({victim.job_id for victim in chosen}) == len(chosen)
+    for victim in chosen:
         assert tables.partitions[victim.partition].priority_tier < where.priority_tier
         assert victim.start_time + exempt_s <= 100
     if fits:
-        assert victims == []
-    elif victims:
-        assert selector.choose_in(asked, where, nodeset.mask(NODES), tables, StateWithout(tables, victims)) is not None
+        assert chosen == []
+    elif chosen:
+        assert selector.choose_in(asked, where, nodeset.mask(NODES), tables, StateWithout(tables, chosen)) is not None
     else:
         everybody = busy.preemption.candidates(asked, where, 100)
         assert selector.choose_in(asked, where, nodeset.mask(NODES), tables, StateWithout(tables, everybody)) is None

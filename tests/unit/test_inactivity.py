@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from controller_harness import USER, FakeSender, Harness
 
-from understudy.controller.core import Later
+from understudy.controller.later import Later
 from understudy.controller.settings import Settings
 from understudy.model.states import JobState
 from understudy.protocol.messages import Allocated, AllocateJob, AwaitJob, JobSpec

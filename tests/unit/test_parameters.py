@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.controller.scheduling.parameters import number
+from understudy.model.scheduler_parameters import number
 
 
 @pytest.mark.parametrize(("text", "value"), [("7", 7), ("7x", 7), (" +7", 7), ("x", 0), ("x7", 0), ("1_000", 1), ("", 100), ("-1", 100), ("51", 100)])

@@ -11,12 +11,13 @@ from understudy.controller.partitions import Partition
 from understudy.controller.preempt import make_room
 from understudy.controller.scheduling.backfill import Backfill
 from understudy.controller.scheduling.builtin import Builtin
-from understudy.controller.scheduling.preempt import Preemption, Rules, preempting_order, read_mode
-from understudy.controller.scheduling.queue import PendingQueue, slurm_order
+from understudy.controller.scheduling.preempt import Preemption, Rules, read_mode
+from understudy.controller.scheduling.queue import PendingQueue, preempting_order, slurm_order
 from understudy.controller.scheduling.reserved import MAGNETIC, Reservation
 from understudy.controller.scheduling.select_cons_tres import SelectConsTres
 from understudy.controller.scheduling.select_linear import SelectLinear
 from understudy.controller.scheduling.triggers import MainTrigger
+from understudy.controller.scheduling.victims import place_of, victims
 from understudy.controller.settings import Settings
 from understudy.controller.sharing import cores_of
 from understudy.controller.start import Planning
@@ -60,7 +61,7 @@ class Busy:
 
     def victims(self, partition="high", now=100, **job):
         asked = make_job(99, partitions=(partition,), **job)
-        found = self.preemption.victims(asked, self.tables.partitions[partition], nodeset.mask(len(self.tables.nodes.nodes)), self.selector, now)
+        found = victims(self.preemption, asked, self.tables.partitions[partition], nodeset.mask(len(self.tables.nodes.nodes)), self.selector, now)
         return [each.job_id for each in found]
 
 
@@ -147,8 +148,8 @@ def test_what_a_job_would_get_in_place_of_others_is_what_it_gets_once_they_are_g
         job.state, job.start_time, job.partition = JobState.RUNNING, 0, "low"
         busy.tables.running[number] = busy.tables.jobs[number] = job
     job, gone = make_job(99, partitions=("high",), num_tasks=2, **asked), busy.tables.running[3]
-    assert busy.preemption.place_of([], job, high, EVERY ^ 1, selector) is None or not asked
-    place = busy.preemption.place_of([gone], job, high, EVERY, selector)
+    assert place_of(busy.preemption, [], job, high, EVERY ^ 1, selector) is None or not asked
+    place = place_of(busy.preemption, [gone], job, high, EVERY, selector)
     del busy.tables.running[3]
     nodes.release(gone.allocation, gone.allocation.nodes)
     assert place is not None
@@ -564,7 +565,7 @@ def test_who_is_requeued_gives_back_memory_that_a_higher_job_lacks_and_who_is_su
         asked = make_job(99, partitions=("high",), num_tasks=2, memory_per_node_mb=400)
         where, usable = busy.tables.partitions["high"], 0b11
         assert busy.selector.select(asked, where, usable, busy.tables) is None
-        assert [each.job_id for each in busy.preemption.victims(asked, where, usable, busy.selector, 100)] == taken
+        assert [each.job_id for each in victims(busy.preemption, asked, where, usable, busy.selector, 100)] == taken
 
 
 def test_a_partition_that_asks_for_suspension_without_gang_scheduling_is_spared_by_all_but_whole_nodes():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from controller_harness import OTHER, USER, FakeSender, Harness
 
-from understudy.controller.core import Later
+from understudy.controller.later import Later
 from understudy.model.states import JobState
 from understudy.protocol.messages import (
     BATCH_STEP,

@@ -1,0 +1,70 @@
+"""Preemption: which running jobs a pending one takes.
+
+Place: scheduling, pure. It names victims; the planner ends, requeues or suspends them. Follows: slurm.conf(5) PreemptType,
+SchedulerParameters preempt_*.
+
+Candidates are sorted by importance, the least important and smallest first, and taken away one by one until the job fits. Then they are sorted
+anew by how much they were of use, and it is tried again, so that a few big jobs are taken in place of many small ones. In the end only jobs on
+the chosen nodes are hit. What jobs hold that are completing counts as free already: who waits for them takes nobody else.
+
+Where jobs of higher partitions suspend others (PreemptMode=SUSPEND,GANG), they look for cores that nobody has, not even a job that stands still, and
+then for those that jobs of lower partitions have. Who has one of the cores that they get makes room when they start (understudy.controller.gang).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.controller.scheduling.free import StateWithout
+from understudy.controller.scheduling.selection import ChoosingSelector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from understudy.controller.job import Allocation, Job
+    from understudy.controller.partitions import Partition
+    from understudy.controller.scheduling.api import Selector
+    from understudy.controller.scheduling.preempt import Preemption
+
+
+def victims(preemption: Preemption, job: Job, partition: Partition, usable: int, selector: Selector, now: int) -> list[Job]:
+    """The jobs to preempt so that this one can run on nodes out of the bitmap `usable`; none if that is of no use, or somebody ends already."""
+    if not preemption.is_on or not isinstance(selector, ChoosingSelector):
+        return []
+    order = preemption.candidates(job, partition, now, whole_nodes=selector.whole_nodes)
+    if not order or selector.choose_in(job, partition, usable, preemption.tables, StateWithout(preemption.tables, order)) is None:
+        return []
+    passes = 0
+    while True:
+        state = StateWithout(preemption.tables)
+        if selector.choose_in(job, partition, usable, preemption.tables, state) is not None:
+            return []
+        removed: list[Job] = []
+        use: dict[int, int] = {}
+        nodes: int | None = None
+        for victim in order:
+            assert victim.allocation is not None
+            state.remove(victim, suspended=preemption.stands_still(victim))
+            removed.append(victim)
+            nodes = selector.choose_in(job, partition, usable, preemption.tables, state)
+            use[victim.job_id] = (victim.allocation.nodes & selector.serving(job, partition, usable, preemption.tables, state)).bit_count()
+            if nodes is not None:
+                break
+        if nodes is None:
+            return []
+        if len(order) == 1 or passes >= preemption.reorders:
+            return [each for each in removed if each.allocation is not None and each.allocation.nodes & nodes]
+        passes += 1
+        order = [removed[-1], *(each for each in order if each is not removed[-1])]
+        if not preemption.strict_order:  # by nodes that would do for the job once each was gone; of equals first who was removed last
+            order.sort(key=lambda each: -use.get(each.job_id, 0))
+
+
+def place_of(preemption: Preemption, victims: Iterable[Job], job: Job, partition: Partition, usable: int, selector: Selector) -> Allocation | None:
+    """What the job would get out of the bitmap `usable` once those are gone."""
+    if not isinstance(selector, ChoosingSelector):
+        return None
+    state = StateWithout(preemption.tables)
+    for victim in victims:
+        state.remove(victim, suspended=preemption.stands_still(victim))
+    return selector.select_in(job, partition, usable, preemption.tables, state)
