@@ -1,62 +1,27 @@
 """When the controller looks at a job again: its limit, its deadline, its begin time ...
 
-Place: the controller's core; knows no handler. What is done about an alarm is registered by kind (`reactions.py`), so that who sets one need not know
-what comes of it. Slurm looks every 30 s, counted from about a second after the controller's start, so a job overruns its limit by up to 30 s; begin
-times and delays of dependencies are met to the second. Follows: slurm.conf(5) OverTimeLimit.
+Place: the controller's core; knows no handler (`reactions.py` lists them). Slurm looks every 30 s, counted from about a second after the controller's
+start, so a job overruns its limit by up to 30 s; begin times and delays of dependencies are met to the second. Follows: slurm.conf(5) OverTimeLimit.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.alarm_table import Alarm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from understudy.controller.core import Core
     from understudy.controller.job import Job
     from understudy.controller.partitions import Partition
-    from understudy.controller.ports import TimerHandle
 
 PERIOD_S: Final = 30
 SLACK_S: Final = 0.01  # a time since the epoch is not exact
 PHASE_S: Final = 1  # the loop's first look is about a second after the start
 LEVELS: Final = (50, 80, 90)  # sbatch(1) --mail-type=TIME_LIMIT_50: percents of the time limit that can be told of
-
-
-class Alarm(StrEnum):
-    """What a look at a job is for."""
-
-    LIMIT = "limit"
-    WARNING = "warning"
-    DEADLINE = "deadline"
-    RESERVATION = "reservation"
-    CONFIGURATION = "configuration"
-    MAIL = "mail"
-    COMMAND = "command"
-
-
-Handler: TypeAlias = "Callable[[Core, Job, float], None]"
-
-
-def _nothing(_core: Core, _job: Job, _now: float) -> None:
-    pass
-
-
-@dataclass(slots=True, eq=False)
-class Alarms:
-    """Those that are set. `handlers`: what is done about each kind; `waited`: about a begin time that has come, or a delay that is over."""
-
-    heap: list[tuple[float, int, int, Alarm]] = field(default_factory=list)  # (when, job id, the job's run, kind)
-    timer: tuple[float, TimerHandle] | None = None
-    waits: list[tuple[float, int]] = field(default_factory=list)  # heap of (when, job id)
-    wait_timer: tuple[float, TimerHandle] | None = None
-    handlers: dict[Alarm, Handler] = field(default_factory=dict)
-    waited: Handler = _nothing
 
 
 def over_time_limit_s(core: Core, partition: Partition | None) -> float:

@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from understudy.controller.alarms import Alarms
+from understudy.controller.alarm_table import Alarms
 from understudy.controller.crontab_table import Crontabs
 from understudy.controller.priority.basic import BasicPriority
 from understudy.controller.rights import Right, right_of
@@ -182,13 +182,17 @@ class Core:
         self.feasible.clear()
         self.node_estimates.clear()
 
+    def right_of(self, user_id: int) -> Right:
+        """What the user may do."""
+        return right_of(self.associations, self.settings, self.users, user_id)
+
     def is_admin(self, user_id: int) -> bool:
         """The same, and accounting's administrators."""
-        return right_of(self, user_id) >= Right.ADMINISTRATOR
+        return self.right_of(user_id) >= Right.ADMINISTRATOR
 
     def is_operator(self, user_id: int) -> bool:
         """The same, and accounting's operators."""
-        return right_of(self, user_id) >= Right.OPERATOR
+        return self.right_of(user_id) >= Right.OPERATOR
 
     def require_admin(self, sender: Sender, code: int = ErrorCode.INVALID_USER) -> None:
         """Refuse the request unless an administrator sent it."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from understudy.controller.alarms import PERIOD_S, Alarm, over_time_limit_s, watch, watch_limits
+from understudy.controller.alarm_table import Alarm
+from understudy.controller.alarms import PERIOD_S, over_time_limit_s, watch, watch_limits
 from understudy.controller.complete import end_job, signal_job
 from understudy.controller.core import log
 from understudy.controller.eligibility import note_end

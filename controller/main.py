@@ -182,7 +182,7 @@ class Controller:
     def _set_preemption(self, settings: Settings, parameters: dict[str, str]) -> None:
         tables = self.core.tables
         rules = Rules.read(settings.preempt_type, settings.preempt_mode, settings.preempt_exempt_s)
-        tables.preemption = Preemption(tables, rules, parameters, self._accounts.qos_record) if rules.kind else None
+        tables.preemption = Preemption(tables.partitions, tables.running, rules, parameters, self._accounts.qos_record) if rules.kind else None
 
     def start(self, *, in_full: bool = False) -> None:
         """Come back from the saved state, of which `in_full` takes what is slurm.conf's otherwise, and serve."""

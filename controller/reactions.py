@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from understudy.controller import crontabs, eligibility, limits, reboot, reservations, suspend
-from understudy.controller.alarms import Alarm
+from understudy.controller.alarm_table import Alarm
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core

@@ -14,6 +14,9 @@ from understudy.model.associations import ADMINISTRATOR, OPERATOR
 if TYPE_CHECKING:
     from understudy.controller.core import Core
     from understudy.controller.job import Job
+    from understudy.controller.ports import Users
+    from understudy.controller.settings import Settings
+    from understudy.model.associations import AssociationState
 
 
 class Right(IntEnum):
@@ -28,13 +31,13 @@ class Right(IntEnum):
 _OF_LEVEL: Final = {OPERATOR: Right.OPERATOR, ADMINISTRATOR: Right.ADMINISTRATOR}
 
 
-def right_of(core: Core, user_id: int) -> Right:
+def right_of(associations: AssociationState, settings: Settings, users: Users, user_id: int) -> Right:
     """What the user may do."""
-    if user_id == 0 or user_id in core.settings.admin_ids:
+    if user_id == 0 or user_id in settings.admin_ids:
         return Right.SLURM_USER
-    if not core.associations.users:
+    if not associations.users:
         return Right.USER
-    known = core.associations.users.get(core.users.user_name(user_id))
+    known = associations.users.get(users.user_name(user_id))
     return Right.USER if known is None else _OF_LEVEL.get(known.admin_level, Right.USER)
 
 
@@ -45,4 +48,4 @@ def is_coordinator(core: Core, user_id: int, account: str) -> bool:
 
 def may_control(core: Core, user_id: int, job: Job) -> bool:
     """Whether the user may hold, change and end the job: its owner, an operator, or a coordinator of its account."""
-    return job.user_id == user_id or right_of(core, user_id) >= Right.OPERATOR or is_coordinator(core, user_id, job.spec.account)
+    return job.user_id == user_id or core.is_operator(user_id) or is_coordinator(core, user_id, job.spec.account)

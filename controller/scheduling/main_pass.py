@@ -129,11 +129,11 @@ def take_place(
     if preemption is None:
         return None, ""
     with _asking(record, tables):
-        victims = victims_of(preemption, job, partition, usable | ending, selector, int(now))
+        victims = victims_of(preemption, tables, job, partition, usable | ending, selector, int(now))
         if not victims:
             return None, ""
         if limits.enforced:
-            place = place_of(preemption, victims, job, partition, usable | ending, selector)
+            place = place_of(preemption, tables, victims, job, partition, usable | ending, selector)
             reason = limits.before(job, partition, now) or ("" if place is None else limits.by_allocation(job, partition, place, now))
             if reason:
                 return None, reason

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from understudy.controller.job import Job
     from understudy.controller.partitions import Partition
-    from understudy.controller.scheduling.api import Tables
     from understudy.model.qos import Qos
 
 OFF: Final = "OFF"
@@ -55,8 +54,15 @@ def read_mode(text: str) -> tuple[str, bool, bool]:
 class Preemption:
     """The rules, applied to the tables."""
 
-    def __init__(self, tables: Tables, rules: Rules, parameters: Mapping[str, str], qos_of: Callable[[Job], Qos | None]) -> None:
-        self.tables, self.rules, self._qos_of = tables, rules, qos_of
+    def __init__(
+        self,
+        partitions: Mapping[str, Partition],
+        running: Mapping[int, Job],
+        rules: Rules,
+        parameters: Mapping[str, str],
+        qos_of: Callable[[Job], Qos | None],
+    ) -> None:
+        self._partitions, self._running, self.rules, self._qos_of = partitions, running, rules, qos_of
         self._youngest_first = "preempt_youngest_first" in parameters
         self.strict_order = "preempt_strict_order" in parameters
         self.spared_until: int | None = None  # when the first job may be preempted that the last pass had to spare
@@ -76,7 +82,7 @@ class Preemption:
     def may_preempt(self, job: Job, partition: Partition, victim: Job) -> bool:
         """Whether the rules let a pending job, in this partition, preempt one that runs."""
         if self.rules.kind == BY_PARTITION:
-            where = self.tables.partitions.get(victim.partition)
+            where = self._partitions.get(victim.partition)
             return where is not None and where.priority_tier < partition.priority_tier and self.mode_of(victim) != OFF
         qos, against = self._qos_of(job), self._qos_of(victim)
         if qos is None or against is None:
@@ -89,7 +95,7 @@ class Preemption:
     def mode_of(self, victim: Job) -> str:
         """What happens to the job when it is preempted."""
         if self.rules.kind == BY_PARTITION:
-            where = self.tables.partitions.get(victim.partition)
+            where = self._partitions.get(victim.partition)
             own = where.preempt_mode if where is not None else ""
         else:
             qos = self._qos_of(victim)
@@ -103,7 +109,7 @@ class Preemption:
         if self.rules.kind == BY_QOS:
             qos = self._qos_of(victim)
             return qos.grace_time_s if qos is not None else 0
-        where = self.tables.partitions.get(victim.partition)
+        where = self._partitions.get(victim.partition)
         return where.grace_time_s if where is not None else 0
 
     def exempt_s(self, victim: Job) -> int:
@@ -117,7 +123,7 @@ class Preemption:
         if self.rules.kind == BY_QOS:
             qos = self._qos_of(job)
             return qos.priority if qos is not None else 0
-        where = self.tables.partitions.get(job.partition)
+        where = self._partitions.get(job.partition)
         return where.priority_tier if where is not None else 0
 
     @property
@@ -130,11 +136,11 @@ class Preemption:
             return False
         if self.rules.mode == SUSPEND:
             return True
-        return self.rules.gang and any(read_mode(each.preempt_mode)[0] == SUSPEND for each in self.tables.partitions.values())
+        return self.rules.gang and any(read_mode(each.preempt_mode)[0] == SUSPEND for each in self._partitions.values())
 
     def may_push_aside(self, partition: Partition, other: Job) -> bool:
         """Whether one of that partition may have the other job's cores; it stands still, or goes, when that one starts."""
-        where = self.tables.partitions.get(other.partition)
+        where = self._partitions.get(other.partition)
         if where is None or where.priority_tier >= partition.priority_tier or other.allocation is None or not other.allocation.overlaid:
             return False
         return self.mode_of(other) != OFF if self.rules.mode == SUSPEND else self.suspends(other)
@@ -162,7 +168,7 @@ class Preemption:
         pushes_aside = self.pushes_aside
         spares_suspended = self.rules.kind == BY_PARTITION and (pushes_aside or not whole_nodes)
         found: list[Job] = []
-        for victim in self.tables.running.values():
+        for victim in self._running.values():
             held = victim.allocation
             if held is None or not held.nodes & partition.nodes or not self.may_preempt(job, partition, victim):
                 continue

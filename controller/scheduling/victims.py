@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
     from understudy.controller.job import Allocation, Job
     from understudy.controller.partitions import Partition
-    from understudy.controller.scheduling.api import Selector
+    from understudy.controller.scheduling.api import Selector, Tables
     from understudy.controller.scheduling.preempt import Preemption
 
 
-def victims(preemption: Preemption, job: Job, partition: Partition, usable: int, selector: Selector, now: int) -> list[Job]:
+def victims(preemption: Preemption, tables: Tables, job: Job, partition: Partition, usable: int, selector: Selector, now: int) -> list[Job]:
     """The jobs to preempt so that this one can run on nodes out of the bitmap `usable`; none if that is of no use, or somebody ends already."""
     if not preemption.is_on or not isinstance(selector, ChoosingSelector):
         return []
     order = preemption.candidates(job, partition, now, whole_nodes=selector.whole_nodes)
-    if not order or selector.choose_in(job, partition, usable, preemption.tables, StateWithout(preemption.tables, order)) is None:
+    if not order or selector.choose_in(job, partition, usable, tables, StateWithout(tables, order)) is None:
         return []
     passes = 0
     while True:
-        state = StateWithout(preemption.tables)
-        if selector.choose_in(job, partition, usable, preemption.tables, state) is not None:
+        state = StateWithout(tables)
+        if selector.choose_in(job, partition, usable, tables, state) is not None:
             return []
         removed: list[Job] = []
         use: dict[int, int] = {}
@@ -46,8 +46,8 @@ def victims(preemption: Preemption, job: Job, partition: Partition, usable: int,
             assert victim.allocation is not None
             state.remove(victim, suspended=preemption.stands_still(victim))
             removed.append(victim)
-            nodes = selector.choose_in(job, partition, usable, preemption.tables, state)
-            use[victim.job_id] = (victim.allocation.nodes & selector.serving(job, partition, usable, preemption.tables, state)).bit_count()
+            nodes = selector.choose_in(job, partition, usable, tables, state)
+            use[victim.job_id] = (victim.allocation.nodes & selector.serving(job, partition, usable, tables, state)).bit_count()
             if nodes is not None:
                 break
         if nodes is None:
@@ -60,11 +60,13 @@ def victims(preemption: Preemption, job: Job, partition: Partition, usable: int,
             order.sort(key=lambda each: -use.get(each.job_id, 0))
 
 
-def place_of(preemption: Preemption, victims: Iterable[Job], job: Job, partition: Partition, usable: int, selector: Selector) -> Allocation | None:
+def place_of(
+    preemption: Preemption, tables: Tables, victims: Iterable[Job], job: Job, partition: Partition, usable: int, selector: Selector
+) -> Allocation | None:
     """What the job would get out of the bitmap `usable` once those are gone."""
     if not isinstance(selector, ChoosingSelector):
         return None
-    state = StateWithout(preemption.tables)
+    state = StateWithout(tables)
     for victim in victims:
         state.remove(victim, suspended=preemption.stands_still(victim))
-    return selector.select_in(job, partition, usable, preemption.tables, state)
+    return selector.select_in(job, partition, usable, tables, state)

@@ -43,7 +43,7 @@ def test_victims_may_be_preempted_and_let_the_job_run(running, partition, nodes,
     asked = make_job(99, min_nodes=nodes, num_tasks=nodes * each, ntasks_per_node=each, partitions=(partition,))
     where = tables.partitions[partition]
     fits = selector.select(asked, where, nodeset.mask(NODES), tables) is not None
-    chosen = victims(busy.preemption, asked, where, nodeset.mask(NODES), selector, 100)
+    chosen = victims(busy.preemption, tables, asked, where, nodeset.mask(NODES), selector, 100)
     assert len({victim.job_id for victim in chosen}) == len(chosen)
     for victim in chosen:
         assert tables.partitions[victim.partition].priority_tier < where.priority_tier

@@ -192,7 +192,8 @@ def test_an_update_of_the_job_changes_all_components_and_one_of_a_component_that
 
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_job_of_which_one_component_is_preempted_goes_back_as_a_whole(harness: Harness, victim: int) -> None:
-    harness.core.tables.preemption = Preemption(harness.core.tables, Rules.read("preempt/partition_prio", "REQUEUE", 0), {}, lambda _job: None)
+    tables = harness.core.tables
+    tables.preemption = Preemption(tables.partitions, tables.running, Rules.read("preempt/partition_prio", "REQUEUE", 0), {}, lambda _job: None)
     jobs = submit(harness, JobSpec(min_nodes=1), JobSpec(min_nodes=1))
     harness.run(0)
     for _ in range(2):  # each component may be asked to go

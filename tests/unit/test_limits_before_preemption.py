@@ -30,7 +30,7 @@ def cluster(policy: Any = Backfill, selector: Any = SELECTORS[0]) -> House:
     core, tables = house.core, house.core.tables
     tables.partitions = {each.name: each for each in (Partition("low", EVERY, priority_tier=1), Partition("high", EVERY, priority_tier=10))}
     core.selector = selector
-    tables.preemption = Preemption(tables, Rules.read("preempt/partition_prio", "REQUEUE", None), {}, lambda _job: None)
+    tables.preemption = Preemption(tables.partitions, tables.running, Rules.read("preempt/partition_prio", "REQUEUE", None), {}, lambda _job: None)
     core.policy = policy(tables, selector, Planning(core), {"bf_interval": "10", "bf_resolution": "1"})
     core.policy.note("start", house.time.now())
     return house

@@ -38,7 +38,7 @@ def partitions(nodes=EVERY, **low):
 
 
 def preemption(tables, mode="CANCEL", kind="partition_prio", exempt_s=0, parameters=None, qos_of=lambda _job: None):
-    made = Preemption(tables, Rules.read(f"preempt/{kind}", mode, exempt_s), parameters or {}, qos_of)
+    made = Preemption(tables.partitions, tables.running, Rules.read(f"preempt/{kind}", mode, exempt_s), parameters or {}, qos_of)
     tables.preemption = made
     return made
 
@@ -61,7 +61,9 @@ class Busy:
 
     def victims(self, partition="high", now=100, **job):
         asked = make_job(99, partitions=(partition,), **job)
-        found = victims(self.preemption, asked, self.tables.partitions[partition], nodeset.mask(len(self.tables.nodes.nodes)), self.selector, now)
+        found = victims(
+            self.preemption, self.tables, asked, self.tables.partitions[partition], nodeset.mask(len(self.tables.nodes.nodes)), self.selector, now
+        )
         return [each.job_id for each in found]
 
 
@@ -148,8 +150,8 @@ def test_what_a_job_would_get_in_place_of_others_is_what_it_gets_once_they_are_g
         job.state, job.start_time, job.partition = JobState.RUNNING, 0, "low"
         busy.tables.running[number] = busy.tables.jobs[number] = job
     job, gone = make_job(99, partitions=("high",), num_tasks=2, **asked), busy.tables.running[3]
-    assert place_of(busy.preemption, [], job, high, EVERY ^ 1, selector) is None or not asked
-    place = place_of(busy.preemption, [gone], job, high, EVERY, selector)
+    assert place_of(busy.preemption, busy.tables, [], job, high, EVERY ^ 1, selector) is None or not asked
+    place = place_of(busy.preemption, busy.tables, [gone], job, high, EVERY, selector)
     del busy.tables.running[3]
     nodes.release(gone.allocation, gone.allocation.nodes)
     assert place is not None
@@ -565,7 +567,7 @@ def test_who_is_requeued_gives_back_memory_that_a_higher_job_lacks_and_who_is_su
         asked = make_job(99, partitions=("high",), num_tasks=2, memory_per_node_mb=400)
         where, usable = busy.tables.partitions["high"], 0b11
         assert busy.selector.select(asked, where, usable, busy.tables) is None
-        assert [each.job_id for each in victims(busy.preemption, asked, where, usable, busy.selector, 100)] == taken
+        assert [each.job_id for each in victims(busy.preemption, busy.tables, asked, where, usable, busy.selector, 100)] == taken
 
 
 def test_a_partition_that_asks_for_suspension_without_gang_scheduling_is_spared_by_all_but_whole_nodes():

@@ -67,7 +67,7 @@ def test_a_policy_takes_over_parameters_and_preemption_and_keeps_its_phases() ->
     policy.note("start", 100.0)
     before = policy.next_run()
     assert policy.backfill_trigger.next_run() == pytest.approx(130.57)
-    tables.preemption = Preemption(tables, Rules.read("preempt/partition_prio", "REQUEUE", None), {}, lambda _job: None)
+    tables.preemption = Preemption(tables.partitions, tables.running, Rules.read("preempt/partition_prio", "REQUEUE", None), {}, lambda _job: None)
     policy.reconfigure({"bf_interval": "5", "default_queue_depth": "7", "bf_max_job_test": "3"})
     assert policy.next_run() == before
     assert policy.backfill_trigger.next_run() == pytest.approx(130.57)

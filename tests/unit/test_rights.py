@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, Harness
 
-from understudy.controller.rights import Right, is_coordinator, right_of
+from understudy.controller.rights import Right, is_coordinator
 from understudy.model.associations import AccountingUser, Association, AssociationState
 from understudy.protocol.messages import (
     CancelJobs,
@@ -45,9 +45,9 @@ def code(h: Harness, message: Any, sender: Any = OTHER) -> int:
 @pytest.mark.parametrize(("level", "right"), [("None", Right.USER), ("Operator", Right.OPERATOR), ("Administrator", Right.ADMINISTRATOR)])
 def test_admin_levels_are_rights(level: str, right: Right) -> None:
     h = with_bob(admin_level=level)
-    assert right_of(h.core, 1001) == right
-    assert right_of(h.core, 0) == Right.SLURM_USER
-    assert right_of(h.core, 4711) == Right.USER
+    assert h.core.right_of(1001) == right
+    assert h.core.right_of(0) == Right.SLURM_USER
+    assert h.core.right_of(4711) == Right.USER
 
 
 def test_a_coordinator_has_the_account_and_those_below() -> None:
