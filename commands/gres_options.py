@@ -34,8 +34,8 @@ def _gres_types(context: "Context") -> list[str]:
 
 def complaint(spec: "dict[str, object]", extra: "dict[str, str]") -> str:
     """The line that sbatch prints before it refuses the job; "" if the options go together."""
-    gpus = _gpus(spec.get("tres_per_job"))
-    per_node, per_socket, per_task = (_gpus(spec.get(name)) for name in ("gres", "tres_per_socket", "tres_per_task"))
+    gpus = gpus_of(spec.get("tres_per_job"))
+    per_node, per_socket, per_task = (gpus_of(spec.get(name)) for name in ("gres", "tres_per_socket", "tres_per_task"))
     if spec.get("mem_per_tres", "gres:gpu:0") != "gres:gpu:0" and not (gpus or per_node or per_socket or per_task):
         return f"Requested mem_per_tres={spec['mem_per_tres']} but did not request any GPU."
     if spec.get("cpus_per_tres") and spec.get("cpus_per_task"):
@@ -57,7 +57,7 @@ def complaint(spec: "dict[str, object]", extra: "dict[str, str]") -> str:
     return ""
 
 
-def _gpus(text: object) -> int:
+def gpus_of(text: object) -> int:
     """How many GPUs the first word about GPUs asks for; 1 where it gives no number."""
     for word in str(text or "").split(","):
         parts = word.removeprefix("gres:").split(":")

@@ -11,6 +11,18 @@ if TYPE_CHECKING:
     from understudy.commands.sbatch_options import Job
 
 
+def options_agree(names: "set[str]", context: "Context") -> bool:
+    """Whether none of the options contradict each other, which is said then."""
+    if "mem" in names and {"mem_per_cpu", "mem_per_gpu"} & names:
+        context.fatal("--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")
+        return False
+    for name in ("gpus_per_task", "ntasks_per_node"):
+        if {name, "ntasks_per_gpu"} <= names:
+            context.fatal(f"--{name.replace('_', '-')} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
+            return False
+    return True
+
+
 def fit_nodes(job: "Job", context: "Context", *, quiet: bool) -> None:
     """At least the nodes that are named, and no more nodes than tasks, where the number of tasks was given.
 

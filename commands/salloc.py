@@ -19,7 +19,7 @@ from understudy.commands.allocation import (
 )
 from understudy.commands.client import Client, Context, RefusedError, run
 from understudy.commands.gres_options import GRES_ERRORS, gres_help, refuses_gres
-from understudy.commands.job_shape import fit_nodes, ignore_specialised, say_ignored
+from understudy.commands.job_shape import fit_nodes, ignore_specialised, options_agree, say_ignored
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option
 from understudy.commands.sbatch_options import BadOptionError, Job, check_arbitrary, check_whole, check_x11
 
@@ -103,6 +103,8 @@ def _salloc(arguments: list[str], context: Context) -> int:
     names = {option.dest for option, _ in given}
     if context.tells(OPTIONS, names, USAGE_LINE, USAGE):
         return 0
+    if not options_agree(names, context):
+        return 1
     job = Job(time.time())
     own: dict[str, str | None] = {}
     settings = [*OPTIONS.from_environment(context.environ), *given]
@@ -157,7 +159,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
         interrupted.append(number)
         raise KeyboardInterrupt
 
-    for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
+    for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT):
         _signal.signal(number, interrupt)
     try:
         allocation = allocate(job, immediate, context, others, quiet=quiet)

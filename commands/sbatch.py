@@ -10,7 +10,7 @@ from understudy.commands.batch_script import OtherScriptError, ScriptError, dire
 from understudy.commands.client import Context, RefusedError, pack_named, run
 from understudy.commands.export import exported, limits
 from understudy.commands.gres_options import GRES_ERRORS, gres_help, refuses_gres
-from understudy.commands.job_shape import fit_nodes, ignore_specialised, say_ignored
+from understudy.commands.job_shape import fit_nodes, ignore_specialised, options_agree, say_ignored
 from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE, USAGE_LINE, BadOptionError, Job, check_whole
 from understudy.commands.states import COMPLETED, COMPLETING
 
@@ -97,7 +97,7 @@ def _submit(arguments: list[str], context: Context) -> int:
         context.print(gres_help(context))
         return 0
     for group in groups:
-        if not _agree({option.dest for option, _ in group}, context):
+        if not options_agree({option.dest for option, _ in group}, context):
             return 1
     client = context.client
     for job in jobs:
@@ -158,17 +158,6 @@ def _variables_agree(context: Context) -> bool:
     """Whether no more than one of the variables on memory is set; else that is said."""
     if sum(f"SBATCH_MEM_PER_{what}" in context.environ for what in ("CPU", "GPU", "NODE")) > 1:
         context.fatal("SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mutually exclusive.")
-        return False
-    return True
-
-
-def _agree(names: set[str], context: Context) -> bool:
-    """Whether the options of one component contradict each other, which is said then."""
-    if {"mem", "mem_per_cpu", "mem_per_gpu"} <= names or {"mem", "mem_per_cpu"} <= names or {"mem", "mem_per_gpu"} <= names:
-        context.fatal("--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")
-        return False
-    if {"ntasks_per_node", "ntasks_per_gpu"} <= names:
-        context.fatal("--ntasks-per-node is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
         return False
     return True
 

@@ -20,7 +20,7 @@ from understudy.commands.allocation import (
 )
 from understudy.commands.client import Client, Context, RefusedError, pack_named, run
 from understudy.commands.gres_options import GRES_ERRORS, gres_help, refuses_gres
-from understudy.commands.job_shape import ignore_specialised, say_ignored
+from understudy.commands.job_shape import ignore_specialised, options_agree, say_ignored
 from understudy.commands.sbatch_options import BadOptionError, check_whole, check_x11
 from understudy.commands.srun_options import OPTIONS, USAGE, USAGE_LINE
 from understudy.commands.srun_settings import Settings, StepError, fit_nodes, ranks
@@ -84,6 +84,8 @@ def _srun(whole: list[str], context: Context) -> int:
     job = settings.job
     say_ignored(job, context)
     check_x11(own, context.environ)
+    if not options_agree(settings.on_line | ({"ntasks_per_gpu"} if "SLURM_NTASKS_PER_GPU" in context.environ else set()), context):
+        return 1
     if refuses_gres(job, context):
         return 1
     if not ignore_specialised(job, context):
@@ -159,7 +161,7 @@ def _outside(settings: Settings, others: list[Settings], name: str, programs: "l
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    for each in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
+    for each in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT):
         _signal.signal(each, interrupt)
     try:
         allocation = allocate(job, settings.immediate, context, [each.job for each in others], quiet=settings.quiet)

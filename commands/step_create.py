@@ -8,8 +8,8 @@ import os
 import time
 
 from understudy.commands.client import Context, RefusedError, pack_named
+from understudy.commands.gres_options import gpus_of
 from understudy.commands.srun_settings import StepError
-from understudy.commands.task_counts import counts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,10 +58,11 @@ def create_step(settings: "Settings", allocation: "Allocation", name: str, step_
         wanted["min_nodes"] = wanted["max_nodes"] = allocation.node_count
     if owns_job:
         wanted.setdefault("distribution", "block")
-    if owns_job and "num_tasks" not in wanted:
+    gpus = gpus_of(spec.get("tres_per_job")) or gpus_of(spec.get("gres"))
+    if owns_job and gpus and spec.get("ntasks_per_tres"):
+        wanted["num_tasks"] = max(spec.get("num_tasks") or 0, gpus * spec["ntasks_per_tres"])
+    elif owns_job and "num_tasks" not in wanted:
         wanted["num_tasks"] = allocation.node_count * int(spec.get("ntasks_per_node") or 1)
-        if spec.get("ntasks_per_tres"):
-            wanted["num_tasks"] = sum(counts(allocation.environment.get("SLURM_TASKS_PER_NODE", "1")))
     if spec.get("time_limit_s") and not owns_job:
         wanted["time_limit_s"] = spec["time_limit_s"]
     if not owns_job:

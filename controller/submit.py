@@ -354,10 +354,10 @@ def fill_gpus(core: Core, spec: JobSpec, partition: Partition) -> JobSpec:
         raise _no_gres(error) from None
     changes: dict[str, Any] = {}
     if spec.ntasks_per_tres:
-        if spec.num_tasks is None and gpus["tres_per_job"]:
-            changes["num_tasks"] = gpus["tres_per_job"] * spec.ntasks_per_tres
-        elif spec.num_tasks is None and gpus["gres"]:
-            changes["num_tasks"] = max(spec.min_nodes or 1, 1) * gpus["gres"] * spec.ntasks_per_tres
+        if gpus["tres_per_job"]:
+            changes["num_tasks"] = max(spec.num_tasks or 0, gpus["tres_per_job"] * spec.ntasks_per_tres)
+        elif gpus["gres"]:
+            changes["num_tasks"] = max(spec.num_tasks or 0, (spec.min_nodes or 1) * gpus["gres"] * spec.ntasks_per_tres)
             if spec.ntasks_per_node is None:
                 changes["ntasks_per_node"] = gpus["gres"] * spec.ntasks_per_tres
         elif spec.num_tasks is not None and not any(gpus.values()):

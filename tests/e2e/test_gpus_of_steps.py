@@ -108,3 +108,39 @@ def test_one_that_is_bound_to_a_gpu_of_somebody_else_is_told(cluster):
     assert sorted(result.stdout.splitlines()) == ["0: 1", "1: 2"]
     assert "slurmstepd-n4: error: Bind request gpu:map_gpu:0,2 does not specify any devices within the allocation for task 0." in result.stderr
     cluster.run("scancel", other)
+
+
+@pytest.mark.parametrize(
+    ("command", "before"),
+    [
+        (("sbatch", "--wrap=true"), "sbatch: error: Batch job submission failed: "),
+        (("srun", "true"), "srun: error: Unable to allocate resources: "),
+        (("salloc", "true"), "salloc: error: Job submit/allocate failed: "),
+    ],
+)
+def test_a_count_that_is_no_number_is_refused(cluster, command, before):
+    program, operand = command
+    result = cluster.run(program, "--gres=gpu:1x", operand)
+    assert (result.returncode, result.stderr) == (1, f"{before}Invalid Trackable RESource (TRES) specification\n")
+    result = cluster.run(program, "--gpus=a:1x", operand)
+    assert (result.returncode, result.stderr) == (1, f"{program}: error: Invalid generic resource (gres) specification\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "tasks"),
+    [("--gpus=2", 4), ("--gpus=2 -n2", 4), ("--gpus=2 -n5 -N1", 5), ("--gres=gpu:2 -n3", 4), ("--gpus-per-node=2 -N2 -n2", 4), ("-n4", 4)],
+)
+def test_a_step_has_tasks_for_each_gpu_or_more(cluster, options, tasks):
+    result = cluster.run("srun", "--ntasks-per-gpu=2", "--overcommit", *options.split(), "sh", "-c", "echo $SLURM_NTASKS")
+    assert result.stdout == f"{tasks}\n" * tasks
+
+
+def test_tasks_that_are_no_multiple_of_those_for_each_gpu_are_refused(cluster):
+    result = cluster.run("srun", "--ntasks-per-gpu=2", "-n3", "true")
+    assert (result.returncode, result.stderr.splitlines()) == (
+        1,
+        [
+            "srun: error: Failed to validate job spec, -n/--ntasks has to be a multiple of --ntasks-per-gpu.",
+            "srun: error: Invalid generic resource (gres) specification",
+        ],
+    )

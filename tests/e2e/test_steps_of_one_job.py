@@ -1,5 +1,7 @@
 """Steps with real tasks: while their job is suspended, with epilogs, with parts of GPUs, beside others in an ordinary job."""
 
+import signal
+
 import pytest
 from real_cluster import RealCluster
 
@@ -60,3 +62,24 @@ def test_programs_beside_each_other_have_nodes_of_their_own(cluster):
     result = cluster.run("salloc", "-N2", "sh", "-c", line)
     assert sorted(result.stdout.splitlines()) == ["0: A", "1: B", "rc 1", "rc 7"]
     assert "srun: error: Allocation failure of 2 nodes: job size of 2, already allocated 2 nodes to previous components." in result.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+@pytest.mark.parametrize("program", ["srun", "salloc"])
+def test_who_interrupts_one_that_waits_cancels_its_job(cluster, program, number):
+    whole = cluster.script("sleep 600", "-N4", "--exclusive")
+    cluster.until(lambda: cluster.state(whole) == "RUNNING")
+    waiting = cluster.start(program, "-n1", "-J", "patient", "true")
+    job = cluster.until(lambda: " ".join(cluster.run("squeue", "-h", "-n", "patient", "-t", "PD", "-o", "%i").stdout.split()))
+    said = [waiting.stderr.readline() for _ in range(1 if program == "srun" else 2)]
+    assert said[-1] == f"{program}: job {job} queued and waiting for resources\n"
+    waiting.send_signal(number)
+    rest = waiting.communicate(timeout=60)[1].splitlines()
+    expected = {
+        "srun": [f"srun: Job allocation {job} has been revoked", f"srun: Force Terminated JobId={job}"],
+        "salloc": [f"salloc: Job allocation {job} has been revoked.", "salloc: Job aborted due to signal"],
+    }
+    assert (rest, waiting.returncode) == (expected[program], 1)
+    assert cluster.ended(job) == "CANCELLED"
+    cluster.run("scancel", whole)
+    cluster.ended(whole)

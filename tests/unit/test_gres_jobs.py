@@ -119,6 +119,9 @@ def test_cpus_and_memory_for_each_gpu_have_defaults() -> None:
 def test_numbers_of_tasks_and_nodes_follow_from_numbers_of_gpus() -> None:
     h = harness()
     assert h.submit(tres_per_job="gres:gpu:2", ntasks_per_tres=2).num_tasks == 4
+    for wanted, tasks in ((2, 4), (3, 4), (5, 5)):
+        assert h.submit(tres_per_job="gres:gpu:2", ntasks_per_tres=2, num_tasks=wanted, hold=True).num_tasks == tasks
+        assert h.submit(gres="gres:gpu:2", ntasks_per_tres=2, num_tasks=wanted, hold=True).num_tasks == tasks
     assert h.submit(num_tasks=4, ntasks_per_tres=2).spec.tres_per_job == "gres:gpu:2"
     each = h.submit(gres="gres:gpu:2", ntasks_per_tres=1, min_nodes=2, hold=True)
     assert (each.num_tasks, each.spec.ntasks_per_node) == (4, 2)

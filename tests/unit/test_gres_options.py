@@ -33,6 +33,12 @@ from understudy.commands.gres_options import complaint
             {"ntasks_per_tres": 2},
             "gres_job_state_validate: --ntasks-per-tres needs either a GRES GPU specification or a node/ntask specification",
         ),
+        (
+            {"ntasks_per_tres": 2, "num_tasks": 3},
+            "Failed to validate job spec, -n/--ntasks has to be a multiple of --ntasks-per-gpu.",
+        ),
+        ({"ntasks_per_tres": 2, "num_tasks": 4}, ""),
+        ({"ntasks_per_tres": 2, "num_tasks": 3, "tres_per_job": "gres:gpu:2"}, ""),
     ],
 )
 def test_what_is_said(spec: dict[str, Any], said: str) -> None:

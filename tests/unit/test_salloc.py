@@ -7,6 +7,7 @@ from fake_controller import FakeClient, record, run_command
 
 from understudy.commands.allocation import AllocationError, exit_code
 from understudy.commands.salloc import OPTIONS, USAGE, USAGE_EXIT, _own_code, salloc
+from understudy.commands.sbatch import sbatch
 from understudy.commands.srun import srun
 from understudy.commands.srun_options import OPTIONS as SRUN_OPTIONS
 
@@ -67,6 +68,22 @@ def test_srun_refuses_values_that_its_options_cannot_have(option: str, said: str
     client = FakeClient()
     outcome = run_command(srun, option, "true", client=client, usage_exit=USAGE_EXIT)
     assert (bool(outcome.code), outcome.err, client.asked) == (True, said, [])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--mem=1", "--mem-per-cpu=1"), "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."),
+        (("--gpus-per-task=1", "--ntasks-per-gpu=1"), "--gpus-per-task is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU"),
+        (("--ntasks-per-node=1", "--ntasks-per-gpu=1"), "--ntasks-per-node is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused_by_each_command(options: tuple[str, ...], said: str) -> None:
+    for command in (salloc, srun, sbatch):
+        outcome = run_command(command, *options, *(["--wrap=true"] if command is sbatch else ["true"]), client=FakeClient())
+        assert (outcome.code, outcome.err) == (1, f"{command.__name__}: fatal: {said}\n")
+    outcome = run_command(srun, "--gpus-per-task=1", "true", client=FakeClient(), environ={"SLURM_NTASKS_PER_GPU": "1"})
+    assert (outcome.code, outcome.err[:38]) == (1, "srun: fatal: --gpus-per-task is mutual")
 
 
 def test_some_options_of_sbatch_are_not_theirs() -> None:
