@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import msgspec
 
 from understudy.commands.submit_line import read_submit_line
-from understudy.experiments.past import Count, HistoryError, PastJob
+from understudy.experiments.past import Count, HistoryError, OptionError, PastJob
 from understudy.experiments.past_accounts import SiteAccounts
 from understudy.experiments.past_options import KINDS, Mapped
 from understudy.experiments.past_scenario import PastScenario, make_scenario
 from understudy.experiments.sacct_words import instant
 from understudy.experiments.scenario import CONTROLLER_LEAD_S
 from understudy.experiments.trace import read_head
+from understudy.model.nouns import many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -59,7 +60,7 @@ def import_history(request: ImportRequest) -> int:
     """Read the sources and write the scenario; 0 if any job is in it.
 
     Raises:
-        HistoryError, ConfigError, OSError: it cannot be done; says what and where.
+        HistoryError, ConfigError, OSError: it cannot be done; says what and where. OptionError: since an option cannot be understood.
     """
     mapped = read_maps(request.maps, request.partition)
     since, until = (_instant(text, option) for text, option in ((request.since, "--from"), (request.until, "--until")))
@@ -95,14 +96,14 @@ def read_maps(maps: Sequence[str], partition: str = "") -> Mapped:
     """`KIND:OLD=NEW` each.
 
     Raises:
-        HistoryError: one is not of that form.
+        OptionError: one is not of that form.
     """
     names: dict[str, dict[str, str]] = {}
     for text in maps:
         kind, colon, pair = text.partition(":")
         old, equals, new = pair.partition("=")
         if not colon or not equals or kind not in KINDS or not old:
-            raise HistoryError(f"--map {text}: must be KIND:OLD=NEW, with KIND one of {', '.join(KINDS)}")
+            raise OptionError(f"--map {text}: must be KIND:OLD=NEW, with KIND one of {', '.join(KINDS)}")
         names.setdefault(kind, {})[old] = new
     return Mapped(names, partition)
 
@@ -115,7 +116,7 @@ def _instant(text: str, option: str) -> int | None:
     except ValueError:
         found = None
     if found is None:
-        raise HistoryError(f"{option} {text}: no time, which is YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS")
+        raise OptionError(f"{option} {text}: no time, which is YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS")
     return found
 
 
@@ -264,18 +265,26 @@ def _say_counts(request: ImportRequest, counts: Count, scenario: PastScenario) -
     for line in counts.bad:
         say(line)
     if counts.bad_count > len(counts.bad):
-        say(f"{counts.bad_count:,} lines in all say nothing that can be used")
+        say(f"{counts.bad_count:,} lines in all that cannot be used")
     for reason, count in counts.left_out.items():
         if count:
-            say(f"{count:,} lines left out: {reason}")
+            say(f"{many(count, 'line')} left out: {reason}")
     for note, count in counts.notes.items():
-        say(f"{count:,} jobs {note}")
+        say(f"{many(count, 'job')}: {note}")
     if scenario.workload:
         begin = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(scenario.zero))
         say(
-            f"{len(scenario.workload):,} submissions of {len(scenario.users):,} users and {len(scenario.events):,} commands of {counts.lines:,}"
-            f" lines, from {begin} over {scenario.until / 86_400:.1f} days: {request.out}"
+            f"{many(len(scenario.workload), 'submission')} of {many(len(scenario.users), 'user')} and {many(len(scenario.events), 'command')} of "
+            f"{many(counts.lines, 'line')}, from {begin} over {_span(scenario.until)}: {request.out}"
         )
+
+
+def _span(seconds: int) -> str:
+    """`31.0 days`, `9.9 minutes`."""
+    for size, noun in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {noun}s"
+    return many(seconds, "second")
 
 
 def _say_missing(request: ImportRequest, scenario: PastScenario, config: SlurmConfig | None, site: SiteAccounts) -> None:
@@ -285,11 +294,12 @@ def _say_missing(request: ImportRequest, scenario: PastScenario, config: SlurmCo
         for name, count in scenario.partitions.items():
             if name not in known:
                 request.say(
-                    f"{count:,} submissions name the partition {name}, which {request.conf} does not have: --map partition:{name}=NEW, or --partition"
+                    f"{many(count, 'submission')} to the partition {name}, which {request.conf} does not have: "
+                    f"--map partition:{name}=NEW, or --partition"
                 )
     if request.accounts and not request.create_accounts:
         have = {(user, account) for user, account, _ in site.users}
         missing = [pair for pair in scenario.associations if pair not in have and pair[0] != "root"]
         if missing:
             shown = ", ".join(f"{user} in {account}" for user, account in missing[:5])
-            request.say(f"{len(missing):,} associations that jobs used are not in the accounts ({shown}): --create-accounts makes them")
+            request.say(f"{many(len(missing), 'association')} that jobs used and the accounts do not have ({shown}): --create-accounts makes them")

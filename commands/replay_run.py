@@ -48,6 +48,7 @@ from understudy.experiments.scenario import ScenarioError, SetUpCommand, complet
 from understudy.experiments.trace import Machine, Trace, TraceError, read_trace
 from understudy.model.errors import ConfigError
 from understudy.model.hostlist import RANGE_LIMIT
+from understudy.model.nouns import many
 
 if TYPE_CHECKING:
     import asyncio
@@ -86,7 +87,7 @@ def replay(request: ReplayRequest) -> int:
         scheduler = run_conf.config.text("SchedulerType")
         nodes, total_cpus = len(run_conf.config.nodes), sum(node.cpus for node in run_conf.config.nodes)
         is_textbook = request.conf is None and scheduler.removeprefix("sched/") in TEXTBOOK_SCHEDULERS
-        print(f"{len(jobs):,} jobs of {request.trace.name} on {nodes:,} nodes ({total_cpus:,} CPUs), {scheduler}", flush=True)
+        print(f"{many(len(jobs), 'job')} of {request.trace.name} on {many(nodes, 'node')} ({many(total_cpus, 'CPU')}), {scheduler}", flush=True)
         options = ReplayOptions(zero=zero, limit_step_s=1 if is_textbook else 60, owners=bool(set_up), partition=request.partition)
         users = owners(jobs)
         if not set_up:

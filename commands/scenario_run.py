@@ -54,6 +54,7 @@ from understudy.experiments.scenario import (
     read_scenario,
     with_job_ids,
 )
+from understudy.model.nouns import many
 from understudy.model.states import JobState
 from understudy.protocol.messages import AwaitEmpty, AwaitRecorded, Emulation, JobRun, Query, Rows, SubmitJob, Submitted
 
@@ -125,7 +126,7 @@ def replay_scenario(request: ReplayRequest) -> int:
             epilog_s=EPILOG_S,
             sleeps_while_stopped=True,
         )
-        print(f"{scenario.name}: {len(scenario.submissions)} submissions, {len(scenario.events)} commands", flush=True)
+        print(f"{scenario.name}: {many(len(scenario.submissions), 'submission')}, {many(len(scenario.events), 'command')}", flush=True)
 
         run = _Run(scenario, zero, run_conf.config, is_check=request.check)
         if request.check:
@@ -382,7 +383,8 @@ class _Run:
 
     def records(self) -> list[JobRecord]:
         """A record for each job: array tasks and components of heterogeneous jobs one by one, in the order of their numbers, and then the refused."""
-        found = sorted(self.recording.last.values(), key=lambda record: record.job)
+        taken = [record for (tag, _, _), record in self.recording.last.items() if tag not in self._rejected]
+        found = sorted(taken, key=lambda record: record.job)
         found += [
             JobRecord(0, int(at), None, None, REJECTED, 0, "", -1, id=name, name=name, reason=text) for name, (at, text) in self._rejected.items()
         ]

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from understudy.model.nouns import many
+
 if TYPE_CHECKING:
     from understudy.commands.locate import Location
     from understudy.commands.processes import Process
@@ -219,7 +221,7 @@ def _announce(cluster: Cluster, run_dir: Path, seconds: float) -> None:
     from understudy.model.hostlist import count
 
     nodes = sum(count(noded.nodes) for noded in cluster.nodeds)
-    daemons = "1 node daemon" if len(cluster.nodeds) == 1 else f"{len(cluster.nodeds)} node daemons"
+    daemons = many(len(cluster.nodeds), "node daemon")
     typer.echo(f"Cluster {cluster.name} is up after {seconds:.1f} s: {nodes} nodes on {daemons}, {_kind(cluster)}")
     typer.echo(f"  controller     {cluster.controller or cluster.controller_unix}")
     typer.echo(f"  run directory  {run_dir}")

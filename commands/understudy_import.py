@@ -45,7 +45,8 @@ def import_(
 ) -> None:
     """Make a scenario, which `understudy replay` runs, of a site's own history."""
     from understudy.commands.import_run import ImportRequest, import_history
-    from understudy.experiments.past import HistoryError
+    from understudy.commands.run_results import BAD_USAGE, FAILED
+    from understudy.experiments.past import HistoryError, OptionError
     from understudy.model.errors import ConfigError
 
     request = ImportRequest(
@@ -67,8 +68,8 @@ def import_(
         code = import_history(request)
     except OSError as error:
         typer.echo(f"understudy import: error: {error.filename or ''}: {error.strerror or error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(FAILED) from None
     except (HistoryError, ConfigError, ValueError) as error:
         typer.echo(f"understudy import: error: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(BAD_USAGE if isinstance(error, OptionError) else FAILED) from None
     raise typer.Exit(code)

@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from understudy.model.nouns import many
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -85,7 +87,7 @@ class Look:
         found = list(self.notes)
         if self.too_wide:
             found.append(
-                f"{_jobs(len(self.too_wide))} wider than the machine's {self.cpus:,} CPUs (the widest has {self.widest:,}, "
+                f"{many(len(self.too_wide), 'job')} wider than the machine's {self.cpus:,} CPUs (the widest has {self.widest:,}, "
                 f"the first is job {self.too_wide[0]}): is it the right machine?"
             )
         if self.load is not None and self.load > HIGH_LOAD:
@@ -99,7 +101,7 @@ class Look:
             if found:
                 shown = [f"{len(jobs):,} {reason}" for reason, jobs in _most(found)[:_NAMED_REASONS]]
                 more = ", ..." if len(found) > _NAMED_REASONS else ""
-                parts.append(f"{_count(found):,} of {_jobs(self.jobs)} {what} ({', '.join(shown)}{more})")
+                parts.append(f"{_count(found):,} of {many(self.jobs, 'job')} {what} ({', '.join(shown)}{more})")
         if self.elsewhere:
             parts.append(self.elsewhere)
         if not self.refused and not self.stuck:
@@ -111,11 +113,11 @@ class Look:
 
     def text(self) -> str:
         """The same at length, for who asked for nothing else."""
-        lines = [self._machine(), f"{self.runnable:,} of {_jobs(self.jobs)} can run"]
+        lines = [self._machine(), f"{self.runnable:,} of {many(self.jobs, 'job')} can run"]
         for what, found in (("would be refused", self.refused), ("can never start", self.stuck)):
             for reason, jobs in _most(found):
                 shown = ", ".join(jobs[:_NAMED_JOBS]) + (", ..." if len(jobs) > _NAMED_JOBS else "")
-                lines.append(f"{_jobs(len(jobs))} {what}: {reason} (job {shown})")
+                lines.append(f"{many(len(jobs), 'job')} {what}: {reason} (job {shown})")
         lines += [self.elsewhere] if self.elsewhere else []
         lines += [f"warning: {text}" for text in self.warnings]
         if self.without_effect:
@@ -124,7 +126,7 @@ class Look:
 
     def _machine(self) -> str:
         load = "all jobs at once" if self.load is None else f"offered load {self.load:.2f}"
-        return f"{self.nodes:,} nodes, {self.cpus:,} CPUs, {load}"
+        return f"{many(self.nodes, 'node')}, {many(self.cpus, 'CPU')}, {load}"
 
 
 def _count(found: Mapping[str, list[str]]) -> int:
@@ -134,7 +136,3 @@ def _count(found: Mapping[str, list[str]]) -> int:
 def _most(found: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:
     """The reasons by the number of jobs."""
     return sorted(found.items(), key=lambda each: -len(each[1]))
-
-
-def _jobs(count: int) -> str:
-    return f"{count:,} job" if count == 1 else f"{count:,} jobs"

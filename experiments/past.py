@@ -21,6 +21,10 @@ class HistoryError(ValueError):
     """A history that cannot be used, or with `strict` a line of it. Says the file, the line and why."""
 
 
+class OptionError(HistoryError):
+    """The command line is wrong: an option says nothing that can be understood."""
+
+
 class PastJob(msgspec.Struct, gc=False):
     """One record: a job, a task of an array, or a component of a heterogeneous job. "" and None: not said. Times: seconds since the epoch."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.experiments.past import HistoryError
 from understudy.experiments.sacct_words import instant
+from understudy.model.nouns import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -66,6 +67,7 @@ _QOS: Final = {
     "maxsubmitpa": "MaxSubmitJobsPerAccount",
     "mintres": "MinTRESPerJob",
 }
+_OF_USERS: Final = frozenset(("defaultaccount", "defaultwckey", "wckeys", "adminlevel"))  # a user's own, not one association's
 _PLAIN: Final = {"Priority": "0", "GraceTime": "00:00:00", "PreemptMode": "cluster", "UsageFactor": "1.000000", "fairshare": "1"}
 
 
@@ -169,7 +171,7 @@ class SiteAccounts:
 
     # --- what is missing, and all of it as commands ---------------------------------------------------------------------------------------
 
-    def complete(self, associations: Iterable[tuple[str, str]], qos: Mapping[str, Iterable[tuple[str, str]]]) -> list[str]:
+    def complete(self, associations: Iterable[tuple[str, str]], qos: Mapping[str, Mapping[tuple[str, str], None]]) -> list[str]:
         """Add what the history names and the site does not have; says what, a sentence each."""
         new_accounts: dict[str, None] = {}
         new_users: dict[str, None] = {}
@@ -190,15 +192,13 @@ class SiteAccounts:
             self.qos[name] = {}
         permitted = 0
         for name, uses in qos.items():
-            for user, account in uses:
-                entry = next((options for key, options in self.users.items() if key[:2] == (user, account)), None)
-                if entry is None or user == "root":
-                    continue
+            for entry in (options for key, options in self.users.items() if key[:2] in uses and key[0] != "root"):
                 key = next((each for each in entry if each.lower() == "qos"), "qos")
-                listed = [each for each in entry.get(key, "normal").split(",") if each]
-                if name not in listed:
-                    entry[key] = ",".join([*listed, name])
-                    permitted += 1
+                is_change = key not in entry or entry[key].startswith(("+", "-"))  # of what the account has
+                if name in _names_of_qos(entry) or (is_change and name == "normal"):
+                    continue
+                entry[key] = ",".join([*filter(None, [entry.get(key)]), f"+{name}" if is_change else name])
+                permitted += 1
         said = [
             f"{len(names)} {f'{one} is' if len(names) == 1 else f'{several} are'} made: {_some(list(names))}"
             for one, several, names in (
@@ -209,20 +209,16 @@ class SiteAccounts:
             )
             if names
         ]
-        return said + ([f"{permitted} associations get a QOS that their jobs used"] if permitted else [])
+        return said + ([f"{many(permitted, 'association')} with a QOS more, as jobs used it"] if permitted else [])
 
     def _has_quality(self, name: str) -> bool:
-        lists = (options.get("qos") or options.get("QOS") or "" for options in (self.cluster, *self.accounts.values(), *self.users.values()))
-        return any(name in each.split(",") for each in lists)
+        return any(name in _names_of_qos(options) for options in (self.cluster, *self.accounts.values(), *self.users.values()))
 
     def commands(self) -> list[str]:
         """Arguments of `sacctmgr -i`, one command a line, in an order in which each finds what it needs."""
         found = []
         listed = dict.fromkeys(
-            name
-            for options in (self.cluster, *self.accounts.values(), *self.users.values())
-            for name in (options.get("qos") or options.get("QOS") or "").split(",")
-            if name and name != "normal"
+            name for options in (self.cluster, *self.accounts.values(), *self.users.values()) for name in _names_of_qos(options) if name != "normal"
         )
         for name in [*self.qos, *(name for name in listed if name not in self.qos)]:
             words = _words(self.qos.get(name, {}))
@@ -243,13 +239,33 @@ class SiteAccounts:
                     options["parent"] = "root"
                 found.append(f"add account {name} {_words(options)}".rstrip())
                 done.add(name)
-        for (user, account, partition), options in self.users.items():
-            if user == "root":
-                continue
-            where = f"account={account}" + (f" partition={partition}" if partition else "")
-            found.append(f"add user {user} {where} {_words(options)}".rstrip())
+        found += self._user_commands()
         found += [f"add coordinator account={account} name={user}" for account, user in self.coordinators]
         return found
+
+    def _user_commands(self) -> list[str]:
+        """Each user's associations, that with the default account first: `add user` with a DefaultAccount makes that one, too."""
+        of_users: dict[str, list[tuple[str, str, dict[str, str]]]] = {}
+        for (user, account, partition), options in self.users.items():
+            if user != "root":
+                of_users.setdefault(user, []).append((account, partition, options))
+        found = []
+        for user, entries in of_users.items():
+            own = {key: value for _, _, options in entries for key, value in options.items() if key.lower() in _OF_USERS}
+            default = next((value for key, value in own.items() if key.lower() == "defaultaccount"), "")
+            entries.sort(key=lambda entry: entry[0] != default)
+            if entries[0][0] != default:
+                own = {key: value for key, value in own.items() if key.lower() != "defaultaccount"}
+            for place, (account, partition, options) in enumerate(entries):
+                where = f"account={account}" + (f" partition={partition}" if partition else "")
+                theirs = {key: value for key, value in options.items() if key.lower() not in _OF_USERS}
+                found.append(f"add user {user} {where} {_words(own | theirs if not place else theirs)}".rstrip())
+        return found
+
+
+def _names_of_qos(options: Mapping[str, str]) -> list[str]:
+    """`a,b`, or `+a,-b`: what is added to, and taken from, that of the account above."""
+    return [name.lstrip("+-") for key, text in options.items() if key.lower() == "qos" for name in text.split(",") if name]
 
 
 def _words(options: Mapping[str, str]) -> str:

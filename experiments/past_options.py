@@ -86,6 +86,7 @@ class Asked(NamedTuple):
     req_cpus: int | None
     memory: str
     req_tres: str
+    alloc_tres: str
     req_gres: str
     constraints: str
     wckey: str
@@ -122,6 +123,7 @@ def job_options(job: Asked, given: dict[str, str | None], mapped: Mapped, counts
     found: list[str] = []
     _where(job, given, mapped, found)
     _how_long(job, given, counts, found)
+    _fewer_nodes(job, given, counts)
     _shape(job, given, found)
     _memory(job, given, found)
     _gres(job, given, mapped, found)
@@ -185,7 +187,7 @@ def _how_long(job: Asked, given: dict[str, str | None], counts: Count, found: li
     limit = "UNLIMITED" if job.limit_min == UNLIMITED else str(job.limit_min)
     found.append(f"--time={limit}")
     if typed and _minutes(typed) not in (None, job.limit_min):
-        counts.notes["have another time limit in their columns than in their submission lines: the columns' is taken"] += 1
+        counts.notes["another time limit in the columns than in the submission line: the columns' is taken"] += 1
 
 
 def _minutes(text: str) -> int | None:
@@ -194,6 +196,14 @@ def _minutes(text: str) -> int | None:
     except ValueError:
         return None
     return UNLIMITED if seconds is None or seconds < 0 else -(-seconds // 60)
+
+
+def _fewer_nodes(job: Asked, given: dict[str, str | None], counts: Count) -> None:
+    """The line's nodes, but the column's where the job ran on fewer than the line says: they were changed while it waited."""
+    typed = _whole((given.get("nodes") or "").partition("-")[0])
+    if typed and job.has_run and job.nodes and job.min_nodes and job.min_nodes <= job.nodes < typed:
+        given["nodes"] = str(job.min_nodes)
+        counts.notes["fewer nodes in the columns than in the submission line: the columns' number is taken"] += 1
 
 
 def _shape(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
@@ -241,10 +251,22 @@ def _memory(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
     cpus = _whole(wanted.get("cpu")) or job.req_cpus or 0
     if per == "n":
         found.append(f"--mem={amount}M")
-    elif nodes == 1 or not cpus or amount % cpus:
+    elif not cpus or amount % cpus or not _is_of_cpus(job, amount, nodes, cpus):
         found.append(f"--mem={-(-amount // nodes)}M")
     else:
         found.append(f"--mem-per-cpu={amount // cpus}M")
+
+
+def _is_of_cpus(job: Asked, amount: int, nodes: int, cpus: int) -> bool:
+    """Whether memory was asked for each CPU: of more CPUs or nodes than the job asked for (whole cores, `--exclusive`) it got more accordingly."""
+    got = megabytes(tres(job.alloc_tres).get("mem", ""))
+    if got and job.has_run and job.nodes and job.cpus:
+        is_of_nodes, is_of_cpus = got[0] * nodes == amount * job.nodes, got[0] * cpus == amount * job.cpus
+        if is_of_nodes != is_of_cpus:
+            return is_of_cpus
+        if not is_of_nodes and job.nodes > nodes:
+            return True
+    return nodes > 1 or not job.has_run
 
 
 def _gres(job: Asked, given: dict[str, str | None], mapped: Mapped, found: list[str]) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 AGAIN: Final = frozenset(
     ("REQUEUED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REQUEUE_HOLD", "SPECIAL_EXIT", "REQUEUE_FED", "LAUNCH_FAILED", "CANCELLED")
 )
+RUNS: Final = frozenset(("RUNNING", "SUSPENDED", "STOPPED", "SIGNALING", "COMPLETING", "CONFIGURING", "STAGE_OUT", "RESIZING"))
 WAITING: Final = frozenset(("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"))
 BEYOND_LIMIT_S: Final = 86_400  # how much longer than its limit a job would have run that ran into it
 _LONG_BEFORE_S: Final = 86_400
@@ -92,7 +93,7 @@ def _grouped(records: Iterable[PastJob], counts: Count) -> list[_Group]:
         if match is None:
             counts.bad_line(record.line, f"{record.job[:40]!r} is no job's id")
             continue
-        _forget_impossible_end(record, counts)
+        _mend_end(record, counts)
         by_id[match[1]].append(record)
     found = []
     for job, listed in by_id.items():
@@ -108,11 +109,13 @@ def _grouped(records: Iterable[PastJob], counts: Count) -> list[_Group]:
     return found
 
 
-def _forget_impossible_end(record: PastJob, counts: Count) -> None:
-    """An end before the start (a clock that was set back) tells no run: that is in Elapsed, or nowhere."""
+def _mend_end(record: PastJob, counts: Count) -> None:
+    """An end that no column tells follows from Elapsed. One before the start (a clock was set back) tells no run: that is in Elapsed, or nowhere."""
+    if record.end is None and record.start is not None and record.elapsed is not None and record.state not in RUNS and record.has_run:
+        record.end = record.start + record.elapsed + record.suspended
     if record.start is None or record.end is None or record.end >= record.start or not record.has_run:
         return
-    counts.notes["end before they start: that end is not used"] += 1
+    counts.notes["an end before the start, which is not used"] += 1
     record.elapsed = record.elapsed or None
     record.end = record.start + record.elapsed if record.elapsed else None
 
@@ -238,7 +241,7 @@ class _Maker:
         first = final[0]
         groups = self._said(first)
         if groups is None and first.submit_line:
-            self._counts.notes["have a submission line that no command of Slurm's took: their columns are taken alone"] += 1
+            self._counts.notes["a submission line that no command of Slurm's takes: the columns are taken alone"] += 1
         is_het = any("+" in record.job for record in final)
         if is_het:
             final.sort(key=lambda record: _component(record.job))
@@ -251,9 +254,10 @@ class _Maker:
             self._behave(line, final, None, group, scenario)
         else:
             said = groups[0] if groups else None
+            typed = said.get("array") if said else None
             options = self._options(group, first, said, False)
             line = self._line(group, scenario, at, first)
-            tasks = self._tasks(final)
+            tasks = self._tasks(final, typed or "")
             if tasks is not None:
                 options.insert(0, f"--array={tasks}")
             self._behave(line, final, tasks, group, scenario)
@@ -307,15 +311,15 @@ class _Maker:
     def _earlier_run(self, group: _Group, run: PastJob, again: PastJob, scenario: PastScenario) -> None:
         counts = self._counts
         if run.state == "RESIZING" or (run.end is not None and again.start == run.end and _submitted(run) == _submitted(again)):
-            counts.notes["changed their size while they ran: they have their last size"] += 1
+            counts.notes["the size changed while it ran: the last one is taken"] += 1
             again.start = run.start
             again.elapsed = (again.elapsed or again.ran_s) + run.ran_s
             return
         again.eligible = run.eligible  # of the submission; a requeued job is held back by Slurm itself
         if run.state in ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED"):
-            counts.notes[f"had runs that ended {run.state}, which a replay does not repeat by itself"] += 1
+            counts.notes[f"a run before the last ended {run.state}, which a replay does not repeat by itself"] += 1
         elif run.end is not None:
-            counts.notes["were requeued by hand, which is repeated at its time"] += 1
+            counts.notes["requeued by hand, which is repeated at its time"] += 1
             whose = "{" + group.job + "}" + (run.job[run.job.index("_") :] if "_" in run.job else "")
             scenario.events.append({"at": max(0, run.end - self._zero) + 0.5, "cmd": ["scontrol", "requeue", whose]})
 
@@ -351,7 +355,7 @@ class _Maker:
             elif later and (begin or is_held):
                 before.append(f"--begin=now+{later}")
         elif not record.submit_line and (later := self._begins_later(record)) and "_" not in record.job and not is_het:
-            self._counts.notes["became eligible after they had been submitted, without a submission line to say why: --begin"] += 1
+            self._counts.notes["eligible after it was submitted, without a submission line to say why: --begin"] += 1
             before.append(f"--begin=now+{later}")
         elif record.eligible is None and not record.has_run and record.state == "CANCELLED" and said is None:
             before.append("--hold")
@@ -380,7 +384,7 @@ class _Maker:
                 job, plus, delay = one.partition("+")
                 match = _DEPENDENCY_JOB.fullmatch(job)
                 if match is None or self._known.get(match[1], mine + 1) > mine:
-                    self._counts.notes["depended on jobs that are not in the history, or over when it begins: those conditions are left out"] += 1
+                    self._counts.notes["dependent on jobs that are not in the history, or over when it begins: those conditions are left out"] += 1
                     continue
                 task = match[2] or ""
                 jobs.append("{" + match[1] + "}" + ("" if task == "_*" else task) + plus + delay)
@@ -388,8 +392,8 @@ class _Maker:
                 kept.append(f"{kind}:{':'.join(jobs)}")
         return separator.join(kept)
 
-    def _tasks(self, records: Sequence[PastJob]) -> str | None:
-        """The array's expression; None if it is none. Its tasks are those that are on record."""
+    def _tasks(self, records: Sequence[PastJob], typed: str) -> str | None:
+        """The array's expression; None if it is none. Its tasks are those that are on record, of those that were `typed`."""
         if not any("_" in record.job for record in records):
             return None
         numbers: set[int] = set()
@@ -404,8 +408,13 @@ class _Maker:
                 throttle = throttle or percent + most
                 numbers.update(self._task_numbers(expression))
         for line in () if throttle else dict.fromkeys(record.submit_line for record in records):
-            typed = _THROTTLE.search(line)
-            throttle = throttle or (typed[1] if typed else "")
+            found = _THROTTLE.search(line)
+            throttle = throttle or (found[1] if found else "")
+        missing = len(set(self._task_numbers(typed.partition("%")[0])) - numbers) if typed and self._since is None else 0
+        if missing:
+            self._counts.notes["a task of an array that the submission line names and no record tells of (cancelled before its turn?): left out"] += (
+                missing
+            )
         return _spans(sorted(numbers)) + (throttle if throttle != "%0" else "")
 
     def _task_numbers(self, expression: str) -> list[int]:
@@ -413,7 +422,7 @@ class _Maker:
         for part in expression.split(","):
             match = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", part)
             if match is None:
-                self._counts.notes["have waiting tasks whose numbers sacct cut short (SLURM_BITSTR_LEN=0 shows all): those are left out"] += 1
+                self._counts.notes["waiting tasks whose numbers sacct cut short (SLURM_BITSTR_LEN=0 shows all): those are left out"] += 1
                 continue
             found += range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1))
         return found
@@ -444,25 +453,24 @@ class _Maker:
 
     def _run(self, record: PastJob) -> int:
         counts = self._counts
+        if record.suspended and record.has_run:
+            counts.notes["suspended meanwhile, which a replay does not repeat by itself"] += 1
         before = self._left_by_zero(record) or 0
         limit = record.limit_min
         limit_s = limit * 60 if limit is not None and limit >= 0 else None
-        if (
-            record.state in ("RUNNING", "SUSPENDED", "STOPPED", "SIGNALING", "COMPLETING", "CONFIGURING", "STAGE_OUT", "RESIZING")
-            and record.end is None
-        ):
-            counts.notes["run when the history ends: for as long as they may, or an hour more"] += 1
+        if record.state in RUNS and record.end is None:
+            counts.notes["running when the history ends: for as long as it may, or an hour more"] += 1
             return max(1, (limit_s if limit_s is not None else record.ran_s + UNKNOWN_RUN_S) - before)
         if not record.has_run:
             if record.state in WAITING:
-                counts.notes["wait when the history ends: they run for as long as they may, or an hour"] += 1
+                counts.notes["waiting when the history ends: to run for as long as it may, or an hour"] += 1
             return limit_s if limit_s is not None else UNKNOWN_RUN_S
         if record.state == "TIMEOUT":
             return max(record.ran_s, limit_s or 0) - before + BEYOND_LIMIT_S
         if record.state in ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL"):
-            counts.notes[f"ended {record.state}: they run as long as they did then"] += 1
+            counts.notes[f"ended {record.state}: to run as long as it did then"] += 1
         if record.end is None and record.elapsed is None:
-            counts.notes["do not tell how long they ran: for as long as they may, or an hour"] += 1
+            counts.notes["no time to tell how long it ran: for as long as it may, or an hour"] += 1
             return max(1, (limit_s if limit_s is not None else UNKNOWN_RUN_S) - before)
         return max(0 if not before else 1, record.ran_s - before)
 
@@ -490,6 +498,8 @@ class _Maker:
     def _cancel(self, record: PastJob, whose: str, scenario: PastScenario) -> None:
         if record.has_run or record.end is None or record.state not in CANCELLED_WHILE_PENDING:
             return
+        if record.state == "DEADLINE" and "--deadline" in record.submit_line and self._since is None:
+            return  # its own one ends it
         # Half a second later than accounting says in whole ones: who cancels in the second of the submission comes behind it.
         event = {"at": max(0, record.end - self._zero) + 0.5, "cmd": ["scancel", whose]}
         if event not in scenario.events[-3:]:
@@ -497,7 +507,7 @@ class _Maker:
 
     def _goes_on(self, options: list[str], record: PastJob, before: int) -> list[str]:
         """A job that ran when the scenario begins: on its nodes, for the rest of its time."""
-        self._counts.notes["ran when the scenario begins: they start then on their nodes for the rest of their time"] += 1
+        self._counts.notes["running when the scenario begins: to start then on its nodes for the rest of its time"] += 1
         dropped = (
             "--dependency",
             "--begin",
@@ -533,7 +543,7 @@ class _Maker:
             ran = [record for record, _ in uses if record.has_run and record.node_list and record.start is not None]
             new = self._mapped.one("reservation", name)
             if not ran:
-                self._counts.notes["asked for a reservation in which no job ran: it is not made, and the option is left out"] += len(uses)
+                self._counts.notes["a reservation in which no job ran: it is not made, and the option is left out"] += len(uses)
                 for line in scenario.workload:
                     line["options"] = [option for option in line["options"] if option != f"--reservation={new}"]
                 continue
@@ -554,7 +564,7 @@ class _Maker:
             words = [f"reservationname={new}", f"starttime=@{start}", f"endtime=@{max(end, start + 60)}", f"nodes={compress(list(hosts))}"]
             words += [f"users={','.join(users)}", "flags=ignore_jobs,overlap"]
             scenario.events.append({"at": at, "cmd": ["scontrol", "create", "reservation", *words]})
-            self._counts.notes["used reservations, which are made of what their jobs tell of them"] += len(uses)
+            self._counts.notes["a reservation, which is made of what its jobs tell"] += len(uses)
 
     def _run_limit(self, record: PastJob) -> int:
         return record.limit_min * 60 if record.limit_min is not None and record.limit_min > 0 else UNKNOWN_RUN_S

@@ -138,10 +138,13 @@ def _record(number: int, job: dict[str, Any]) -> PastJob:
     asked, held = _amounts((job.get("tres") or {}).get("requested")), _amounts((job.get("tres") or {}).get("allocated"))
     code, signal = _exit(job.get("exit_code"))
     limit = _number(times.get("limit"))
+    reservation = job.get("reservation") or {}
     nodes = _word(job.get("nodes"))
     submit, start = _instant(times, "submission"), _instant(times, "start")
     if submit is None and start is None:
         raise ValueError("neither a submit nor a start time")
+    if limit is None:
+        limit = PARTITION_LIMIT if start is None else UNLIMITED
     comment = job.get("comment")
     return PastJob(
         number,
@@ -155,7 +158,7 @@ def _record(number: int, job: dict[str, Any]) -> PastJob:
         suspended=_number(times.get("suspended")) or 0,
         exit_code=code,
         signal=signal,
-        limit_min=PARTITION_LIMIT if limit is None else limit,
+        limit_min=limit,
         name=str(job.get("name") or ""),
         user=_word((job.get("association") or {}).get("user")) or _word(job.get("user")),
         group=_word(job.get("group")),
@@ -169,7 +172,10 @@ def _record(number: int, job: dict[str, Any]) -> PastJob:
         req_tres=_tres(asked),
         alloc_tres=_tres(held),
         constraints=_word(job.get("constraints")),
-        reservation=_word((job.get("reservation") or {}).get("name")),
+        # 22.05 writes a number that means nothing for the name.
+        reservation=f"reservation{reservation['id']}"
+        if reservation.get("id") and isinstance(reservation["name"], int)
+        else _word(reservation.get("name")),
         node_list="" if nodes.lower() in NONE_ASSIGNED else nodes,
         wckey=_word((job.get("wckey") or {}).get("wckey")).lstrip("*"),
         comment=_word(comment.get("job")) if isinstance(comment, dict) else _word(comment),

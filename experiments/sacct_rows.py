@@ -8,8 +8,7 @@ possible in one way that makes sense; columns that are no free text tell.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from operator import getitem, itemgetter
+from operator import add, getitem, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.experiments import sacct_words as words
@@ -18,10 +17,23 @@ from understudy.experiments.past import Count, HistoryError, PastJob
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    _Worth = tuple[int, ...]
+
 JOB_ID: Final = re.compile(r"\d+(_(\d+|\[[^\]]*\]?)|\+\d+|\.\S+)*")
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_FREE: Final = ("submitline", "comment", "systemcomment", "admincomment", "jobname", "workdir", "container", "extra")  # likeliest first
-_MAX_JOINED: Final = 50  # lines of one row
+_FREE: Final = (
+    "submitline",
+    "constraints",
+    "comment",
+    "systemcomment",
+    "admincomment",
+    "jobname",
+    "workdir",
+    "container",
+    "extra",
+)  # likeliest first
+_FEATURES: Final = re.compile(r"[\w(\[][\w.+*&|,:()\[\]-]*[\w)\]]")
+_MAX_JOINED: Final = 50  # lines of one row, and fields too many in it
 STEPS: Final = "steps"
 AGAIN: Final = "the header again"
 FURTHER: Final = "further lines of a submission line or comment"
@@ -82,17 +94,6 @@ _FIELDS: Final[tuple[tuple[str, str, Callable[[str], Any]], ...]] = (
 )
 _TIMES: Final = ("submit", "eligible", "start", "end")
 _KEPT: Final = 10_000  # values of a column that are remembered: neighbouring jobs have the same ones
-_STRICT: Final = (
-    "state",
-    "submit",
-    "start",
-    "end",
-    "eligible",
-    "elapsedraw",
-    "elapsed",
-    "timelimitraw",
-    "timelimit",
-)  # tell whether fields are in place
 
 
 class _Read(dict[str, Any]):
@@ -122,7 +123,8 @@ class _Columns:
         self.job = place.get("jobid", place.get("jobidraw", -1))
         self.cluster = place.get("cluster", -1)
         self.end, self.submit_line = place.get("end", -1), place.get("submitline", -1)
-        self.free = [place[name] for name in _FREE if name in place]
+        self.free = {place[name]: rank for rank, name in enumerate(_FREE) if name in place}
+        self.constraints = place.get("constraints", -1)
         times = _Read(words.instant)  # most jobs are eligible when they are submitted
         places: dict[str, int] = {}
         reads: list[_Read] = []
@@ -133,7 +135,7 @@ class _Columns:
         self.fields, self.reads = tuple(places), tuple(reads)
         self.texts = itemgetter(*places.values(), 0, 0)  # of fewer than two it would give no tuple; what is too much is not read
         self.exit, self.exit_code = place.get("exitcode", -1), _Read(words.exit_code)
-        self.checks = [(place[column], read) for column, _, read in _FIELDS if column in _STRICT and column in place]
+        self.checks = {place[column]: _Read(read) for column, _, read in _FIELDS if read not in (_text, _listed) and column in place}
         self.has = places.keys()
 
 
@@ -221,129 +223,146 @@ def _find_header(numbered: Iterator[tuple[int, str]], counts: Count) -> _Columns
 
 def _rows(numbered: Iterator[tuple[int, str]], layout: _Columns, counts: Count) -> Iterator[tuple[int, list[str]]]:
     """Rows of as many fields as there are columns."""
-    delimiter, width, job_at = layout.delimiter, layout.width, layout.job
+    width, job_at = layout.width, layout.job
     is_job = JOB_ID.fullmatch
-    is_last_free = width - 1 in layout.free
-    open_row: _OpenRow | None = None
     is_behind_row = False
+    others: list[tuple[int, str]] = []  # lines that are no row by themselves, until one is
     for number, raw in numbered:
         counts.lines += 1
         line = raw.rstrip("\r\n")
-        fields = line.split(delimiter)
-        if open_row is not None:
-            if not _begins_row(fields, layout) and open_row.lines < _MAX_JOINED:
-                open_row.text, open_row.lines = f"{open_row.text}\n{line}", open_row.lines + 1
-                continue
-            row = open_row.close(layout, counts)
-            open_row = None
-            if row is not None:
-                yield row
-        if len(fields) > width and not fields[-1] and layout.ends:
-            fields.pop()
-        if len(fields) == width and is_job(fields[job_at]):
+        fields = _parted(line, layout)
+        is_row = len(fields) == width and is_job(fields[job_at]) is not None
+        if others and (is_row or len(others) == _MAX_JOINED):
+            yield from _put_together(others, layout, counts, is_behind_row=is_behind_row)
+            others = []
+        if is_row:
             is_behind_row = True
             yield number, fields
-        elif not line.strip():
-            continue
-        elif [name.strip().lower().partition("%")[0] for name in fields[:width]] == layout.names:
+        elif [name.strip().lower().partition("%")[0] for name in fields] == layout.names:
             counts.left_out[AGAIN] += 1
-        elif len(fields) > width:
-            whole = _fit(fields, layout)
-            if whole is None:
-                counts.bad_line(number, f"{len(fields)} fields where the header has {width}, and no free text in which the others could be")
-            else:
-                is_behind_row = True
-                yield number, whole
-        elif len(fields) < width and _begins_row(fields, layout) and layout.free:
-            open_row = _OpenRow(number, line)
-        elif len(fields) < width and layout.free and is_behind_row and is_last_free:
-            counts.left_out[FURTHER] += 1
-        elif len(fields) < width:
-            counts.bad_line(number, f"{len(fields)} fields where the header has {width}")
+        elif others or line.strip():
+            others.append((number, line))
+    yield from _put_together(others, layout, counts, is_behind_row=is_behind_row)
+
+
+def _parted(text: str, layout: _Columns) -> list[str]:
+    fields = text.split(layout.delimiter)
+    if len(fields) > layout.width and not fields[-1] and layout.ends:
+        fields.pop()
+    return fields
+
+
+def _put_together(lines: list[tuple[int, str]], layout: _Columns, counts: Count, *, is_behind_row: bool) -> Iterator[tuple[int, list[str]]]:
+    """Rows of one line or several, such that fewest lines are left, and of those ways the one that makes most rows. The others are counted."""
+    parted = [_parted(line, layout) for _, line in lines]
+    begins = [_begins_row(fields, layout) for fields in parted]
+    best: list[tuple[int, int, int, list[str] | None]] = [(0, 0, 0, None)]  # from the end: lines left, rows (less is more), lines of the next row
+    for first in reversed(range(len(lines))):
+        left, rows, _, _ = best[-1]
+        found: tuple[int, int, int, list[str] | None] = (left + 1, rows, 1, None)
+        for count in range(1, len(lines) - first + 1):
+            if count > 1 and (begins[first + count - 1] or not layout.free):
+                break
+            left, rows, _, _ = best[-count]
+            if (left, rows - 1) < found[:2]:
+                whole = _fit(_parted("\n".join(line for _, line in lines[first : first + count]), layout), layout)
+                if whole is not None:
+                    found = left, rows - 1, count, whole
+        best.append(found)
+    at = 0
+    while at < len(lines):
+        _, _, count, row = best[len(lines) - at]
+        if row is None:
+            _leave_out(lines[at][0], parted[at], layout, counts, is_further=is_behind_row and not begins[at])
         else:
-            counts.bad_line(number, f"{fields[job_at][:40]!r} is no job's id")
-    if open_row is not None and (row := open_row.close(layout, counts)) is not None:
-        yield row
-
-
-@dataclass(slots=True)
-class _OpenRow:
-    """A row with too few fields: a new line is in it, and it goes on until a line begins as a row does."""
-
-    number: int
-    text: str
-    lines: int = 1
-
-    def close(self, layout: _Columns, counts: Count) -> tuple[int, list[str]] | None:
-        """The row put together; None, and noted, if it is none."""
-        fields = self.text.split(layout.delimiter)
-        if layout.ends and not fields[-1]:
-            fields.pop()
-        whole = _fit(fields, layout)
-        if whole is not None:
-            return self.number, whole
-        found = self.text.partition("\n")[0].count(layout.delimiter) + 1
-        counts.bad_line(self.number, f"{found} fields where the header has {layout.width}")
-        counts.bad_count += self.lines - 1
-        return None
+            yield lines[at][0], row
+        is_behind_row = is_behind_row or row is not None
+        at += count
 
 
 def _begins_row(fields: list[str], layout: _Columns) -> bool:
     """Whether a line begins with what a row begins with."""
-    return len(fields) > layout.job and JOB_ID.fullmatch(fields[layout.job]) is not None and (layout.job > 0 or len(fields) > 1)
-
-
-def _fit(fields: list[str], layout: _Columns) -> list[str] | None:
-    """The row with the fields that are too many joined where there is free text, if the other columns then make sense."""
-    if len(fields) < layout.width:
-        return None
-    sensible = (row for row in _joined(fields, layout) if _makes_sense(row, layout))
-    return max(sensible, key=lambda row: _filled(row, layout), default=None)
-
-
-def _joined(fields: list[str], layout: _Columns) -> Iterator[list[str]]:
-    """Rows that the fields could be: one column of free text has all that are too many, or two share them."""
-    spare, delimiter = len(fields) - layout.width, layout.delimiter
-
-    def row(shares: dict[int, int]) -> list[str]:
-        found, at = [], 0
-        for place in range(layout.width):
-            end = at + shares.get(place, 0) + 1
-            found.append(delimiter.join(fields[at:end]))
-            at = end
-        return found
-
-    if spare == 0:
-        yield fields
-        return
-    for place in layout.free:
-        yield row({place: spare})
-    for first in layout.free:
-        for second in layout.free:
-            if first != second:
-                for share in range(1, min(spare, _MAX_JOINED)):
-                    yield row({first: spare - share, second: share})
-
-
-def _filled(row: list[str], layout: _Columns) -> tuple[int, int]:
-    """How many columns that are no free text say something, and how many are not empty: sacct leaves few of them so."""
-    texts = [(row[place], read) for place, read in layout.checks if row[place]]
-    return sum(1 for text, read in texts if read(text) is not None), len(texts)
-
-
-def _makes_sense(row: list[str], layout: _Columns) -> bool:
-    if JOB_ID.fullmatch(row[layout.job]) is None:
-        return False
-    if "." in row[layout.job]:
-        return True
-    if layout.submit_line >= 0 and row[layout.submit_line].startswith((layout.delimiter, " ")):  # it begins with the command's name
+    if len(fields) <= layout.job or len(fields) == 1 or JOB_ID.fullmatch(fields[layout.job]) is None:
         return False
     try:
-        for place, read in layout.checks:
-            read(row[place])
+        for place, read in layout.checks.items():
+            if place < len(fields) - 1:
+                read[fields[place]]
     except ValueError:
         return False
     return True
+
+
+def _leave_out(number: int, fields: list[str], layout: _Columns, counts: Count, *, is_further: bool) -> None:
+    found, width = len(fields), layout.width
+    if found > width:
+        counts.bad_line(number, f"{found} fields where the header has {width}, and no free text in which the others could be")
+    elif found == width:
+        counts.bad_line(number, f"{fields[layout.job][:40]!r} is no job's id")
+    elif is_further and width - 1 in layout.free:
+        counts.left_out[FURTHER] += 1
+    else:
+        counts.bad_line(number, f"{found} fields where the header has {width}")
+
+
+def _fit(fields: list[str], layout: _Columns) -> list[str] | None:
+    """The row with the fields that are too many joined where there is free text, so that the other columns make sense; the best of several ways."""
+    spare = len(fields) - layout.width
+    if not 0 <= spare <= _MAX_JOINED or not _may_fit(fields, layout, spare):
+        return None
+    best: dict[int, tuple[_Worth, tuple[str, ...]]] = {0: ((0,) * 6, ())}  # by how many of those too many are used
+    whole = layout.delimiter.join(fields)
+    for place in range(layout.width):
+        longer: dict[int, tuple[_Worth, tuple[str, ...]]] = {}
+        for used, (worth, row) in best.items():
+            for more in range(spare - used + 1 if place in layout.free else 1):
+                text = layout.delimiter.join(fields[place + used : place + used + more + 1])
+                adds = _worth(place, text, more, whole, layout)
+                if adds is None:
+                    continue
+                total = tuple(map(add, worth, adds))
+                if used + more not in longer or longer[used + more][0] < total:
+                    longer[used + more] = total, (*row, text)
+        best = longer
+    return list(best[spare][1]) if spare in best else None
+
+
+def _may_fit(fields: list[str], layout: _Columns, spare: int) -> bool:
+    """Whether there is any way: quick, since most lines that are no row have none."""
+    shifts = {0}  # how many of those too many may be used before the column
+    for place in range(layout.width):
+        if place in layout.free:
+            shifts = set(range(min(shifts), spare + 1))
+        elif place == layout.job or place in layout.checks:
+            shifts = {shift for shift in shifts if _worth(place, fields[place + shift], 0, "", layout) is not None}
+            if not shifts:
+                return False
+    return spare in shifts
+
+
+def _worth(place: int, text: str, more: int, whole: str, layout: _Columns) -> _Worth | None:
+    """What speaks for a column's text of which `more` delimiters are a part, the most important first; None: it makes no sense.
+
+    Texts that are read, and those that are not empty: sacct leaves few so. A text with a delimiter that is there twice (an option, and in the
+    submission line); one that neither begins nor ends with it. Few columns with delimiters, and the likeliest.
+    """
+    if place == layout.job:
+        return (0,) * 6 if JOB_ID.fullmatch(text) else None
+    read = layout.checks.get(place)
+    if read is not None:
+        try:
+            value = read[text]
+        except ValueError:
+            return None
+        return (int(bool(text) and value is not None), int(bool(text)), 0, 0, 0, 0)
+    if place == layout.submit_line and text.startswith((layout.delimiter, " ")):  # it begins with the command's name
+        return None
+    if not more:
+        return (0,) * 6
+    if place == layout.constraints and not _FEATURES.fullmatch(text):
+        return None
+    is_ragged = text.startswith(layout.delimiter) or text.endswith(layout.delimiter)
+    return (0, 0, int(not is_ragged and whole.count(text) > 1), -int(is_ragged), -1, -layout.free[place])
 
 
 def _record(number: int, fields: list[str], layout: _Columns) -> PastJob:

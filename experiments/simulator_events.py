@@ -110,7 +110,7 @@ def _submit(
     if run <= 0:
         run = limit_s + BEYOND_LIMIT_S if limit_s is not None else UNKNOWN_RUN_S
         if limit_s is None:
-            counts.notes["have neither a run time nor a limit: an hour"] += 1
+            counts.notes["neither run time nor limit: an hour is taken"] += 1
     user = mapped.one("user", said.get("uid") or "user1")
     options = []
     for key, typed in said.items():

@@ -92,7 +92,7 @@ def _record(number: int, columns: list[int], start: int, names: dict[str, dict[i
         return None
     for name, value in (("used CPU time", cpu_time), ("used memory", used), ("think time", think)):
         if value > 0:
-            counts.notes[f"tell of {name}, which is not used"] += 1
+            counts.notes[f"{name}, which is not used"] += 1
     began = start + submit + max(0, wait)
     has_run = run > 0
     in_partition = ""
@@ -100,7 +100,7 @@ def _record(number: int, columns: list[int], start: int, names: dict[str, dict[i
         in_partition = names["partition"].get(partition, "") or mapped.one("partition", str(partition))
         if in_partition == str(partition) and not mapped.partition:
             in_partition = ""
-            counts.notes["name a partition by a number for which the header has no name (--map partition:NUMBER=NAME): the default one"] += 1
+            counts.notes["a partition's number for which the header has no name (--map partition:NUMBER=NAME): the default one"] += 1
     qos = ""
     if queue >= 0:
         qos = names["queue"].get(queue, f"q{queue}")
@@ -172,7 +172,7 @@ def to_trace(scenario: PastScenario, counts: Count) -> tuple[list[TraceJob], dic
                 )
             )
     for name, count in lost.items():
-        counts.notes[f"have --{name}, for which a trace has no column"] = count
+        counts.notes[f"--{name}, for which a trace has no column"] = count
     header = {"Version": "2.2", "UnixStartTime": str(scenario.zero)}
     for kind, title in (("partition", "Partition"), ("qos", "Queue"), ("account", "Group"), ("user", "User")):
         if numbers[kind]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from understudy.model import conf, conf_words
 from understudy.model.conf_keys import GLOBAL_KEYS, LINE_KEYS
 from understudy.model.conf_scan import ERROR, Finding
+from understudy.model.nouns import many
 
 if TYPE_CHECKING:
     import os
@@ -60,14 +61,10 @@ def render(config: SlurmConfig, declared: Mapping[str, frozenset[str]] | None = 
         lines.append(f"accepted, but without effect here: {', '.join(ignored)}")
     cpus = sum(node.cpus for node in config.nodes)
     lines.append(
-        f"{config.path}: cluster {config.cluster_name or '(no name)'}, {_many(len(config.nodes), 'node')}, {_many(cpus, 'CPU')}, "
-        f"{_many(len(config.partitions), 'partition')}; {_many(errors, 'error')}, {_many(len(findings) - errors, 'warning')}"
+        f"{config.path}: cluster {config.cluster_name or '(no name)'}, {many(len(config.nodes), 'node')}, {many(cpus, 'CPU')}, "
+        f"{many(len(config.partitions), 'partition')}; {many(errors, 'error')}, {many(len(findings) - errors, 'warning')}"
     )
     return "\n".join(lines) + "\n"
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def run(path: str | os.PathLike[str], declared_by: Callable[[SlurmConfig], Mapping[str, frozenset[str]]] | None = None) -> tuple[str, int]:

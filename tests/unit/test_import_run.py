@@ -1,4 +1,4 @@
-"""`understudy import` on what Slurm 22.05.8 wrote: tests/unit/histories has one history of a small cluster in several forms."""
+"""`understudy import` on what Slurm 22.05.8 wrote: tests/unit/histories has one history of a small cluster in several forms, and another one."""
 
 import gzip
 import json
@@ -75,7 +75,7 @@ def test_what_the_configuration_does_not_have_is_said(tmp_path):
     conf = tmp_path / "slurm.conf"
     conf.write_text((HISTORIES / "slurm.conf").read_text().replace("PartitionName=long", "PartitionName=other"))
     _, said = bring_in(tmp_path, "all.txt", conf=conf)
-    assert any("name the partition long, which" in line and "--map partition:long=NEW" in line for line in said)
+    assert any("to the partition long, which" in line and "--map partition:long=NEW" in line for line in said)
 
 
 def test_accounts_of_a_dump_become_commands_of_sacctmgr(tmp_path):
@@ -87,6 +87,21 @@ def test_accounts_of_a_dump_become_commands_of_sacctmgr(tmp_path):
     assert "modify qos high set preempt=normal" in lines
     assert lines[-1] == "add coordinator account=physics name=daemon"
     assert lines.index("add qos low Priority=1") < lines.index("add user daemon account=physics DefaultAccount=physics Fairshare=2 QOS=high,normal")
+
+
+def test_a_users_first_association_is_that_of_his_default_account_and_has_what_is_his_own(tmp_path):
+    site = SiteAccounts()
+    site.read((HISTORIES / "other" / "other.cfg").read_text(), "other.cfg")
+    lines = [line for line in site.commands() if "games" in line or "qos" in line]
+    assert lines == [
+        "add qos fast",
+        "add qos slow",
+        "add user games account=wet DefaultAccount=wet DefaultWCKey=alpha WCKeys=alpha,beta Fairshare=1 QOS=+fast,+slow",
+        "add user games account=dry Fairshare=1 QOS=+fast,+slow",
+    ]
+    site.complete({("games", "dry"): None}, {"new": {("games", "dry"): None, ("bin", "dry"): None}, "normal": {("games", "dry"): None}})
+    assert "add user games account=dry Fairshare=1 QOS=+fast,+slow,+new" in site.commands()
+    assert sum("account=dry" in line and line.endswith("qos=+new") for line in site.commands()) == 3  # of bin, one a partition
 
 
 def test_a_table_of_associations_tells_the_same_users():
@@ -101,7 +116,7 @@ def test_a_table_of_associations_tells_the_same_users():
 def test_missing_accounts_are_made_and_named(tmp_path):
     scenario, said = bring_in(tmp_path, "all.txt", create_accounts=True)
     assert "add account bio" in set_up_of(scenario)
-    assert "add user games account=bio qos=normal,low" in set_up_of(scenario)
+    assert "add user games account=bio qos=+low" in set_up_of(scenario)
     assert "3 accounts are made: physics, optics, bio" in said
     _, said = bring_in(tmp_path, "all.txt", accounts=ACCOUNTS, create_accounts=True)
     assert not any("made:" in line for line in said)
@@ -190,9 +205,9 @@ def test_all_columns_of_swf_are_used_or_named(tmp_path):
     assert third.options[0] == "--dependency=afterany:{1}"
     assert "--partition=debug" in third.options
     assert third.exit == 1
-    assert any("1 lines left out: parts of jobs that were swapped out" in line for line in said)
-    assert {"1 jobs tell of used CPU time, which is not used", "1 jobs tell of used memory, which is not used"} <= set(said)
-    assert "1 jobs tell of think time, which is not used" in said
+    assert any("1 line left out: parts of jobs that were swapped out" in line for line in said)
+    assert {"1 job: used CPU time, which is not used", "1 job: used memory, which is not used"} <= set(said)
+    assert "1 job: think time, which is not used" in said
 
 
 def test_a_history_can_become_a_trace(tmp_path):
@@ -201,25 +216,27 @@ def test_a_history_can_become_a_trace(tmp_path):
     trace = read_swf(tmp_path / "h.swf.gz", strict=True)
     assert len(trace.jobs) == 40  # with each task of the arrays, without the two that never ran
     assert sorted({job.user for job in trace.jobs}) == [1, 2, 3, 4]
-    assert "1 jobs have --exclusive, for which a trace has no column" in said
+    assert "1 job: --exclusive, for which a trace has no column" in said
 
 
 @pytest.mark.parametrize(
-    ("arguments", "why"),
+    ("arguments", "why", "code"),
     [
-        (["none.txt"], "none.txt: No such file or directory"),
-        (["few.txt", "--conf", "none.conf"], "none.conf"),
-        (["few.txt", "--map", "old=new"], "--map old=new: must be KIND:OLD=NEW"),
-        (["few.txt", "--from", "soon"], "--from soon: no time"),
-        (["few.txt", "--until", "2001-01-01"], "no job that can be submitted"),
-        (["few.txt", "--accounts", "slurm.conf"], "neither a file of `sacctmgr dump`"),
-        (["slurm.conf"], "no column JobID"),
+        (["none.txt"], "none.txt: No such file or directory", 1),
+        (["few.txt", "--conf", "none.conf"], "none.conf", 1),
+        (["few.txt", "--map", "old=new"], "--map old=new: must be KIND:OLD=NEW", 2),
+        (["few.txt", "--map", "colour:a=b"], "--map colour:a=b: must be KIND:OLD=NEW", 2),
+        (["few.txt", "--until", "later"], "--until later: no time", 2),
+        (["few.txt", "--from", "soon"], "--from soon: no time", 2),
+        (["few.txt", "--until", "2001-01-01"], "no job that can be submitted", 1),
+        (["few.txt", "--accounts", "slurm.conf"], "neither a file of `sacctmgr dump`", 1),
+        (["slurm.conf"], "no column JobID", 1),
     ],
 )
-def test_what_cannot_be_imported_is_said_in_one_line(tmp_path, arguments, why, monkeypatch):
+def test_what_cannot_be_imported_is_said_in_one_line(tmp_path, arguments, why, code, monkeypatch):
     monkeypatch.chdir(HISTORIES)
     result = CliRunner().invoke(app, ["import", *arguments, "--out", str(tmp_path / "out")])
-    assert result.exit_code == 1
+    assert result.exit_code == code
     assert result.exception is None or isinstance(result.exception, SystemExit)
     error = [line for line in result.output.splitlines() if line.startswith("understudy import: error: ")]
     assert len(error) == 1
@@ -255,6 +272,21 @@ def test_a_job_of_json_that_cannot_be_used_is_named(tmp_path):
     import_history(ImportRequest((path,), tmp_path / "out", say=said.append))
     assert said[0] == f"{path}: job 2 of the list: 'DONE' is no state of a job"
     assert said[1].startswith(f"{path}: job 3 of the list: ")
+
+
+def test_what_json_of_22_05_writes_for_reservations_and_limits_is_understood(tmp_path):
+    document = json.loads((HISTORIES / "jobs.json").read_text())
+    completed = [record for record in document["jobs"] if record["state"]["current"] == "COMPLETED" and not record["array"]["job_id"]]
+    for place, record in enumerate(completed[-2:]):
+        record["reservation"] = {"id": 7, "name": 3667558592 + place}
+        record["time"]["limit"] = None
+    path = tmp_path / "jobs.json"
+    path.write_text(json.dumps(document))
+    import_history(ImportRequest((path,), tmp_path / "out", say=lambda _line: None))
+    scenario = read_scenario(tmp_path / "out", needs_conf=False)
+    both = [set(each.options) for each in scenario.submissions if "--reservation=reservation7" in each.options]
+    assert len(both) == 2
+    assert all("--time=UNLIMITED" in options for options in both)
 
 
 def test_one_account_is_made_and_several_are():

@@ -41,7 +41,7 @@ def test_a_load_that_no_machine_can_bear_is_warned_of() -> None:
 
 
 def test_a_run_without_jobs_has_no_load() -> None:
-    assert Look(1, 1).line() == "1 nodes, 1 CPUs, all jobs at once; all 0 jobs can run"
+    assert Look(1, 1).line() == "1 node, 1 CPU, all jobs at once; all 0 jobs can run"
 
 
 def test_many_reasons_and_keys_are_cut_short_in_the_line_alone() -> None:

@@ -82,6 +82,37 @@ def test_memory_is_asked_for_as_it_was(fields, expected):
     assert expected in options(job(1, **fields))
 
 
+@pytest.mark.parametrize(
+    ("asked", "held", "expected"),
+    [
+        ((1, 1, 200), (2, 1, 400), "--mem-per-cpu=200M"),  # a whole core
+        ((1, 1, 200), (8, 1, 1600), "--mem-per-cpu=200M"),  # --exclusive
+        ((1, 1, 100), (2, 1, 100), "--mem=100M"),
+        ((20, 1, 4000), (20, 4, 4000), "--mem-per-cpu=200M"),
+        ((4, 1, 800), (8, 3, 800), "--mem-per-cpu=200M"),
+        ((4, 1, 800), (4, 2, 1600), "--mem=800M"),
+        ((6, 2, 1200), (8, 2, 1600), "--mem-per-cpu=200M"),
+        ((6, 2, 1200), (8, 2, 1200), "--mem=600M"),
+        ((4, 1, 800), (4, 1, 800), "--mem=800M"),  # of the node or of its CPUs: nobody can tell
+        ((48, 1, 9600), None, "--mem-per-cpu=200M"),  # it never ran: no node need have all of it
+    ],
+)
+def test_what_a_job_got_tells_whether_memory_was_for_nodes_or_cpus(asked, held, expected):
+    cpus, nodes, memory = asked
+    fields = {"req_cpus": cpus, "min_nodes": nodes, "req_tres": f"cpu={cpus},mem={memory}M,node={nodes}"}
+    if held is None:
+        fields |= {"state": "CANCELLED", "start": None, "cpus": cpus, "nodes": nodes}
+    else:
+        fields |= {"cpus": held[0], "nodes": held[1], "alloc_tres": f"cpu={held[0]},mem={held[2]}M,node={held[1]}"}
+    assert expected in options(job(1, **fields))
+
+
+def test_nodes_that_were_changed_while_a_job_waited_are_the_columns():
+    fewer = job(1, submit_line="sbatch -N2 -n4 run.sh", req_cpus=4, cpus=4, min_nodes=1, nodes=1)
+    assert "--nodes=1" in options(fewer)
+    assert "--nodes=1-3" in options(job(1, submit_line="sbatch -N1-3 -n4 run.sh", req_cpus=4, cpus=4, min_nodes=1, nodes=2))
+
+
 def test_limits_without_end_and_of_the_partition_stay_that():
     assert "--time=UNLIMITED" in options(job(1, limit_min=UNLIMITED))
     assert not any(option.startswith("--time") for option in options(job(1, limit_min=PARTITION_LIMIT)))
@@ -98,6 +129,14 @@ def test_the_tasks_of_an_array_are_one_submission():
     assert found["exit"] == {"3": 2}
 
 
+def test_tasks_that_are_not_on_record_and_pauses_are_counted():
+    _, counts = scenario(job("5_1", submit_line="sbatch --array=0-9:3%1 run.sh", suspended=7))
+    assert dict(counts.notes) == {
+        "a task of an array that the submission line names and no record tells of (cancelled before its turn?): left out": 4,
+        "suspended meanwhile, which a replay does not repeat by itself": 1,
+    }
+
+
 def test_components_of_a_heterogeneous_job_are_parted_by_colons_in_their_order():
     text = "sbatch -n 2 : -n 1 -C fast run.sh"
     found = line(job("12+1", submit_line=text, req_cpus=1), job("12+0", submit_line=text, req_cpus=2))
@@ -109,6 +148,18 @@ def test_components_of_a_heterogeneous_job_are_parted_by_colons_in_their_order()
 def test_who_was_cancelled_while_he_waited_is_cancelled_at_the_same_time():
     made, _ = scenario(job(1), job(2, "CANCELLED", submit=5, start=None, end=40), job(3, "CANCELLED", start=40, end=40, node_list=""))
     assert made.events == [{"at": 40.5, "cmd": ["scancel", "{3}"]}, {"at": 40.5, "cmd": ["scancel", "{2}"]}]
+
+
+def test_who_missed_his_deadline_misses_it_again():
+    made, _ = scenario(job(1), job(2, "DEADLINE", start=None, end=40, submit_line="sbatch --deadline=now+1hour run.sh"))
+    assert not made.events
+    made, _ = scenario(job(1), job(2, "DEADLINE", start=None, end=40))
+    assert made.events == [{"at": 40.5, "cmd": ["scancel", "{2}"]}]
+
+
+def test_the_end_of_a_run_follows_from_its_length():
+    made, _ = scenario(job(1, "REQUEUED", start=10, end=None, elapsed=20), job(1, submit=30, start=160, end=None, elapsed=40))
+    assert made.events == [{"at": 30.5, "cmd": ["scontrol", "requeue", "{1}"]}]
 
 
 def test_how_jobs_ended_is_told():
@@ -221,7 +272,7 @@ def test_an_end_before_the_start_is_counted_and_the_run_is_what_else_is_known(fi
     state = fields.pop("state", "COMPLETED")
     made, counts = scenario(job(1, state, start=100, end=40, **fields), job(2, start=100, end=100))
     assert [each["run"] for each in made.workload] == [run, 0]
-    assert counts.notes["end before they start: that end is not used"] == 1
+    assert counts.notes["an end before the start, which is not used"] == 1
 
 
 def test_who_was_cancelled_before_his_expected_start_does_not_end_before_it():
@@ -233,7 +284,7 @@ def test_who_was_cancelled_before_his_expected_start_does_not_end_before_it():
 def test_jobs_that_tell_neither_end_nor_elapsed_run_as_long_as_they_may():
     made, counts = scenario(job(1, end=None, limit_min=5), job(2, "CANCELLED", end=None))
     assert [each["run"] for each in made.workload] == [300, 3600]
-    assert counts.notes["do not tell how long they ran: for as long as they may, or an hour"] == 2
+    assert counts.notes["no time to tell how long it ran: for as long as it may, or an hour"] == 2
 
 
 DAY = 86_400
@@ -253,7 +304,7 @@ def test_a_dump_of_a_window_in_which_earlier_jobs_ran_gets_the_advice_to_begin_w
     again, counts = scenario(*earlier, *submitted_daily(10, 40), since=begins)
     assert not again.advice
     assert len(again.workload) == len(made.workload)
-    assert counts.notes["ran when the scenario begins: they start then on their nodes for the rest of their time"] == 3
+    assert counts.notes["running when the scenario begins: to start then on its nodes for the rest of its time"] == 3
 
 
 @pytest.mark.parametrize(

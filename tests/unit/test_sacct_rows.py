@@ -61,6 +61,34 @@ def test_of_several_ways_to_part_a_row_the_one_that_fills_most_columns_is_taken(
     assert (record.submit_line, record.start, record.comment) == ("sbatch a.sh", 1_700_000_010, "x | y || z")
 
 
+WIDE = "Account|Comment|Constraints|Elapsed|JobID|JobName|NCPUS|State|Submit|SubmitLine|User|WorkDir"
+
+
+@pytest.mark.parametrize(
+    ("row", "comment", "constraints", "name"),
+    [
+        ("phys||a|b|00:00:04|7|n|2|COMPLETED|1700000000|sbatch -C a|b run.sh|ada|/home", "", "a|b", "n"),
+        ("phys|x|y||00:00:04|7|na|me|2|COMPLETED|1700000000|sbatch -J na|me --comment=x|y run.sh|ada|/home", "x|y", "", "na|me"),
+        ("phys|x|[a|b]|00:00:04|7|end||2|COMPLETED|1700000000|sbatch -J end| --comment=x -C [a|b] run.sh|ada|/home", "x", "[a|b]", "end|"),
+    ],
+)
+def test_each_of_several_texts_keeps_its_bars(row, comment, constraints, name):
+    (record,), _ = read(WIDE, row, strict=True)
+    assert (record.comment, record.constraints, record.name, record.user) == (comment, constraints, name, "ada")
+    assert record.submit_line.endswith(" run.sh")
+
+
+def test_a_row_with_a_new_line_before_its_job_id_is_not_lost():
+    good = "phys||a|00:00:04|7|n|2|COMPLETED|1700000000|sbatch run.sh|ada|/home"
+    torn = ["phys|two", "lines||00:00:04|8|n|2|FAILED|1700000000|sbatch --wrap=sleep 3", "echo 'a|b'", "exit 0 --comment=two", "lines|bob|/home"]
+    for lines in ([good, *torn, good], [*torn, good], [good, *torn], [good, *torn, *torn]):
+        records, counts = read(WIDE, *lines, strict=True)
+        assert sum(record.job == "8" for record in records) == sum(line == "phys|two" for line in lines)
+        found = next(record for record in records if record.job == "8")
+        assert (found.state, found.user, found.comment, found.submit_line[-17:]) == ("FAILED", "bob", "two\nlines", "comment=two\nlines")
+        assert not counts.left_out
+
+
 def test_a_header_that_names_no_column_of_use_is_read():
     with pytest.raises(HistoryError, match="no column JobID"):
         read("Foo|Bar", "1|2")
