@@ -106,13 +106,16 @@ class Options:
     def of(self, job: PastJob, said: Said | None) -> list[str]:
         """A new list. `said`: the submission line's by their names in sbatch's table; None: there is no line."""
         given = {name: value for name, value in said.items() if name not in UNUSED} if said else {}
-        key = (asked(job), *given.items())
+        key = (asked(job), said is None, *given.items())
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= _KEPT:
                 self._known.clear()
             notes = Count()
-            known = self._known[key] = job_options(Asked._make(asked(job)), given, self._mapped, notes, self._expand), notes.notes
+            columns = Asked._make(asked(job))
+            if said is None:
+                columns = _as_it_got(columns, notes)
+            known = self._known[key] = job_options(columns, given, self._mapped, notes, self._expand), notes.notes
         for note, number in known[1].items():
             self._counts.notes[note] += number
         return list(known[0])
@@ -198,6 +201,19 @@ def _minutes(text: str) -> int | None:
     return UNLIMITED if seconds is None or seconds < 0 else -(-seconds // 60)
 
 
+def _as_it_got(job: Asked, counts: Count) -> Asked:
+    """Of a job without a submission line: as many processors as it got, where whole cores do not tell why these were more than it asked for."""
+    if not job.has_run or not job.cpus or not job.req_cpus or job.cpus <= job.req_cpus + (job.nodes or 1):
+        return job
+    counts.notes["more processors than it asked for, without a submission line to say why (--exclusive?): as many are asked for"] += 1
+    wanted, got = tres(job.req_tres), megabytes(tres(job.alloc_tres).get("mem", ""))
+    memory, amount = job.memory, megabytes(wanted.get("mem", "") or job.memory)
+    if got and amount and not amount[1] and job.nodes:
+        is_of_cpus = _is_of_cpus(job, amount[0], _whole(wanted.get("node")) or job.min_nodes or 1, job.req_cpus)
+        memory = f"{got[0] // job.cpus}Mc" if is_of_cpus else f"{got[0] // job.nodes}Mn"
+    return job._replace(req_cpus=job.cpus, memory=memory)
+
+
 def _fewer_nodes(job: Asked, given: dict[str, str | None], counts: Count) -> None:
     """The line's nodes, but the column's where the job ran on fewer than the line says: they were changed while it waited."""
     typed = _whole((given.get("nodes") or "").partition("-")[0])
@@ -212,7 +228,9 @@ def _shape(job: Asked, given: dict[str, str | None], found: list[str]) -> None:
     nodes = job.min_nodes or _whole(wanted.get("node")) or (job.nodes if job.req_cpus is None else None)
     cpus = job.req_cpus or _whole(wanted.get("cpu")) or job.cpus
     # One node is the least that anybody asks for: whether a job of several CPUs asked for exactly one is seen from where it ran.
-    is_told = nodes is not None and (nodes > 1 or (job.has_run and (cpus or 1) > 1)) and (job.nodes in (None, 0, nodes) or not job.has_run)
+    is_told = nodes is not None and (
+        (nodes > 1 and (job.nodes in (None, 0, nodes) or not job.has_run)) or (job.has_run and (cpus or 1) > 1 and nodes == job.nodes)
+    )
     if "nodes" not in given and is_told:
         found.append(f"--nodes={nodes}")
     if not cpus or any(name in given for name in (*_SHAPE_ALSO, "mincpus", "cpus_per_gpu", "ntasks_per_gpu", "gpus_per_task")):

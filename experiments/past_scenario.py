@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.experiments.past import UNLIMITED, Count, PastJob
 from understudy.experiments.past_options import Mapped, Options
+from understudy.experiments.sacct_words import tres
 from understudy.model.hostlist import compress, expand
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _THIN: Final = 4  # so many times as many jobs were submitted in the same time l
 UNKNOWN_RUN_S: Final = 3_600  # a job of which neither run nor limit is known
 CANCELLED_WHILE_PENDING: Final = frozenset(("CANCELLED", "DEADLINE", "FAILED", "BOOT_FAIL", "NODE_FAIL"))
 _JOB: Final = re.compile(r"(\d+)(?:_(\d+)|_\[(.*?)\]?|\+(\d+))?")
+_OF_LINES: Final = ("account", "partition", "qos", "reservation")
 _THROTTLE: Final = re.compile(r"(?:--array[= ]|-a ?)\S*(%\d+)")
 _DEPENDENCY_JOB: Final = re.compile(r"(\d+)(_\d+|_\*)?(\+\d+)?")
 
@@ -94,6 +96,7 @@ def _grouped(records: Iterable[PastJob], counts: Count) -> list[_Group]:
             counts.bad_line(record.line, f"{record.job[:40]!r} is no job's id")
             continue
         _mend_end(record, counts)
+        _fill_from_tres(record)
         by_id[match[1]].append(record)
     found = []
     for job, listed in by_id.items():
@@ -118,6 +121,17 @@ def _mend_end(record: PastJob, counts: Count) -> None:
     counts.notes["an end before the start, which is not used"] += 1
     record.elapsed = record.elapsed or None
     record.end = record.start + record.elapsed if record.elapsed else None
+
+
+def _fill_from_tres(record: PastJob) -> None:
+    """Processors and nodes where they have no columns of their own."""
+    for column, names in (("alloc_tres", ("cpus", "nodes")), ("req_tres", ("req_cpus", "min_nodes"))):
+        text = getattr(record, column)
+        if text and None in (getattr(record, names[0]), getattr(record, names[1])):
+            amounts = tres(text)
+            for name, key in zip(names, ("cpu", "node"), strict=True):
+                if getattr(record, name) is None and amounts.get(key, "").isdigit():
+                    setattr(record, name, int(amounts[key]))
 
 
 def _window(jobs: Iterable[Sequence[PastJob]]) -> str:
@@ -245,6 +259,9 @@ class _Maker:
         is_het = any("+" in record.job for record in final)
         if is_het:
             final.sort(key=lambda record: _component(record.job))
+        if groups is not None:
+            _fill(final, groups, is_het=is_het)
+        if is_het:
             options: list[str] = []
             for place, record in enumerate(final):
                 said = groups[place] if groups is not None and place < len(groups) else None
@@ -568,6 +585,15 @@ class _Maker:
 
     def _run_limit(self, record: PastJob) -> int:
         return record.limit_min * 60 if record.limit_min is not None and record.limit_min > 0 else UNKNOWN_RUN_S
+
+
+def _fill(records: Sequence[PastJob], groups: Sequence[dict[str, str | None]], *, is_het: bool) -> None:
+    """What columns that the history does not have would say of where a job ran is what its submission line says."""
+    for place, record in enumerate(records):
+        said = groups[place if is_het else 0] if place < len(groups) or not is_het else {}
+        for name in _OF_LINES:
+            if not getattr(record, name) and said.get(name):
+                setattr(record, name, said[name])
 
 
 def _number(job: str) -> tuple[int, int]:

@@ -99,7 +99,7 @@ def test_memory_is_asked_for_as_it_was(fields, expected):
 )
 def test_what_a_job_got_tells_whether_memory_was_for_nodes_or_cpus(asked, held, expected):
     cpus, nodes, memory = asked
-    fields = {"req_cpus": cpus, "min_nodes": nodes, "req_tres": f"cpu={cpus},mem={memory}M,node={nodes}"}
+    fields = {"req_cpus": cpus, "min_nodes": nodes, "req_tres": f"cpu={cpus},mem={memory}M,node={nodes}", "submit_line": "sbatch --exclusive run.sh"}
     if held is None:
         fields |= {"state": "CANCELLED", "start": None, "cpus": cpus, "nodes": nodes}
     else:
@@ -111,6 +111,44 @@ def test_nodes_that_were_changed_while_a_job_waited_are_the_columns():
     fewer = job(1, submit_line="sbatch -N2 -n4 run.sh", req_cpus=4, cpus=4, min_nodes=1, nodes=1)
     assert "--nodes=1" in options(fewer)
     assert "--nodes=1-3" in options(job(1, submit_line="sbatch -N1-3 -n4 run.sh", req_cpus=4, cpus=4, min_nodes=1, nodes=2))
+
+
+@pytest.mark.parametrize(
+    ("asked", "got", "expected"),
+    [
+        ((1, 1), (2, 1), {"--mem-per-cpu=100M"}),  # a whole core
+        ((2, 2), (4, 2), {"--nodes=2", "--mem-per-cpu=100M"}),
+        ((1, 1), (8, 1), {"--nodes=1", "--ntasks=8", "--mem-per-cpu=100M"}),
+        ((2, 2), (16, 2), {"--nodes=2", "--ntasks=16", "--mem-per-cpu=100M"}),
+    ],
+)
+def test_without_a_line_a_job_asks_for_the_processors_that_it_got_beyond_whole_cores(asked, got, expected):
+    (cpus, nodes), (held, on) = asked, got
+    record = job(
+        1, req_cpus=cpus, min_nodes=nodes, cpus=held, nodes=on,
+        req_tres=f"cpu={cpus},mem={cpus * 100}M,node={nodes}", alloc_tres=f"cpu={held},mem={held * 100}M,node={on}",
+    )  # fmt: skip
+    assert set(options(record)) == expected
+    record.submit_line = "sbatch --exclusive run.sh"
+    assert "--exclusive" in options(record)
+
+
+def test_resources_tell_of_processors_and_nodes_without_columns_of_their_own():
+    record = job(1, req_tres="cpu=1,mem=100M,node=1", alloc_tres="cpu=8,mem=800M,node=1")
+    assert set(options(record)) == {"--nodes=1", "--ntasks=8", "--mem-per-cpu=100M"}
+
+
+def test_one_node_is_asked_for_where_it_is_known_to_have_been_one():
+    assert "--nodes=1" in options(job(1, req_cpus=20, min_nodes=1, nodes=1))
+    assert not any("--nodes" in option for option in options(job(1, req_cpus=20, min_nodes=1)))
+
+
+def test_a_line_says_where_a_job_ran_if_no_column_does():
+    record = job(1, submit_line="sbatch -p a,b -A phys --qos=high --reservation=class run.sh", node_list="n[1-2]")
+    made, _ = scenario(record)
+    assert set(made.workload[0]["options"]) == {"--partition=a,b", "--account=phys", "--qos=high", "--reservation=class"}
+    assert (made.partitions, made.associations, list(made.qos)) == ({"a": 1, "b": 1}, {("ada", "phys"): None}, ["high"])
+    assert "reservationname=class" in made.events[0]["cmd"]
 
 
 def test_limits_without_end_and_of_the_partition_stay_that():
