@@ -5,7 +5,6 @@ import os
 import pwd
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from ports import reserved
 
 CONF = """ClusterName=d
 SlurmctldHost=localhost
@@ -26,18 +26,10 @@ PartitionName=main Nodes=ALL Default=YES
 """
 
 
-def free_ports(count):
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-
-
 class Site:
-    def __init__(self, folder):
+    def __init__(self, folder, ports):
         self.folder = folder
-        port, accounting = free_ports(2)
+        port, accounting = ports
         conf = folder / "slurm.conf"
         conf.write_text(CONF.format(port=port, accounting=accounting, folder=folder))
         names = {"SLURM_CONF": str(conf), "XDG_STATE_HOME": f"{folder}/state", "UNDERSTUDY_REGISTRY": f"{folder}/registry"}
@@ -84,9 +76,10 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path):
-    site = Site(tmp_path)
-    yield site
-    site.close()
+    with reserved(2) as ports:
+        site = Site(tmp_path, ports)
+        yield site
+        site.close()
 
 
 def test_daemons_that_are_started_one_by_one_are_a_cluster(site):

@@ -1,11 +1,13 @@
 """A cluster that nobody starts as a whole: each daemon by `understudy daemon`, speaking to the others by TCP."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
+from ports import reserved
 
 BIN = Path(sys.executable).parent
 CONF = """
@@ -18,18 +20,14 @@ PartitionName=p Nodes=ALL Default=YES
 """
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+@pytest.fixture
+def ports():
+    with reserved(4) as found:
+        yield found
 
 
-def test_daemons_that_are_started_one_by_one_are_a_cluster(tmp_path):
-    port, clock, first, second = free_ports(4)
+def test_daemons_that_are_started_one_by_one_are_a_cluster(tmp_path, ports):
+    port, clock, first, second = ports
     run_dir, site = tmp_path / "run", tmp_path / "site"
     (tmp_path / "slurm.conf").write_text(CONF.format(port=port, run=run_dir))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
