@@ -195,11 +195,6 @@ class StateWithout:
         self.full_nodes = self.full_nodes & ~nodes | nodeset.from_array(at[self.free_cpus[at] <= 0])
 
 
-def devices_in(free: Free, table: NodeTable) -> GresTable | None:
-    """Which devices are in use in a state: the present one, or one that lacks some jobs."""
-    return free.devices() if isinstance(free, StateWithout) else table.gres
-
-
 @dataclass(slots=True, eq=False)
 class Overlay:
     """Another state seen otherwise: memory, devices and who has nodes to himself are as there; subclasses say what is not."""
@@ -231,6 +226,17 @@ class WithoutCores(Overlay):
     def used_cores_of(self, nodes: NDArray[np.intp], /) -> list[int]:
         """Those that are in use, and those that are kept."""
         return [used | self.blocked.get(node, 0) for node, used in zip(nodes.tolist(), self.base.used_cores_of(nodes), strict=True)]
+
+
+def devices_in(free: Free, table: NodeTable) -> GresTable | None:
+    """Which devices are in use in a state; of one in the future no more is known than how many are free."""
+    if isinstance(free, Overlay):
+        return devices_in(free.base, table)
+    if isinstance(free, StateWithout):
+        return free.devices()
+    if free is table or table.gres is None:
+        return table.gres
+    return GresTable(table.gres.names, table.gres.layouts, table.gres.configured)
 
 
 def restricted(free: Free, table: NodeTable, blocked: dict[int, int] | None) -> Free:

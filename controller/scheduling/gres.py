@@ -93,10 +93,12 @@ def _first_count(text: str) -> int:
 
 
 def attempts(needs: GresNeeds, table: NodeTable, free: Free) -> tuple[bool, ...]:
-    """Whether to offer only cores near the devices, in the order of the attempts. Which cores are free is known only of the present."""
-    if table.gres is None or not table.gres.has_cores or free is not table or needs.ignores_cores:
+    """Whether to offer only cores near the devices, in the order of the attempts. Who does not insist on them is asked of the present alone."""
+    if table.gres is None or not table.gres.has_cores or needs.ignores_cores:
         return (False,)
-    return (True,) if needs.binds else (True, False)
+    if needs.binds:
+        return (True,)
+    return (True, False) if free is table else (False,)
 
 
 def cpus_needed(request: Request) -> int:
@@ -116,11 +118,11 @@ def with_gres(
     table: NodeTable,
     free: Free,
     *,
-    near: bool,
+    near: GresTable | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The CPUs that nodes have for the job if they have generic resources for it, else 0; and how many tasks they have generic resources for.
 
-    `unit`: usable CPUs of a core. `near`: only of cores near the devices.
+    `unit`: usable CPUs of a core. `near`: the devices to whose cores the job keeps.
     """
     needs = request.gres
     assert needs is not None
@@ -132,8 +134,8 @@ def with_gres(
         cpus = cpus * (cpus >= max(gpus, gpus_wanted(needs.wants) > 0) * needs.cpus_per_gpu)  # no node without a GPU and its CPUs
     if needs.memory_per_gpu_mb:
         cpus = cpus * (free.free_memory[at] >= max(gpus, 1) * needs.memory_per_gpu_mb)
-    if near:
-        cpus = _near_cpus(request, at, cpus, unit, table)
+    if near is not None:
+        cpus = _near_cpus(request, at, cpus, unit, table, free, near)
     if request.tasks_are_known:
         tasks = request.tasks_per_node or -(-request.tasks // request.min_nodes)
         gpus = max(gpus, gpus_wanted(needs.per_task) * tasks, -(-gpus_wanted(needs.per_job) // request.min_nodes))
@@ -162,12 +164,13 @@ def preferred(request: Request, at: NDArray[np.intp], weight: NDArray[np.int64],
     return (weight << 8) + 255 - np.minimum(usable, 255)
 
 
-def _near_cpus(request: Request, at: NDArray[np.intp], cpus: NDArray[np.int64], unit: Any, table: NodeTable) -> NDArray[np.int64]:
-    needs, gres = request.gres, table.gres
+def _near_cpus(
+    request: Request, at: NDArray[np.intp], cpus: NDArray[np.int64], unit: Any, table: NodeTable, free: Free, gres: GresTable
+) -> NDArray[np.int64]:
+    needs = request.gres
     assert needs is not None
-    assert gres is not None
     found = cpus.copy()
-    used = table.used_cores_of(at)
+    used = free.used_cores_of(at)
     units = unit if isinstance(unit, np.ndarray) else np.full(len(at), int(unit))
     for place, index in enumerate(at.tolist()):
         layout = gres.layouts[index]

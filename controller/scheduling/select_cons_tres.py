@@ -312,7 +312,7 @@ class SelectConsTres(ChoosingSelector):
         at, cpus, of_core = self._could_give(request, usable, table, free, kind)
         most = request.cpus_at_most = None
         if request.gres is not None:
-            cpus, most = with_gres(request, at, cpus, of_core, table, free, near=near)
+            cpus, most = with_gres(request, at, cpus, of_core, table, free, near=devices_in(free, table) if near else None)
         count = np.count_nonzero(cpus)
         if count < request.min_nodes:
             return None
@@ -396,7 +396,7 @@ class SelectConsTres(ChoosingSelector):
 
     def _might_with_gres(self, request: Request, nodes: int, table: NodeTable, free: Free) -> bool:
         at, cpus, of_core = self._could_give(request, nodes, table, free, None)
-        cpus, _ = with_gres(request, at, cpus, of_core, table, free, near=False)
+        cpus, _ = with_gres(request, at, cpus, of_core, table, free)
         return int(np.count_nonzero(cpus)) >= request.min_nodes and int(cpus.sum()) >= request.cpus
 
     # --- what the job holds there ----------------------------------------------------------------------------------------------

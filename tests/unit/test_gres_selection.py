@@ -280,3 +280,11 @@ def test_a_job_that_has_its_nodes_alone_goes_where_most_gpus_are() -> None:
     found = Bench("gf").place(num_tasks=2, exclusive=True, tres_per_job="gres:gpu:2")
     assert found is not None
     assert [index for index, _, _ in found] == [1]
+
+
+@pytest.mark.parametrize(("kinds", "tasks", "runs"), [("o", 4, True), ("o", 5, False), ("oo", 5, True), ("oo", 9, False)])
+def test_cores_near_the_devices_alone_count_for_whether_a_job_that_insists_on_them_could_ever_run(kinds: str, tasks: int, runs: bool) -> None:
+    bench = Bench(kinds)
+    job = make_job(num_tasks=tasks, gres="gpu:1", gres_flags="enforce-binding")
+    assert bench.selector.could_ever_run(job, bench.partition, bench.tables) == runs
+    assert (bench.place(num_tasks=tasks, gres="gpu:1", gres_flags="enforce-binding") is not None) == runs
