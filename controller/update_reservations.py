@@ -5,6 +5,7 @@ Place: the controller's core. Follows: scontrol(1) "RESERVATIONS - SPECIFICATION
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from copy import copy
 from typing import TYPE_CHECKING, Final
 
@@ -280,7 +281,13 @@ def _take_named(core: Core, new: Reservation, text: str) -> None:
 
 def _meet(one: Reservation, other: Reservation, now: float) -> bool:
     """Whether the two are ever in force at the same time, as far as one looks ahead."""
-    return any(start < behind and begin < end for start, end in _times_of(one, now) for begin, behind in _times_of(other, now))
+    theirs = _times_of(other, now)
+    ends = [end for _, end in theirs]
+    for start, end in _times_of(one, now):
+        place = bisect_right(ends, start)
+        if place < len(theirs) and theirs[place][0] < end:
+            return True
+    return False
 
 
 def _times_of(reservation: Reservation, now: float) -> list[tuple[int, int]]:
