@@ -62,6 +62,7 @@ def nodes_if_empty(core: Core, job: Job, partition: Partition) -> int:
         spec.mem_per_tres,
         spec.gres_flags,
         job.qos_flags,
+        core.tables.limits.most_nodes(job, partition) if core.tables.limits.enforced else None,
     )
     answer = core.feasible.get(question)
     if answer is None:

@@ -99,22 +99,19 @@ def mind_switches(job: Job, now: int, longest_s: int) -> int | None:
 
 
 def choose(selector: Selector, record: Record, usable: int, tables: Tables) -> Allocation | None:
-    """What the selector gives to the job, with no more nodes than its limits allow if it asked for a range of nodes."""
-    with _asking(record, tables):
+    """What the selector gives to the job."""
+    with _asking(record):
         return selector.select(record.job, record.partition, usable, tables)
 
 
 @contextmanager
-def _asking(record: Record, tables: Tables) -> Iterator[None]:
-    """The job asks for what this record of it prefers, and for no more nodes than its limits allow."""
-    job, most = record.job, record.job.max_nodes
-    if most is not None and tables.limits.enforced and (cap := tables.limits.most_nodes(job, record.partition)) is not None:
-        job.max_nodes = min(most, max(cap, job.min_nodes))
-    job.prefers = record.prefers
+def _asking(record: Record) -> Iterator[None]:
+    """The job asks for what this record of it prefers."""
+    record.job.prefers = record.prefers
     try:
         yield
     finally:
-        job.prefers, job.max_nodes = False, most
+        record.job.prefers = False
 
 
 def take_place(
@@ -128,7 +125,7 @@ def take_place(
     job, partition, limits, preemption = record.job, record.partition, tables.limits, tables.preemption
     if preemption is None:
         return None, ""
-    with _asking(record, tables):
+    with _asking(record):
         victims = victims_of(preemption, tables, job, partition, usable | ending, selector, int(now))
         if not victims:
             return None, ""

@@ -82,8 +82,11 @@ class Request:
         return self.tasks * self.cpus_per_task
 
     @classmethod
-    def of(cls, job: Job, partition: Partition, table: NodeTable) -> Request | None:
-        """The job's request; None if it contradicts itself (more nodes than allowed, an unreadable feature list)."""
+    def of(cls, job: Job, partition: Partition, table: NodeTable, most_nodes: int | None = None) -> Request | None:
+        """The job's request; None if it contradicts itself (more nodes than allowed, an unreadable feature list).
+
+        `most_nodes`: what limits of associations and qualities of service allow; who asks for more waits for them.
+        """
         spec = job.spec
         cpus_per_task = max(job.cpus_per_task, 1)
         least = 1 if "PartitionMinNodes" in job.qos_flags else partition.min_nodes
@@ -100,6 +103,8 @@ class Request:
         if spec.num_tasks is not None or tasks_per_node:
             asked = max(spec.num_tasks or 0, tasks_per_node * job.min_nodes if spec.num_tasks is None else 1)
             max_nodes = max(min(max_nodes, asked), min_nodes if job.max_nodes is None else min(min_nodes, job.max_nodes))
+        if most_nodes is not None:
+            max_nodes = min(max_nodes, max(most_nodes, 1 if spec.min_nodes is None else job.min_nodes))
         spreads = "spread_job" in spec.extra
         if spreads and spec.num_tasks is None and job.max_nodes is None:  # a task on each node that it must have
             max_nodes = min(max_nodes, min_nodes)

@@ -16,6 +16,7 @@ from understudy.controller.scheduling.free import Overlay, StateAfter, StateWith
 from understudy.controller.scheduling.request import shares_cores, sharing_rows
 from understudy.controller.sharing import cores_of, laid_out, size
 from understudy.model import nodeset
+from understudy.model.states import JobState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -224,6 +225,7 @@ def nodes_of_another_kind(request: Request, tables: Tables, free: Free) -> int:
     """Nodes that the job may not use, whatever is free there: jobs that share cores and jobs that do not keep away from each other.
 
     A job that shares goes nowhere where one is that does not; any other job nowhere where there is one of another partition whose jobs may share.
+    Who has been suspended, and has no cores, is in nobody's way.
     """
     partitions = tables.partitions
     if all(each.oversubscribe in _UNSHARED for each in partitions.values()):
@@ -231,7 +233,7 @@ def nodes_of_another_kind(request: Request, tables: Tables, free: Free) -> int:
     nodes = 0
     for job in _jobs_in(free, tables):
         where = partitions.get(job.partition)
-        if where is None or job.allocation is None:
+        if where is None or job.allocation is None or (job.state is JobState.SUSPENDED and job.held is not None):
             continue
         if request.shares:
             is_other = not shares_cores(where, agrees=job.spec.oversubscribe and not job.exclusive)

@@ -76,7 +76,7 @@ class ChoosingSelector(ABC):
     def select(self, job: Job, partition: Partition, usable: int, tables: Tables) -> Allocation | None:
         """The nodes and CPUs for the job out of the bitmap `usable` with what is free now, or None."""
         table = tables.nodes
-        request = Request.of(job, partition, table)
+        request = _request(job, partition, tables)
         if request is None:
             return None
         if tables.limits.enforced:
@@ -99,25 +99,25 @@ class ChoosingSelector(ABC):
 
     def choose_in(self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free) -> int | None:
         """The nodes that the job would get in a state that is not the present one."""
-        request = Request.of(job, partition, tables.nodes)
+        request = _request(job, partition, tables)
         choice = None if request is None else self._choose_then(request, usable, tables, free)
         return None if choice is None else _nodes(choice)
 
     def select_in(self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free) -> Allocation | None:
         """What the job would hold in a state that is not the present one, on the nodes that `choose_in` names."""
-        request = Request.of(job, partition, tables.nodes)
+        request = _request(job, partition, tables)
         choice = None if request is None else self._choose_then(request, usable, tables, free)
         return None if request is None or choice is None else self._held(request, choice, partition, tables, free)
 
     def _choose_then(self, request: Request, usable: int, tables: Tables, free: Free) -> Choice | None:
         if _pushes_aside(tables):
             return self._choose_in(request, usable, tables, free)
-        count_cpus_left(request, tables, free)
-        return self._choose_any(request, usable, tables.nodes, free)
+        usable = self._allowed(request, usable, tables, free)
+        return self._choose_any(request, usable, tables.nodes, restricted(free, tables.nodes, request.blocked_cores))
 
     def serving(self, job: Job, partition: Partition, usable: int, tables: Tables, free: Free) -> int:
         """Those of the nodes that would do for the job in that state, each looked at alone."""
-        request = Request.of(job, partition, tables.nodes)
+        request = _request(job, partition, tables)
         if request is None:
             return 0
         return nodeset.from_positions(
@@ -138,7 +138,7 @@ class ChoosingSelector(ABC):
     def nodes_if_empty(self, job: Job, partition: Partition, tables: Tables) -> int | None:
         """The nodes that the job would get if all of the partition's were up and empty."""
         table = tables.nodes
-        request = Request.of(job, partition, table)
+        request = _request(job, partition, tables)
         if request is None:
             return None
         request.if_empty = True
@@ -158,7 +158,7 @@ class ChoosingSelector(ABC):
         A job that could run in place of others which it may preempt could run now.
         """
         table = tables.nodes
-        request = self._request(job, partition, tables)
+        request = self._request_again(job, partition, tables)
         if request is None:
             return None
         if tables.limits.enforced:
@@ -187,14 +187,13 @@ class ChoosingSelector(ABC):
                 break
         return found
 
-    def _request(self, job: Job, partition: Partition, tables: Tables) -> Request | None:
+    def _request_again(self, job: Job, partition: Partition, tables: Tables) -> Request | None:
         """The job's request; a backfill pass asks several times in a row for the same."""
-        table = tables.nodes
         if tables.reservations:  # each time with other cores blocked
-            return Request.of(job, partition, table)
-        asked = (job, partition, job.prefers, table.generation, tables.version)
+            return _request(job, partition, tables)
+        asked = (job, partition, job.prefers, tables.nodes.generation, tables.version)
         if asked != self._asked:
-            self._asked, self._last_request = asked, Request.of(job, partition, table)
+            self._asked, self._last_request = asked, _request(job, partition, tables)
         return self._last_request
 
     def is_plain(self, request: Request) -> bool:
@@ -235,10 +234,7 @@ class ChoosingSelector(ABC):
     def _choose_in(self, request: Request, usable: int, tables: Tables, free: Free, *, nodes_only: bool = False) -> Choice | None:
         """As `_choose_any`, of nodes that are not another user's and of cores that may be shared."""
         table = tables.nodes
-        usable &= ~nodes_of_others(request, tables)
-        if not self.whole_nodes:
-            usable &= ~nodes_of_another_kind(request, tables, free)
-        count_cpus_left(request, tables, free)
+        usable = self._allowed(request, usable, tables, free)
         if request.rows == 1 and not _pushes_aside(tables) and not self.whole_nodes:
             return self._choose_any(request, usable, table, restricted(free, table, request.blocked_cores), nodes_only=nodes_only)
         for view in self._views(request, tables, free, looks_ahead=nodes_only):
@@ -247,6 +243,14 @@ class ChoosingSelector(ABC):
                 request.view = view
                 return choice
         return None
+
+    def _allowed(self, request: Request, usable: int, tables: Tables, free: Free) -> int:
+        """Those of the nodes that the job may have beside others in that state. How many CPUs of each is noted with the request."""
+        usable &= ~nodes_of_others(request, tables)
+        if not self.whole_nodes:
+            usable &= ~nodes_of_another_kind(request, tables, free)
+        count_cpus_left(request, tables, free)
+        return usable
 
     def _views(self, request: Request, tables: Tables, free: Free, *, looks_ahead: bool) -> Iterator[Free]:
         """What is free for a job that pushes others aside, or shares its cores, or both: it shares only where pushing aside is not enough.
@@ -287,6 +291,12 @@ class ChoosingSelector(ABC):
             return None
         least = max(request.min_nodes, chosen.bit_count())
         return self.choose(replace(request, min_nodes=least, wanted_nodes=max(request.wanted_nodes, least), required=chosen), usable, table, free)
+
+
+def _request(job: Job, partition: Partition, tables: Tables) -> Request | None:
+    """The job's request, with no more nodes than limits of associations and qualities of service allow."""
+    limits = tables.limits
+    return Request.of(job, partition, tables.nodes, limits.most_nodes(job, partition) if limits.enforced else None)
 
 
 def _pushes_aside(tables: Tables) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from simulation.limits_held import LimitsHeld
+
 from understudy.controller.scheduling.licenses import read_licenses
 from understudy.controller.sharing import cores_of
 from understudy.controller.validate import validate
@@ -22,6 +24,7 @@ class Invariants:
     def __init__(self, core: Core) -> None:
         self.core = core
         self.seen: dict[int, tuple[JobState, int]] = {}
+        self.limits = LimitsHeld(core)
 
     def check(self) -> None:
         """Raise AssertionError if something is not as it must be."""
@@ -31,6 +34,7 @@ class Invariants:
         self._running()
         self._nodes()
         self._changes()
+        self.limits.check()
 
     def _holders(self) -> list[tuple[Job, int]]:
         """(job, nodes that it still holds)."""
@@ -84,12 +88,14 @@ class Invariants:
         """No core is under two jobs that really run, unless they agreed to share it side by side or an administrator resumed one of them."""
         core = self.core
         under: dict[tuple[str, int], int] = {}
+        lists = () if core.gang is None else core.gang.lists.values()
+        resumed = {each.job.job_id for members in lists for each in members if not each.runs}  # it is not their turn
         for job in core.tables.running.values():
             assert job.allocation is not None
             assert job.start_time is not None
             assert job.start_time <= core.time.now(), f"starts in the future: {job.story}"
             shared = job.allocation.shared_in
-            if job.state is JobState.SUSPENDED or job.job_id in core.crowded or (shared and core.gang is None):
+            if job.state is JobState.SUSPENDED or job.job_id in core.crowded or job.job_id in resumed or (shared and core.gang is None):
                 continue
             for node, mask in cores_of(job.allocation).items():
                 assert not under.get((shared, node), 0) & mask, f"cores of node {node} under two jobs: {job.story}"

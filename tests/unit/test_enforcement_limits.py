@@ -305,6 +305,27 @@ def test_who_takes_any_number_of_nodes_gets_no_more_than_the_limit() -> None:
     assert job.allocation.node_count <= 2
 
 
+@pytest.mark.parametrize("limits", [{"max_tres_per_job": {"node": 2}}, {"grp_tres": {"node": 2}}, {"max_tres_per_user": {"node": 2}}])
+def test_a_job_that_needs_more_nodes_for_its_tasks_than_the_limit_allows_is_refused_or_has_bad_constraints(limits: Any) -> None:
+    """Slurm 22.05.8: refused; held with BadConstraints if the limit was set while it waited; who asks for so many nodes waits for the limit."""
+    house = House()
+    busy = submit(house, qos="over", num_tasks=32)
+    house.run(WAIT_S)
+    before = submit(house, qos="q", num_tasks=17)
+    house.set_qos("q", **limits)
+    for spec in ({"num_tasks": 17}, {"num_tasks": 6, "ntasks_per_node": 2}):
+        assert answer(house, qos="q", **spec) == Failure(2014, ERROR_TEXT[2014])
+    waiting = submit(house, qos="q", min_nodes=3)
+    within = submit(house, qos="q", num_tasks=16)
+    house.finish(busy)
+    house.epilog(busy)
+    house.run(WAIT_S)
+    assert (before.is_pending, before.reason, before.priority) == (True, "BadConstraints", 0)
+    assert "Node" in waiting.reason
+    assert within.allocation is not None
+    assert within.allocation.node_count == 2
+
+
 def test_minutes_of_running_jobs_become_less_with_the_periods() -> None:
     house = House()
     house.set_qos("q", grp_tres_run_mins={"cpu": 20})

@@ -73,9 +73,9 @@ def test_minutes_that_the_nodes_of_others_would_cost_count_before_they_go() -> N
 def test_no_more_nodes_are_taken_from_others_than_the_job_may_have() -> None:
     house = cluster()
     low = filled(house)
-    house.set_association(4, grp_tres={"node": 2})
     high = house.submit(partition="high", num_tasks=16, min_nodes=1, max_nodes=4)
     wide = house.submit(partition="high", num_tasks=24, min_nodes=1, max_nodes=4)
+    house.set_association(4, grp_tres={"node": 2})
     house.run(15)
     assert [job.is_running for job in low] == [False, False, True, True]
     for job in low[:2]:

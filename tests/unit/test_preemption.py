@@ -122,6 +122,22 @@ def test_nobody_is_hit_for_more_cpus_of_a_node_than_the_partition_allows():
     assert busy.victims(num_tasks=1, cpus_per_task=2) == [1]
 
 
+def test_nobody_is_hit_for_a_job_that_waits_for_nodes_of_its_users_own():
+    """Slurm 22.05.8: as long as jobs of others run there it waits, whoever they are."""
+    busy = Busy(*[("low", [i], 4, 1) for i in range(4)])
+    busy.tables.partitions["high"].exclusive_user = True
+    assert busy.victims(num_tasks=4) == [1]
+    for job in busy.tables.running.values():
+        job.user_id = 2000
+    assert busy.victims(num_tasks=4) == []
+
+
+def test_who_shares_cores_takes_the_nodes_of_those_who_do_not_in_their_place():
+    busy = Busy(*[("low", [i], 4, 1) for i in range(4)])
+    busy.tables.partitions["high"].oversubscribe = "FORCE:2"
+    assert busy.victims(num_tasks=4) == [1]
+
+
 def test_a_partition_without_preemption_and_young_jobs_are_spared():
     full = [("low", [i], 4, 90) for i in range(4)]
     assert Busy(*full, preempt_mode="OFF").victims(num_tasks=4) == []

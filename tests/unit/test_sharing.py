@@ -74,6 +74,17 @@ def test_jobs_that_share_cores_and_jobs_that_do_not_keep_away_from_each_other(fi
     assert places == ["0:0001", "0:0010" if meet else "1:0001"]
 
 
+@pytest.mark.parametrize(("first", "second"), [("force", "main"), ("main", "force")])
+def test_neither_keeps_away_from_one_of_the_other_kind_that_is_suspended(first, second):
+    """Slurm 22.05.8: as soon as the job is suspended the other starts on its nodes."""
+    cluster = Cluster()
+    assert cluster.start(first, 4) == "0:1111"
+    job = cluster.jobs[1]
+    cluster.tables.nodes.release(job.allocation, job.allocation.nodes)
+    job.state, job.held = JobState.SUSPENDED, Allocation.of_groups(())
+    assert cluster.start(second, 4) == "0:1111"
+
+
 def test_cores_of_jobs_that_share_in_other_partitions_count_as_free_row_by_row():
     cluster = Cluster()
     assert cluster.start("yes", 3, oversubscribe=True) == "0:0111"
