@@ -98,10 +98,11 @@ def set_up_logging(level: int = logging.INFO, stream: TextIO | None = None) -> N
 
 @dataclass(slots=True)
 class Place:
-    """Where this process is, if a command line of Slurm's started it: its name for lines on a terminal, and who waits until it is ready."""
+    """Where this process is, if a command line of Slurm's started it: its name for lines on a terminal, who waits until it is ready, its log file."""
 
     program: str = ""
     ready: int = -1  # a descriptor
+    log: str = ""
 
 
 PLACE = Place()
@@ -132,7 +133,7 @@ def run_daemon(
     `listen`: its addresses; `listener`: the descriptor of a socket that listens already.
     """
     cluster = Cluster.load(run_dir)
-    logs = Logs(time.time, verbose=verbose, fixed=cluster.log_level, program=PLACE.program)
+    logs = Logs(time.time, verbose=verbose, fixed=cluster.log_level, program=PLACE.program, file=PLACE.log)
     log = logging.getLogger(f"understudy.{name}")
     if cluster.time == "virtual" and cluster.cpu >= 0:
         with contextlib.suppress(OSError):  # a hint: without it, messages cost a wake-up across CPUs
@@ -177,6 +178,7 @@ async def _run(
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told_to_end)
+    loop.add_signal_handler(signal.SIGUSR2, lambda: None)  # sent when logs are moved away, which the log finds out by itself
     link: ClockLink | None = None
     if isinstance(loop, VirtualEventLoop):
         link = take_part(loop, cluster, name, key, messenger)
@@ -186,6 +188,7 @@ async def _run(
     pid_file = write_pid_file(run_dir, name)
     daemon.log.log(VERBOSE, "ready, pid %d", os.getpid())
     if PLACE.ready >= 0:
+        logs.leave_stream()
         os.write(PLACE.ready, b"1")
         os.close(PLACE.ready)
     await daemon.stopping.wait()

@@ -7,8 +7,10 @@ LogTimeFormat, slurmctld(8) -v and -D. A replay in one process has no `Logs`: wh
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import time as real_time
+from logging.handlers import WatchedFileHandler
 from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
@@ -72,25 +74,50 @@ class Line(logging.Formatter):
 
 
 class Logs:
-    """What the process writes. `verbose`: how often -v was given, `fixed`: a level that who started the cluster wants; each wins over slurm.conf."""
+    """What the process writes. `verbose`: how often -v was given, `fixed`: a level that who started the cluster wants; each wins over slurm.conf.
 
-    def __init__(self, now: Callable[[], float], *, verbose: int = 0, fixed: str = "", stream: TextIO | None = None, program: str = "") -> None:
-        self._line = Line(now, program)
+    With a `file`, all is written there, too: one that is moved away is begun anew. Where it cannot be opened, that is said and all else goes on.
+    """
+
+    def __init__(
+        self, now: Callable[[], float], *, verbose: int = 0, fixed: str = "", stream: TextIO | None = None, program: str = "", file: str = ""
+    ) -> None:
         self._fixed = _NAMES[min(_NAMES.index("info") + verbose, len(_NAMES) - 1)] if verbose else fixed
-        handler = logging.StreamHandler(stream or sys.stderr)
-        handler.setFormatter(self._line)
-        logging.basicConfig(handlers=[handler], force=True)
+        self._stream: logging.Handler = logging.StreamHandler(stream or sys.stderr)
+        self._lines = [Line(now, program)]
+        self._stream.setFormatter(self._lines[0])
+        logging.basicConfig(handlers=[self._stream], force=True)
+        if file:
+            self._open(file, now)
         self.level = ""
         self.set_level(self._fixed or "info")
 
+    def _open(self, file: str, now: Callable[[], float]) -> None:
+        try:
+            os.close(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
+            handler = WatchedFileHandler(file, encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            print(f"(null): _log_init: Unable to open logfile `{file}': {error.strerror}", file=sys.stderr, flush=True)
+            return
+        self._lines.append(Line(now))
+        handler.setFormatter(self._lines[-1])
+        logging.getLogger().addHandler(handler)
+
+    def leave_stream(self) -> None:
+        """Write to the file alone, if there is one."""
+        if len(self._lines) > 1:
+            logging.getLogger().removeHandler(self._stream)
+
     def set_time(self, now: Callable[[], float]) -> None:
         """The lines' time from now on."""
-        self._line.now = now
+        for line in self._lines:
+            line.now = now
 
     def configure(self, level: str, time_format: str) -> None:
         """What the configuration says; a level is a name or a number."""
-        self._line.form = time_format.lower()
-        self._line.forget()
+        for line in self._lines:
+            line.form = time_format.lower()
+            line.forget()
         self.set_level(self._fixed or (_NAMES[min(int(level), len(_NAMES) - 1)] if level.isdecimal() else level.lower()))
 
     def set_level(self, level: str) -> None:

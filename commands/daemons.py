@@ -50,6 +50,7 @@ class Kind:
     program: str
     options: tuple[tuple[str, str, str], ...]
     pid_key: str
+    log_key: str
 
     @property
     def usage(self) -> str:
@@ -190,13 +191,11 @@ def run(kind: Kind, arguments: list[str], prepare: Callable[[Start, SlurmConfig]
     except (ConfigError, LaunchError, OSError, ValueError) as error:
         print(f"{kind.program}: fatal: {error}", file=sys.stderr)
         return 1
-    if not start.log and not ready:
+    if not ready:
         PLACE.program = kind.program
-    if start.log:
-        with open(start.log, "ab") as log:
-            os.dup2(log.fileno(), 1)
-            os.dup2(log.fileno(), 2)
-    pid_file = _pid_file(kind, config, name)
+    log = Path(start.log) if start.log else _named_file(kind.log_key, config, name)
+    PLACE.log = str(log.absolute()) if log is not None else ""
+    pid_file = _named_file(kind.pid_key, config, name)
     if pid_file is not None:
         with contextlib.suppress(OSError):
             pid_file.write_text(f"{os.getpid()}\n")
@@ -226,21 +225,19 @@ def _in_background(kind: Kind, arguments: list[str], start: Start, config: Slurm
     select.select([ready], [], [], PATIENCE_S)
     if select.select([ready], [], [], 0)[0] and os.read(ready, 1):  # the end of the pipe: it has ended
         return 0
-    said, text = Path(start.log) if start.log else run_dir / "logs" / f"{kind.program}.log", ""
-    with contextlib.suppress(OSError):
-        text = said.read_bytes()[0 if start.log else begin :].decode(errors="replace")
+    text = (run_dir / "logs" / f"{kind.program}.log").read_bytes()[begin:].decode(errors="replace")
     print(text.rstrip() or f"{kind.program}: fatal: not ready after {PATIENCE_S:.0f} s", file=sys.stderr)
     child.kill()
     child.wait()
     return 1
 
 
-def _pid_file(kind: Kind, config: SlurmConfig, name: str) -> Path | None:
-    """The pid file that slurm.conf names; none where it names none, as the default may be a real daemon's."""
-    if not kind.pid_key or not config.is_set(kind.pid_key):
+def _named_file(key: str, config: SlurmConfig, name: str) -> Path | None:
+    """The pid file or log file that slurm.conf names; none where it names none, as the default may be a real daemon's."""
+    if not key or not config.is_set(key):
         return None
     node = name.partition(".")[2]
-    path = config.text(kind.pid_key).replace("%n", node).replace("%h", os.uname().nodename.partition(".")[0])
+    path = config.text(key).replace("%n", node).replace("%h", os.uname().nodename.partition(".")[0])
     return Path(path)
 
 

@@ -18,7 +18,7 @@ KIND = daemons.Kind(
     "slurmctld",
     (
         ("c", "", "forget the jobs of an earlier controller"),
-        ("D", "", "stay in the foreground, and log to the terminal"),
+        ("D", "", "stay in the foreground, and log to the terminal, too"),
         ("f", "FILE", "the slurm.conf"),
         ("h", "", "print this text"),
         ("i", "", "accepted: errors in the saved state are an end"),
@@ -31,6 +31,7 @@ KIND = daemons.Kind(
         ("V", "", "print the version"),
     ),
     "SlurmctldPidFile",
+    "SlurmctldLogFile",
 )
 
 

@@ -23,7 +23,7 @@ KIND = daemons.Kind(
         ("c", "", "forget what an earlier daemon of these nodes left in its spool folder"),
         ("C", "", "print this host as a line of slurm.conf"),
         ("d", "FILE", "accepted: there is no program for steps to be named"),
-        ("D", "", "stay in the foreground, and log to the terminal"),
+        ("D", "", "stay in the foreground, and log to the terminal, too"),
         ("f", "FILE", "the slurm.conf"),
         ("h", "", "print this text"),
         ("L", "FILE", "log there"),
@@ -35,6 +35,7 @@ KIND = daemons.Kind(
         ("V", "", "print the version"),
     ),
     "SlurmdPidFile",
+    "SlurmdLogFile",
 )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 KIND = daemons.Kind(
     "slurmdbd",
     (
-        ("D", "", "stay in the foreground, and log to the terminal"),
+        ("D", "", "stay in the foreground, and log to the terminal, too"),
         ("f", "FILE", "the slurm.conf of the cluster; else SLURM_CONF"),
         ("h", "", "print this text"),
         ("L", "FILE", "log there"),
@@ -30,6 +30,7 @@ KIND = daemons.Kind(
         ("v", "", "log more"),
         ("V", "", "print the version"),
     ),
+    "",
     "",
 )
 

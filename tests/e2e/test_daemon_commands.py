@@ -210,6 +210,38 @@ def test_logs_tell_of_jobs_as_far_as_their_level_lets_them(site):
     site.run("scontrol", "shutdown")
 
 
+def test_logs_are_where_slurm_conf_says_or_the_command_line(site):
+    """In the foreground on the terminal, too; a log that was moved away (logrotate, which sends SIGUSR2) is begun anew."""
+    conf = Path(site.environment["SLURM_CONF"])
+    logs = f"SlurmctldLogFile={site.folder}/ctld.log\nSlurmdLogFile={site.folder}/%n.log\n"
+    conf.write_text(conf.read_text().replace("slurmdbd", "none") + logs)
+    site.run("slurmctld")
+    site.start("slurmd", "-N", "n1")
+    site.run("slurmd", "-N", "n[2-4]", "-L", f"{site.folder}/others.log")
+    site.until(site.all_idle, "nodes are not idle")
+    log, moved = site.folder / "ctld.log", site.folder / "ctld.log.1"
+    assert log.stat().st_mode & 0o777 == 0o600
+    job = site.run("sbatch", "--parsable", "-N4", "-o", "/dev/null", "--wrap", "srun true").stdout.strip()
+    site.until(lambda: f"_job_complete: JobId={job} done" in log.read_text(), "its end is not told")
+    kept = next(site.folder.glob("state/understudy/*/logs/slurmctld.log"))
+    assert "JobId=" not in kept.read_text()
+    assert f" Launching batch job {job} " in (site.folder / "n1.log").read_text()
+    assert f"slurmd: Launching batch job {job} " in (site.folder / "slurmd.out").read_text()
+    assert (site.folder / "others.log").exists()
+    assert not (site.folder / "n[2-4].log").exists()
+    log.rename(moved)
+    os.kill(int((site.folder / "ctld.pid").read_text()), signal.SIGUSR2)
+    job = site.run("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "true").stdout.strip()
+    site.until(lambda: log.exists() and f"_job_complete: JobId={job} done" in log.read_text(), "the log does not go on")
+    assert f"JobId={job}" not in moved.read_text()
+    site.run("scontrol", "shutdown")
+    site.daemons["slurmd", "-N", "n1"].wait(20)
+    conf.write_text(conf.read_text().replace(f"{site.folder}/%n.log", "/nonexistent/%n.log"))
+    site.start("slurmd", "-N", "n1")
+    said = "(null): _log_init: Unable to open logfile `/nonexistent/n1.log': No such file or directory\n"
+    site.until(lambda: said in (site.folder / "slurmd.out").read_text(), "that it cannot be is not said")
+
+
 def test_commands_find_the_cluster_by_what_the_file_says_whoever_starts_it(site):
     """Accounting comes first; a copy of the file leads to the same cluster; SlurmUser's cluster serves other users."""
     conf = Path(site.environment["SLURM_CONF"])
