@@ -112,6 +112,13 @@ class GresTable:
         self.free = {key: vector - (before.get(key, nothing) - self.free.get(key, nothing)) for key, vector in self.total.items()}
         self._find_room(range(len(self.layouts)))
 
+    def beside(self, groups: Iterable[ShareGroup]) -> GresTable:
+        """The same devices, of which only these are held."""
+        found = GresTable(self.names, self.layouts, self.configured)
+        for group in groups:
+            found.take(nodeset.indices(group.nodes), group.gres)
+        return found
+
     def take(self, nodes: Iterable[int], held: tuple[Held, ...]) -> None:
         """A job takes the same on each of the nodes (indices)."""
         for index in nodes:

@@ -528,6 +528,9 @@ def _named_nodes(core: Core, job: Job) -> None:
         job.required_nodes = node_bitmap(core, spec.required_nodes)
         if spec.num_tasks is not None:  # no node may be without a task
             job.required_nodes = nodeset.lowest(job.required_nodes, spec.num_tasks)
+        if spec.contiguous:
+            first = nodeset.first(job.required_nodes)
+            job.required_nodes = nodeset.span(first, nodeset.last(job.required_nodes) - first + 1)
         count = job.required_nodes.bit_count()
         if job.max_nodes is not None and count > job.max_nodes:
             raise SlurmError(ErrorCode.INVALID_NODE_COUNT)

@@ -368,7 +368,7 @@ def pick(core: Core, nodes: int, count: int) -> int:
     tree = core.tables.nodes.tree_for(0)
     if tree is None:
         return nodeset.lowest(nodes, count)
-    picks = Picks(Demand(cpus=count, wanted_nodes=count, min_nodes=count, max_nodes=count, reserve=0))
+    picks = Picks(Demand(cpus=count, wanted_nodes=count, min_nodes=count, max_nodes=count))
     index = nodeset.positions_array(nodes)
     tree.pick(picks, index, np.ones(len(index), dtype=np.int64), None)
     chosen = 0 if picks.is_empty else nodeset.from_positions(index[picks.finish()].tolist())

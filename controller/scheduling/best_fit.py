@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from understudy.controller.scheduling.dealing import shares_of_nodes
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
@@ -86,20 +87,20 @@ def _alike_wide(nodes: int, count: int) -> int:
 
 @dataclass(slots=True)
 class Demand:
-    """What is still to be found. `reserve`: CPUs kept back for each further node that the job needs."""
+    """What is still to be found. `least`: CPUs of each node at least."""
 
     cpus: int
     min_nodes: int
     wanted_nodes: int
     max_nodes: int
-    reserve: int
+    least: int = 1
 
 
 class Picks:
     """Chosen nodes in the order in which they were taken, and what is needed still."""
 
-    def __init__(self, demand: Demand) -> None:
-        self.reserve = demand.reserve
+    def __init__(self, demand: Demand, core: NDArray[np.int64] | int = 1) -> None:
+        self.core, self.least = core, demand.least
         self.cpus, self.nodes, self.nodes_left = demand.cpus, demand.wanted_nodes, demand.max_nodes
         self.spare = demand.wanted_nodes - demand.min_nodes  # of the wanted nodes those that the job need not have
         self.is_empty = True
@@ -115,12 +116,11 @@ class Picks:
         """
         if not len(order):
             return
-        sums = cpus.cumsum()
-        if self.nodes - self.spare <= 1:  # nothing is kept back for further nodes
-            given = np.minimum(sums, self.cpus)
-        else:
-            most = self.cpus - self.reserve * np.maximum(self.nodes - self.spare - 1 - np.arange(len(order)), 0)
-            given = sums + np.minimum(np.minimum.accumulate(most - sums), 0)
+        given = sums = cpus.cumsum()
+        if self.nodes - self.spare > 1:
+            core = self.core if isinstance(self.core, int) else self.core[order]
+            given = shares_of_nodes(cpus, self.cpus, self.nodes - self.spare, core, self.least).cumsum()
+        given = np.minimum(given, self.cpus)
         count = len(order) if every else min(max(int(given.searchsorted(self.cpus)) + 1, self.nodes), len(order), self.nodes_left)
         if last_must_do and count == self.nodes_left and sums[count - 1] < self.cpus:
             missing = self.cpus - int(sums[count - 1]) + int(cpus[count - 1])
@@ -141,7 +141,11 @@ class Picks:
 
 @dataclass(slots=True, eq=False)
 class Candidates:
-    """Usable nodes in index order: their indices, the CPUs that each could give (all > 0), their weights (None: all the same), which are required."""
+    """Usable nodes in index order: their indices, the CPUs that each could give (all > 0), their weights (None: all the same), which are required.
+
+    `core`: CPUs of a core of each. So many a node keeps back for each further one that the job must have, whatever cores that has: where these are
+    smaller the job may find too little.
+    """
 
     index: NDArray[np.intp]
     cpus: NDArray[np.int64]
@@ -150,6 +154,7 @@ class Candidates:
     tree: Tree | None = None
     most_leaves: int = 0  # of the tree that the nodes may be on, 0 for any number
     small_leaves: bool = False  # select/linear's way through the tree
+    core: NDArray[np.int64] | int = 1
 
     def choose(self, demand: Demand, *, contiguous: bool = False, leaves_out: bool = True) -> NDArray[np.intp] | None:
         """Positions (in these vectors) of the chosen nodes in the order in which they were taken, or None.
@@ -171,12 +176,16 @@ class Candidates:
                 return None
             where = np.flatnonzero(keep)
             weight = None if self.weight is None else self.weight[where]
-            fewer = Candidates(self.index[where], self.cpus[where], weight, None if self.required is None else self.required[where])
+            required = None if self.required is None else self.required[where]
+            fewer = Candidates(self.index[where], self.cpus[where], weight, required, core=self._core_of(where))
             found = fewer._attempt(demand, contiguous=contiguous)
             if found is not None:
                 chosen: NDArray[np.intp] = where[found]
                 return chosen
         return None
+
+    def _core_of(self, where: NDArray[np.intp]) -> NDArray[np.int64] | int:
+        return self.core if isinstance(self.core, int) else self.core[where]
 
     def _choose_on_tree(self, tree: Tree, demand: Demand) -> NDArray[np.intp] | None:
         """As `choose`, with the lightest nodes alone, then with heavier ones, too, and each time without more and more of the small ones."""
@@ -188,7 +197,7 @@ class Candidates:
                 where = np.flatnonzero(light & (forced | (self.cpus >= smallest)))
                 if len(where) < demand.min_nodes or int(self.cpus[where].sum()) < demand.cpus:
                     break
-                picks = Picks(demand)
+                picks = Picks(demand, self._core_of(where))
                 required = None if self.required is None else self.required[where]
                 if required is not None:
                     first = np.flatnonzero(required)
@@ -200,7 +209,7 @@ class Candidates:
                 if picks.is_empty:
                     continue
                 found = where[picks.finish()]
-                if len(found) < demand.min_nodes or int(self.cpus[found].sum()) < demand.cpus:
+                if len(found) < demand.min_nodes or picks.cpus > 0:
                     continue
                 if self.most_leaves and len(np.unique(tree.leaf_of[self.index[found]])) > self.most_leaves:
                     return None  # the job waits, though other nodes might be on fewer
@@ -215,7 +224,7 @@ class Candidates:
         behind = np.flatnonzero(breaks) + 1
         starts, ends = np.zeros(len(behind) + 1, dtype=np.intp), np.empty(len(behind) + 1, dtype=np.intp)
         starts[1:], ends[:-1], ends[-1] = behind, behind, len(index)
-        picks = Picks(demand)
+        picks = Picks(demand, self.core)
         if required is None:
             runs = _Runs(np.add.reduceat(cpus, starts), ends - starts)
         else:
@@ -257,24 +266,27 @@ class Candidates:
         if picks.is_empty:
             return None
         found = picks.finish()
-        if len(found) < demand.min_nodes or (picks.cpus > 0 and int(cpus[found].sum()) < demand.cpus):
-            return None
-        return found
+        return found if len(found) >= demand.min_nodes and picks.cpus <= 0 else None
 
     def choose_in_order(self, order: NDArray[np.intp], demand: Demand) -> NDArray[np.intp] | None:
         """The first nodes in the given order of positions that satisfy the demand (least loaded first, biggest first)."""
+        forced = order[:0]
         if self.required is not None:
             wanted = self.required[order]
-            order = np.concatenate((order[wanted], order[~wanted]))
-        most, least = demand.max_nodes, 0 if self.required is None else int(self.required.sum())
-        for smallest in [0, *np.unique(self.cpus[order[least:]]).tolist()]:  # small nodes are left out where the allowed ones do not hold enough
-            left = order if not smallest else order[(np.arange(len(order)) < least) | (self.cpus[order] >= smallest)]
-            enough = int(np.searchsorted(np.cumsum(self.cpus[left]), demand.cpus)) + 1
-            if enough > len(left) or len(left) < demand.min_nodes:
+            forced, order = order[wanted], order[~wanted]
+        if len(forced) > demand.max_nodes:
+            return None
+        for smallest in [0, *np.unique(self.cpus[order]).tolist()]:  # small nodes are left out where the allowed ones do not hold enough
+            left = order[self.cpus[order] >= smallest]
+            if len(forced) + len(left) < demand.min_nodes:
                 break
-            count = max(enough, min(demand.wanted_nodes, len(left)), least)
-            if demand.min_nodes <= count <= most:
-                return left[:count]
+            picks = Picks(demand, self.core)
+            picks.take(forced, self.cpus[forced], every=True)
+            if not picks.is_complete:
+                picks.take(left, self.cpus[left])
+            found = picks.finish()
+            if len(found) >= demand.min_nodes and picks.cpus <= 0:
+                return found
         return None
 
 
@@ -311,8 +323,11 @@ class _Runs:
         among = self.nodes > 0
         if not among.any():
             return None
-        if self.pivot is not None and (among & (self.pivot >= 0)).any():
+        with_required = among if self.pivot is None else self.pivot >= 0
+        if self.pivot is not None and (among & with_required).any():
             best = self._with_required(need_cpus, need_nodes, contiguous=contiguous)
+        elif self.pivot is not None and contiguous and with_required.any():
+            return -1
         else:
             enough = among & (self.cpus >= need_cpus) & (self.nodes >= need_nodes)
             if self.weight is not None and (not contiguous or enough.any()):

@@ -17,18 +17,27 @@ if TYPE_CHECKING:
 def shares_of_nodes(cpus: NDArray[np.int64], wanted: int, min_nodes: int, core: NDArray[np.int64] | int, least: int) -> NDArray[np.int64]:
     """CPUs that each node serves, in the order in which the nodes were taken.
 
-    `cpus`: what each has; `wanted`: in all; `min_nodes`: nodes that the job must have; `core`: CPUs of a core; `least`: of each node at least.
+    `cpus`: what each has; `wanted`: in all; `min_nodes`: nodes that the job must have; `core`: CPUs of a core of each, which it keeps back for
+    every further one of these; `least`: of each node at least.
     """
-    count = len(cpus)
-    others = np.maximum(min_nodes - 1 - np.arange(count), 0) * core
+    others = np.maximum(min_nodes - 1 - np.arange(len(cpus)), 0) * core
     before = cpus.cumsum() - cpus
     bound = cpus > wanted - before - others
     if not bound.any():
         return cpus
+    if isinstance(core, int):  # what the first nodes may have serves together grows from node to node
+        base = np.minimum(cpus, least)
+        beyond = (cpus - base).cumsum()
+        most = np.maximum(wanted - others - base.cumsum(), 0)
+        given = beyond + np.minimum(np.minimum.accumulate(most - beyond), 0)
+        return base + np.maximum(np.diff(given, prepend=0), 0)
     first = int(bound.argmax())
     shares = cpus.copy()
     left = wanted - int(before[first])
     for i, (has, kept) in enumerate(zip(cpus[first:].tolist(), others[first:].tolist(), strict=True), first):
+        if left <= 0:
+            shares[i:] = np.minimum(cpus[i:], least)
+            break
         share = min(has, max(left - kept, least))
         shares[i] = share
         left -= share

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from understudy.controller.gres import GresTable, room_beside
+from understudy.controller.gres import room_beside
 from understudy.controller.scheduling.gres import untyped_names
 from understudy.model import nodeset
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from understudy.controller.gres import GresTable
     from understudy.controller.job import Allocation, Job, ShareGroup
     from understudy.controller.nodes import NodeTable
     from understudy.controller.scheduling.api import Tables
@@ -140,12 +141,7 @@ class StateWithout:
     def devices(self) -> GresTable | None:
         """Which devices are in use."""
         table = self._tables.nodes.gres
-        if table is None:
-            return None
-        found = GresTable(table.names, table.layouts, table.configured)
-        for group in self._groups_left():
-            found.take(nodeset.indices(group.nodes), group.gres)
-        return found
+        return None if table is None else table.beside(self._groups_left())
 
     def _groups_left(self) -> Iterator[ShareGroup]:
         held = (job.holding for job in self._tables.running.values())
@@ -229,14 +225,15 @@ class WithoutCores(Overlay):
 
 
 def devices_in(free: Free, table: NodeTable) -> GresTable | None:
-    """Which devices are in use in a state; of one in the future no more is known than how many are free."""
-    if isinstance(free, Overlay):
-        return devices_in(free.base, table)
+    """Which devices are in use in a state."""
+    while isinstance(free, Overlay):
+        free = free.base
     if isinstance(free, StateWithout):
         return free.devices()
     if free is table or table.gres is None:
         return table.gres
-    return GresTable(table.gres.names, table.gres.layouts, table.gres.configured)
+    jobs = free.jobs if isinstance(free, StateAfter) else ()
+    return table.gres.beside(group for job in jobs if job.holding is not None for group in job.holding.groups)
 
 
 def restricted(free: Free, table: NodeTable, blocked: dict[int, int] | None) -> Free:

@@ -220,10 +220,13 @@ def choose_for_job(
     needs: GresNeeds,
     at: NDArray[np.intp],
     cpus: NDArray[np.int64],
+    core: NDArray[np.int64] | int,
     weight: NDArray[np.int64] | None,
     required: NDArray[np.bool_] | None,
     demand: Demand,
     free: Free,
+    *,
+    contiguous: bool,
 ) -> NDArray[np.intp] | None:
     """Positions of nodes that together have what is meant for the whole job: best fit on runs, as in `best_fit`, with devices as a third demand."""
     have: list[list[int]] = []
@@ -237,26 +240,33 @@ def choose_for_job(
         if needs.memory_per_gpu_mb and want.name == GPU:
             devices = np.minimum(devices, free.free_memory[at] // needs.memory_per_gpu_mb)
         have.append(devices.tolist())
-    seek = _Seek(demand.cpus, demand.wanted_nodes, demand.max_nodes, [want.count for want in needs.per_job], cpus.tolist(), have, demand.reserve)
     indices = at.tolist()
+    kept = [core] * len(indices) if isinstance(core, int) else core.tolist()
+    need = [want.count for want in needs.per_job]
+    seek = _Seek(demand.cpus, demand.wanted_nodes, demand.max_nodes, need, cpus.tolist(), have, kept, demand.least)
     weights = weight.tolist() if weight is not None else [0] * len(indices)
     runs: list[list[int]] = []
     for place, index in enumerate(indices):
-        if runs and indices[runs[-1][-1]] == index - 1 and weights[runs[-1][-1]] == weights[place]:
+        if runs and indices[runs[-1][-1]] == index - 1 and (contiguous or weights[runs[-1][-1]] == weights[place]):
             runs[-1].append(place)
         else:
             runs.append([place])
     if required is not None:
         for place in np.flatnonzero(required).tolist():
             seek.take(place)
+    if contiguous:
+        runs = [run for run in runs if seek.suffices(run) and set(seek.taken) <= set(run)]
     while not seek.is_done and seek.nodes_left > 0 and runs:
-        lightest = min(weights[run[0]] for run in runs)
-        open_runs = [run for run in runs if weights[run[0]] == lightest]
+        lightest = min(weights[run[-1]] for run in runs)
+        open_runs = [run for run in runs if weights[run[-1]] == lightest]
         enough = [run for run in open_runs if seek.suffices(run)]
         run = min(enough, key=seek.cpus_in) if enough else max(open_runs, key=seek.cpus_in)
         runs.remove(run)
+        if contiguous:  # from the first of the required nodes up, then down
+            first = min(seek.taken, default=run[0])
+            run = [place for place in run if place >= first] + [place for place in reversed(run) if place < first]
         left = [place for place in run if place not in seek.taken]
-        if seek.need_nodes <= 1:
+        if seek.need_nodes <= 1 and not (contiguous and seek.taken):
             alone = [place for place in left if seek.suffices([place])]
             if alone:
                 seek.take(min(alone, key=lambda place: seek.cpus[place]))
@@ -266,7 +276,7 @@ def choose_for_job(
                 break
             seek.take(place)
     found = seek.taken
-    if len(found) < demand.min_nodes or len(found) > demand.max_nodes or not seek.holds(demand.cpus, needs):
+    if len(found) < demand.min_nodes or len(found) > demand.max_nodes or seek.need_cpus > 0 or not seek.holds(needs):
         return None
     return np.array(found, dtype=np.intp)
 
@@ -281,7 +291,8 @@ class _Seek:
     need: list[int]
     cpus: list[int]
     have: list[list[int]]
-    reserve: int
+    core: list[int]  # what a node keeps back for each further one
+    least: int
     taken: list[int] = field(default_factory=list)
 
     @property
@@ -303,12 +314,11 @@ class _Seek:
         self.taken.append(place)
         self.need_nodes -= 1
         self.nodes_left -= 1
-        self.need_cpus -= max(min(self.cpus[place], self.need_cpus - self.reserve * max(self.need_nodes, 0)), 0)
+        self.need_cpus -= min(self.cpus[place], max(self.need_cpus - self.core[place] * max(self.need_nodes, 0), self.least))
         self.need = [count - each[place] for count, each in zip(self.need, self.have, strict=True)]
 
-    def holds(self, cpus: int, needs: GresNeeds) -> bool:
-        enough = all(sum(each[place] for place in self.taken) >= want.count for each, want in zip(self.have, needs.per_job, strict=True))
-        return enough and sum(self.cpus[place] for place in self.taken) >= cpus
+    def holds(self, needs: GresNeeds) -> bool:
+        return all(sum(each[place] for place in self.taken) >= want.count for each, want in zip(self.have, needs.per_job, strict=True))
 
 
 def tasks_in_order(choice: Choice) -> list[tuple[int, int]]:

@@ -25,6 +25,7 @@ from understudy.controller.scheduling.gres import (
     cores_on,
     cpus_needed,
     merged,
+    nodes_having,
     nodes_with_all,
     part_on,
     preferred,
@@ -97,8 +98,12 @@ class SelectConsTres(ChoosingSelector):
         whole = self._gives_sockets(request)
         if not (each or request.min_cores_per_socket or request.min_sockets or whole):
             return None
-        filled = each * -(-request.cpus_per_task // of_core) if self._tasks_per_core(request) else -(-each * request.cpus_per_task // of_core)
-        return SocketRules(each, filled, request.min_cores_per_socket, request.min_sockets, whole)
+        return SocketRules(each, self._filled(request, of_core), request.min_cores_per_socket, request.min_sockets, whole)
+
+    def _filled(self, request: Request, of_core: Any) -> Any:
+        """Cores of a socket that are full with as many tasks as may be there. For numbers and for vectors."""
+        each, cpus = request.tasks_per_socket, request.cpus_per_task
+        return each * -(-cpus // of_core) if self._tasks_per_core(request) else -(-each * cpus // of_core)
 
     def _free_cores(self, request: Request, at: NDArray[np.intp], table: NodeTable, free: Free, kind: NodeKind | None) -> Any:
         """Cores on each node that the job could use."""
@@ -137,7 +142,8 @@ class SelectConsTres(ChoosingSelector):
             if request.exclusive:
                 usable = usable * (cpus // threads * counted * per_cpu <= have)
             else:
-                usable = np.minimum(usable, have // per_cpu // counted * of_core)
+                at_once = cpus // threads // sockets if self._gives_sockets(request) else 1
+                usable = np.minimum(usable, have // per_cpu // counted // at_once * at_once * of_core)
         least = request.min_cpus_per_node
         if request.cpus_per_task > 1:
             if self._tasks_per_core(request):  # a core is not shared by two tasks
@@ -183,13 +189,13 @@ class SelectConsTres(ChoosingSelector):
         checks_memory = self._may_lack_memory(request)
         nodes_only = nodes_only and not checks_memory  # what the job would hold follows from the tasks
         by_load = self.least_loaded or request.least_loaded
-        if request.gres is not None:
-            return self._choose_with_gres(request, usable, table, free, by_load=by_load)
         kind = table.kind_of(usable)
         is_simple = table.tree_for(request.switches) is None
         is_special = request.required or request.contiguous or request.spreads or by_load or (request.is_serial and self.packs_serial)
         is_special = is_special or 0 < usable & request.spared < usable or 0 < usable & request.favoured < usable
-        if kind is not None and is_simple and self._are_empty(usable, free) and not is_special and request.cpus_left is None:
+        if request.gres is not None:
+            choice = self._choose_with_gres(request, usable, table, free, by_load=by_load)
+        elif kind is not None and is_simple and self._are_empty(usable, free) and not is_special and request.cpus_left is None:
             choice = self._choose_alike(request, usable, table, free, kind, nodes_only=nodes_only)
         else:
             choice = self._choose_any_kind(request, usable, table, free, kind, by_load=by_load, nodes_only=nodes_only)
@@ -211,6 +217,8 @@ class SelectConsTres(ChoosingSelector):
 
     def _lacking_memory(self, request: Request, choice: Choice, usable: int, table: NodeTable, free: Free) -> int:
         """If some of the chosen nodes have too little memory: all nodes that have too little for as many tasks."""
+        if request.gres is not None:
+            return self._lacking_memory_with_gres(request, choice, usable, table, free)
         lacking = 0
         for nodes, tasks in choice:
             unfit = 0
@@ -220,6 +228,21 @@ class SelectConsTres(ChoosingSelector):
                         unfit |= part
             if nodes & unfit:
                 lacking |= unfit
+        return lacking
+
+    def _lacking_memory_with_gres(self, request: Request, choice: Choice, usable: int, table: NodeTable, free: Free) -> int:
+        """As `_lacking_memory`, node by node."""
+        gres, needs, memory = devices_in(free, table), request.gres, free.free_memory
+        assert gres is not None
+        assert needs is not None
+        request = replace(request, view=None)  # `free` is what it sees
+        shares = self._shares_with_gres(request, choice, table, free, gres)
+        lacking = nodeset.from_positions(share.node for share in shares if share.memory_mb > memory[share.node])
+        for tasks in {tasks for nodes, tasks in choice if nodes & lacking}:
+            wants = merged(needs.on_node(tasks))
+            for index in nodeset.indices(nodes_having(needs, usable & ~lacking, free)):
+                if self._part_with_gres(request, index, tasks, wants, table, free, gres)[2] > memory[index]:
+                    lacking |= 1 << index
         return lacking
 
     def _are_empty(self, nodes: int, free: Free) -> bool:
@@ -264,6 +287,8 @@ class SelectConsTres(ChoosingSelector):
         count = max(for_cpus, min(request.wanted_nodes, have))
         if count > have or count > request.max_nodes or count < request.min_nodes:
             return None
+        if count > 1 and each < self._of_core(request, threads):  # what nodes keep back for each other is more than they have
+            return self._choose_any_kind(request, usable, table, free, kind, by_load=False, nodes_only=nodes_only)
         on_each = request.tasks_on_node or (1 if count >= request.tasks or nodes_only else 0)
         if not on_each and request.tasks % count == 0 and request.cpus == each * count:  # all that the nodes have
             on_each = request.tasks // count
@@ -288,9 +313,13 @@ class SelectConsTres(ChoosingSelector):
             tmp_disk = table.tmp_disk[at]
         cores = self._free_cores(request, at, table, free, kind)
         cpus = sockets = None
-        if request.exclusive or request.tasks_per_core > 1 or request.tasks_per_socket:
+        if request.exclusive or request.tasks_per_core > 1 or request.tasks_per_socket or self._may_lack_memory(request):
             cpus, sockets = table.cpus[at], table.sockets[at]
         capacity = self._capacity(request, cores, threads, cpus, sockets, free_memory, memory, tmp_disk)
+        if request.gres is not None and request.tasks_per_socket:  # beside devices, threads that the last core has left over are no room for tasks
+            of_core = self._of_core(request, threads)
+            tasks = -(-cores // self._filled(request, of_core)) * request.tasks_per_socket
+            capacity = np.minimum(capacity, np.maximum(tasks * request.cpus_per_task, of_core))
         if request.cpus_left is not None:
             capacity = np.minimum(capacity, request.cpus_left[at])
             capacity *= capacity >= request.cpus_per_task
@@ -329,8 +358,8 @@ class SelectConsTres(ChoosingSelector):
             required = nodeset.to_flags(request.required, len(table.nodes))[at]
             if np.count_nonzero(required) < request.required.bit_count():
                 return None
-        core = of_core if kind is not None else int(of_core.min())
-        demand = Demand(request.cpus, request.min_nodes, request.wanted_nodes, request.max_nodes, int(core))
+        core = int(of_core) if kind is not None else of_core
+        demand = Demand(request.cpus, request.min_nodes, request.wanted_nodes, request.max_nodes, max(request.min_cpus_per_node, 1))
         if request.gres is not None:
             demand.cpus = cpus_needed(request)
             weight: NDArray[np.int64] | None = preferred(request, at, table.weight[at], free)
@@ -343,16 +372,16 @@ class SelectConsTres(ChoosingSelector):
             favoured = nodeset.to_flags(request.favoured, len(table.nodes))[at]
             weight = (table.weight[at] if weight is None else weight) * 2 - favoured
         if request.gres is not None and request.gres.per_job:
-            chosen = choose_for_job(request.gres, at, cpus, weight, required, demand, free)
+            chosen = choose_for_job(request.gres, at, cpus, core, weight, required, demand, free, contiguous=request.contiguous)
         elif request.is_serial and self.packs_serial:
             chosen = np.array([len(at) - 1])
         elif request.spreads:
-            chosen = Candidates(at, cpus, None, required).choose_in_order(np.lexsort((at, table.weight[at])), demand)
+            chosen = Candidates(at, cpus, None, required, core=core).choose_in_order(np.lexsort((at, table.weight[at])), demand)
         elif by_load:
-            candidates = Candidates(at, cpus, table.weight[at], required)
+            candidates = Candidates(at, cpus, table.weight[at], required, core=core)
             chosen = candidates.choose_in_order(np.lexsort((at, -free.free_cpus[at], table.weight[at])), demand)
         else:
-            candidates = Candidates(at, cpus, weight, required, table.tree_for(request.switches), request.switches)
+            candidates = Candidates(at, cpus, weight, required, table.tree_for(request.switches), request.switches, core=core)
             chosen = candidates.choose(demand, contiguous=request.contiguous, leaves_out=leaves_out)
         if chosen is None:
             return None
@@ -364,10 +393,10 @@ class SelectConsTres(ChoosingSelector):
             return [(1 << int(at[chosen[0]]), request.tasks)]
         serves = cpus[chosen]
         if not request.exclusive:
-            each = core if kind is not None else of_core[chosen]
+            each = core if isinstance(core, int) else core[chosen]
             if self._gives_sockets(request):
                 each = each * (table.cores[at[chosen]] // table.sockets[at[chosen]])
-            serves = shares_of_nodes(serves, demand.cpus, request.min_nodes, each, max(request.min_cpus_per_node, 1))
+            serves = shares_of_nodes(serves, demand.cpus, request.min_nodes, each, demand.least)
         in_order = np.argsort(chosen)
         chosen, serves = chosen[in_order], serves[in_order]
         room = serves // request.cpus_per_task
@@ -451,27 +480,34 @@ class SelectConsTres(ChoosingSelector):
         *,
         far: bool = False,
     ) -> NodeShare:
-        node = table.nodes[index]
-        used = (request.view or free).used_cores_of(np.array([index]))[0] | (request.blocked_cores or {}).get(index, 0)
-        kind = table.kind_of(1 << index)
-        assert kind is not None
-        own, needs = request, request.gres
-        offered = (1 << kind.cores) - 1 & ~used
-        of_core = self._of_core(request, kind.threads_of_core)
-        if needs is not None:
-            if self._gives_sockets(request):
-                offered = SocketRules(whole=True).usable(offered, kind.sockets, kind.cores)
-            own = part_on(request, wants, consumes_memory=self.consumes_memory)
-            count = max(-(-tasks * request.cpus_per_task // of_core), -(-own.memory_cpus // kind.threads_of_core))
-            offered = cores_on(request, wants, gres, node, offered, tasks, of_core, count)
-        cpus, cores, memory, tasks_here = self._share(own, kind, (1 << kind.cores) - 1 & ~offered, int(free.free_memory[index]), tasks)
+        cpus, cores, memory, tasks_here = self._part_with_gres(request, index, tasks, wants, table, free, gres)
+        needs, node = request.gres, table.nodes[index]
         if request.exclusive:
             held = all_of(gres.layouts[index], gres)
         elif needs is None:
             held = ()
         else:
+            of_core = self._of_core(request, table.cpus_of_core(index))
             held = take_devices(wants, needs, tasks, of_core, gres.layouts[index], gres, index, cores, node.sockets, node.cores_per_socket, far=far)
         return NodeShare(index, cpus, cores, memory, tasks_here, held)
+
+    def _part_with_gres(
+        self, request: Request, index: int, tasks: int, wants: tuple[GresCount, ...], table: NodeTable, free: Free, gres: GresTable
+    ) -> tuple[int, int, int, int]:
+        """As `_share`, of the cores that the job is offered beside the devices."""
+        used = (request.view or free).used_cores_of(np.array([index]))[0] | (request.blocked_cores or {}).get(index, 0)
+        kind = table.kind_of(1 << index)
+        assert kind is not None
+        own = request
+        offered = (1 << kind.cores) - 1 & ~used
+        if request.gres is not None:
+            of_core = self._of_core(request, kind.threads_of_core)
+            if (rules := self._rules(request, of_core)) is not None:
+                offered = rules.usable(offered, kind.sockets, kind.cores)
+            own = part_on(request, wants, consumes_memory=self.consumes_memory)
+            count = max(-(-tasks * request.cpus_per_task // of_core), -(-own.memory_cpus // kind.threads_of_core))
+            offered = cores_on(request, wants, gres, table.nodes[index], offered, tasks, of_core, count)
+        return self._share(own, kind, (1 << kind.cores) - 1 & ~offered, int(free.free_memory[index]), tasks)
 
     def _share(self, request: Request, kind: NodeKind, used: int, free_memory: int, tasks: int, most: int = 0) -> tuple[int, int, int, int]:
         """(CPUs, cores, memory, tasks) of a node of the kind on which the cores `used` belong to others; `most` CPUs, 0 for any number."""

@@ -102,9 +102,9 @@ class SelectLinear(ChoosingSelector):
         cpus = room[at] * request.cpus_per_task
         required = nodeset.to_flags(request.required, size)[at] if request.required else None
         wanted = request.min_nodes if request.contiguous else request.wanted_nodes
-        demand = Demand(request.cpus, request.min_nodes, wanted, request.max_nodes, request.cpus_per_task)
+        demand = Demand(request.cpus, request.min_nodes, wanted, request.max_nodes)
         tree = table.tree_for(request.switches)
-        candidates = Candidates(at, cpus, None, required, tree, request.switches, small_leaves=True)
+        candidates = Candidates(at, cpus, None, required, tree, request.switches, small_leaves=True, core=request.cpus_per_task)
         if tree is None and int(cpus.min()) != int(cpus.max()) and request.cpus > int(cpus.min()) * request.wanted_nodes:
             chosen = candidates.choose_in_order(np.lexsort((-at, -cpus)), demand)
         else:

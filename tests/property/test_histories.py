@@ -94,7 +94,7 @@ _FIELDS = {"ReqCPUS": "req_cpus", "ReqMem": "memory", "ReqTRES": "req_tres", "No
 _FIELDS |= {"JobID": "job", "TimelimitRaw": "limit_min", "ExitCode": "exit_code"}
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(_jobs(), min_size=1, max_size=5), st.permutations(list(_COLUMNS)), st.integers(0, 15), st.booleans())
 def test_what_sacct_wrote_is_read_as_it_was(jobs: list[PastJob], order: list[str], left_out: int, ends: bool) -> None:
     columns = [name for name in order if name in ("JobID", "State", "Submit") or order.index(name) >= left_out]
@@ -112,7 +112,7 @@ def test_what_sacct_wrote_is_read_as_it_was(jobs: list[PastJob], order: list[str
                 assert getattr(record, field) == expected, name
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(_jobs(), max_size=6), st.booleans(), st.sampled_from([None, T + 3000]))
 def test_sbatch_takes_the_options_of_every_submission(jobs: list[PastJob], maps: bool, since: int | None) -> None:
     mapped = Mapped({"partition": {"a": "z"}, "node": {"n1": "m1"}, "gres": {"gpu": "gpu"}, "reservation": {"r": ""}}) if maps else Mapped()

@@ -184,6 +184,25 @@ def test_whole_sockets_are_given_with_the_cores_that_were_not_withdrawn() -> Non
         assert bench.place(**asked, **ONE_NODE) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("kind", "asked", "expected"),
+    [
+        ("t", {"num_tasks": 2, "ntasks_per_socket": 1}, "0"),
+        ("t", {"num_tasks": 3, "ntasks_per_socket": 1}, None),
+        ("t", {"num_tasks": 3, "ntasks_per_socket": 2}, "0,4"),
+        ("t", {"num_tasks": 5, "ntasks_per_socket": 3}, "0-1,4"),
+        ("t", {"num_tasks": 7, "ntasks_per_socket": 3}, None),
+        ("m", {"num_tasks": 3, "ntasks_per_socket": 2}, "0-1,4"),
+        ("m", {"num_tasks": 2, "cpus_per_task": 3, "ntasks_per_socket": 1}, "0-2,4-6"),
+    ],
+)
+def test_where_only_so_many_tasks_may_be_on_a_socket_its_gpus_bring_no_more_there(kind: str, asked: dict[str, Any], expected: str | None) -> None:
+    """So many tasks as on real nodes with two sockets."""
+    bench = Bench(kind)
+    found = bench.place(gres="gpu:1", **ONE_NODE, **asked)
+    assert (None if found is None else found[0][1]) == expected
+
+
 def test_a_job_that_has_its_nodes_alone_waits_for_devices_where_cores_are_shared() -> None:
     bench = Bench("aa")
     bench.partition.oversubscribe = "FORCE:2"
@@ -255,6 +274,29 @@ def test_memory_for_each_gpu_is_taken_where_other_jobs_have_memory_too() -> None
     made = [bench.place(**asked, mem_per_tres=f"gres:gpu:{size}") for size in (1000, 20_000, 20_000, 20_000, 20_000)]
     assert [placed and [node for node, _, _ in placed] for placed in made] == [[0], [0], [1], [0, 1], None]
     assert bench.table.free_memory.tolist() == [2_000, 4_000]
+
+
+def test_whole_sockets_beside_gpus_do_not_take_more_memory_than_there_is() -> None:
+    """As 22.05.8 decides: it refuses those who would need too much on any node, and looks for another node for the others."""
+    bench = Bench("go")
+    bench.selector = SelectConsTres(frozenset({"CR_SOCKET_MEMORY"}))
+    bench.table.free_memory[:] = (15_000, 30_000)
+    one = {**ONE_NODE, "gres": "gpu:1", "memory_per_cpu_mb": 4000}
+    assert bench.place(num_tasks=1, **one) == [(1, "0-3", "gpu:0")]
+    assert bench.place(num_tasks=1, **one) is None
+    assert bench.place(num_tasks=5, **{**one, "memory_per_cpu_mb": 10_000}) is None
+    free = FreeState.empty(bench.table)
+    assert bench.selector.choose_in(make_job(9, num_tasks=1, **one), bench.partition, 0b11, bench.tables, free) == 0b01
+
+
+def test_contiguous_jobs_get_neighbours_for_the_gpus_of_the_whole_job_too() -> None:
+    bench = Bench("fcffff")
+    bench.place(num_tasks=16, min_nodes=1, max_nodes=1, required_nodes=1 << 3)
+    asked = {"contiguous": True, "num_tasks": 2, "min_nodes": 2, "max_nodes": 2, "tres_per_job": "gres:gpu:2"}
+    assert bench.place(**asked, required_nodes=1 << 2) is None
+    assert [index for index, _, _ in bench.place(**asked) or ()] == [4, 5]
+    assert bench.place(num_tasks=3, min_nodes=3, max_nodes=3, contiguous=True, tres_per_job="gres:gpu:3") is None
+    assert [index for index, _, _ in bench.place(num_tasks=3, min_nodes=3, tres_per_job="gres:gpu:3") or ()] == [0, 4, 5]
 
 
 def test_gpus_for_each_socket_lead_to_the_node_with_most_gpus() -> None:

@@ -4,6 +4,7 @@ from scheduling_harness import make_job, node, table, table_of, tables_of
 from understudy.controller.job import Allocation
 from understudy.controller.partitions import Partition
 from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.scheduling.select_linear import SelectLinear
 from understudy.model import nodeset
 
 ALL = (1 << 64) - 1
@@ -224,6 +225,16 @@ def test_contiguous_jobs_get_neighbours_or_nothing():
     hold(tables, usable=0b000100, num_tasks=1)
     assert indices(chosen(tables, num_tasks=3, contiguous=True)) == [3, 4, 5]
     assert chosen(tables, num_tasks=4, contiguous=True) is None
+
+
+@pytest.mark.parametrize("selector", [SelectConsTres(), SelectLinear()])
+def test_contiguous_jobs_get_neighbours_of_the_nodes_that_they_must_have(selector):
+    tables = tables_of(table(7))
+    hold(tables, usable=0b000010, num_tasks=1)
+    two, three = {"min_nodes": 2, "max_nodes": 2, "num_tasks": 2}, {"min_nodes": 3, "max_nodes": 3, "num_tasks": 3}
+    assert chosen(tables, selector, contiguous=True, required_nodes=0b0000001, **two) is None
+    assert indices(chosen(tables, selector, contiguous=True, required_nodes=0b0010000, **three)) == [4, 5, 6]
+    assert indices(chosen(tables, selector, contiguous=True, required_nodes=0b1000000, **three)) == [4, 5, 6]
 
 
 def test_least_loaded_nodes_come_first_where_asked_for():
@@ -467,6 +478,30 @@ def test_nobody_waits_for_nodes_whose_memory_is_too_little_for_whole_sockets():
         assert selector.could_ever_run(job, main, tables) == fits
         assert (selector.will_run(job, main, ALL, tables, 100) == (100, 0b01)) == fits
         assert (selector.select(job, main, ALL, tables) is not None) == fits
+
+
+@pytest.mark.parametrize("words", [(), ("CR_LLN",)])
+def test_a_job_whose_nodes_keep_back_more_for_each_other_than_those_can_give_does_not_start(words):
+    """As 22.05.8 decides: of two nodes with cores of two CPUs and one with a single CPU, each of the first keeps back two for the third."""
+    tables = tables_of(table_of([node(0, cores=2, threads=2), node(1, cores=2, threads=2), node(2, cores=1), node(3, cores=2, threads=2)]))
+    selector, first = by("CR_CORE", *words), {"excluded_nodes": 0b1000}
+    assert chosen(tables, selector, num_tasks=3, min_nodes=3, max_nodes=3, **first).cpus == 5
+    for tasks in (4, 6, 9):
+        assert chosen(tables, selector, num_tasks=tasks, min_nodes=3, max_nodes=3, **first) is None
+    assert chosen(tables, selector, num_tasks=9, **first).cpus == 9
+    assert chosen(tables, selector, num_tasks=4, min_nodes=2, max_nodes=3, **first).cpus == 5
+    assert indices(chosen(tables, selector, num_tasks=4, min_nodes=3, max_nodes=3)) == [0, 1, 3]
+
+
+def test_nodes_whose_memory_is_too_little_for_a_core_keep_back_one_for_each_other_all_the_same():
+    tables = tables_of(table_of([node(i, cores=2, threads=4, memory=1000) for i in range(3)]))
+    selector, asked = by("CR_CPU_MEMORY"), {"memory_per_cpu_mb": 300}
+    two = {**asked, "min_nodes": 2, "max_nodes": 2}
+    assert [share.tasks for share in chosen(tables, selector, num_tasks=4, **two).shares] == [1, 3]
+    for tasks in (5, 6):
+        assert chosen(tables, selector, num_tasks=tasks, **two) is None
+        assert not selector.could_ever_run(make_job(1, num_tasks=tasks, **two), tables.partitions["main"], tables)
+    assert [share.tasks for share in chosen(tables, selector, num_tasks=6, **asked).shares] == [3, 3]
 
 
 def test_a_job_that_is_to_be_spread_has_no_more_nodes_than_tasks():

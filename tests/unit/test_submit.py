@@ -34,6 +34,8 @@ def h() -> Harness:
         ({"required_nodes": "n9"}, 2018),
         ({"required_nodes": "n[1-2"}, 2018),
         ({"required_nodes": "n1", "excluded_nodes": "n1"}, 2018),
+        ({"required_nodes": "n1,n3", "excluded_nodes": "n2", "contiguous": True}, 2018),
+        ({"required_nodes": "n1,n3", "min_nodes": 2, "max_nodes": 2, "contiguous": True}, 2006),
         ({"features": "nosuch"}, 2029),
         ({"features": "fast&nosuch"}, 2029),
         ({"licenses": "matlab"}, 2048),
@@ -314,6 +316,8 @@ def test_priorities_fall_by_one_from_job_to_job(h: Harness) -> None:
 def test_required_nodes_are_used_and_count_for_the_size(h: Harness) -> None:
     job = h.submit(required_nodes="n[2,4]")
     assert (job.node_list, job.min_nodes) == ("n[2,4]", 2)
+    job = h.submit(required_nodes="n[2,4]", contiguous=True)
+    assert (job.required_nodes, job.spec.required_nodes, job.min_nodes) == (0b1110, "n[2,4]", 3)
 
 
 def test_test_only_says_when_and_where_without_a_job(h: Harness) -> None:
