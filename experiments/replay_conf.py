@@ -45,7 +45,6 @@ def replay_conf(
         "PriorityType=priority/basic",
         "SlurmdTimeout=0",
         "InactiveLimit=0",
-        "MinJobAge=0",  # finished jobs are kept: they are read after the run, however long that was
         f"MaxJobCount={jobs + _SPARE_JOBS}",
         "FirstJobId=1",
         f"MaxJobId={max(jobs + _SPARE_JOBS, 999_999)}",

@@ -15,7 +15,7 @@ def test_a_machine_of_equal_nodes_with_one_partition_without_limits():
     assert (said["SchedulerType"], said["SelectType"], said["SelectTypeParameters"]) == ("sched/easy", "select/cons_tres", "CR_CPU")
     assert (said["SlurmdTimeout"], said["FirstJobId"]) == ("0", "1")
     assert int(said["MaxJobCount"]) > 28_481
-    assert said["MinJobAge"] == "0", "finished jobs are never forgotten"
+    assert "MinJobAge" not in said, "what became of a job is told when it ends; a year of finished jobs would only fill the controller's memory"
 
 
 def test_one_node_and_scheduler_parameters():
