@@ -47,20 +47,18 @@ class ScaledEventLoop(uvloop.Loop):
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        timer = Timer(when, callback, args, self, context)
+        del context
         when_us = round(when * 1e6)
+        timer = Timer(when_us, callback, args)
         is_first = when_us < self._scaled_timers.next_us()
         self._scaled_timers.add(when_us, timer)
         if is_first:
             self._rearm()
-        return timer
+        return timer  # type: ignore[return-value]
 
     def call_later_real(self, delay_s: float, callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
         """Call after real seconds."""
         return super().call_later(delay_s, callback, *args)
-
-    def _timer_handle_cancelled(self, _handle: asyncio.TimerHandle) -> None:
-        """Asyncio's timers tell their loop when they are cancelled; the heap finds out when their time has come."""
 
     def _rearm(self) -> None:
         if self._real_timer is not None:

@@ -32,19 +32,25 @@ class Timekeeper:
 
     def now(self) -> float:
         """The cluster's time, seconds since the epoch."""
-        return time.time() if self.epoch is None else self.epoch + self.loop.time()
+        if self.epoch is None:
+            return time.time()
+        virtual = self._virtual
+        return self.epoch + (self.loop.time() if virtual is None else virtual.now_us / 1e6)
 
     def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
         """Call at `when` of the cluster's time; at once if that is past."""
         if self.epoch is None:
             return self.loop.call_later(max(0.0, when - time.time()), callback, *args)
-        return self.loop.call_at(self._loop_time(self.epoch, when), callback, *args)
+        after_us = self._loop_time_us(self.epoch, when)
+        if self._virtual is not None:
+            return self._virtual.call_at_us(after_us, callback, args)
+        return self.loop.call_at(after_us / 1e6, callback, *args)
 
     def call_periodically(self, when: float, matters: Callable[[], bool], callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
         """As `call_at`, for what comes again and again: virtual time does not go on for its sake, unless `matters` says that it must."""
         if self._virtual is None or self.epoch is None:
             return self.call_at(when, callback, *args)
-        return self._virtual.call_periodically(self._loop_time(self.epoch, when), matters, callback, *args)
+        return self._virtual.call_periodically(self._loop_time_us(self.epoch, when) / 1e6, matters, callback, *args)
 
     def call_after_wait(self, delay_s: float, callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
         """Call after having waited so long for somebody else. Whether a daemon is silent is a matter of real time, also where the cluster's is
@@ -59,11 +65,11 @@ class Timekeeper:
         return self.now() if self._scaled is None else time.monotonic()
 
     @staticmethod
-    def _loop_time(epoch: float, when: float) -> float:
+    def _loop_time_us(epoch: float, when: float) -> int:
         after_us = round((when - epoch) * 1e6)
         if epoch + after_us / 1e6 < when:  # never early by a rounding: who then finds that it is not yet time would wait for the same instant again
             after_us += 1
-        return after_us / 1e6
+        return after_us
 
     def hold(self) -> contextlib.AbstractContextManager[None]:
         """Virtual time stands still meanwhile; nothing in real and scaled time."""

@@ -105,15 +105,22 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        timer = Timer(when, callback, args, self, context)
-        self._timers.add(max(round(when * 1e6), self.now_us), timer)
-        return timer
+        del context
+        return self.call_at_us(round(when * 1e6), callback, args)
+
+    def call_at_us(self, when_us: int, callback: Callable[..., object], args: tuple[Any, ...]) -> asyncio.TimerHandle:
+        """Call at `when_us`, or now if that is past."""
+        timer = Timer(when_us, callback, args)
+        now_us = self.now_us
+        self._timers.add(max(now_us, when_us), timer)
+        return timer  # type: ignore[return-value]
 
     def call_periodically(self, when: float, matters: Callable[[], bool], callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
         """Call at `when`, if time comes so far: it goes on for this timer alone only if it `matters` (asked when nothing else is left)."""
-        timer = Timer(when, callback, args, self, None)
-        self._timers.add_periodic(max(round(when * 1e6), self.now_us), timer, matters)
-        return timer
+        when_us = round(when * 1e6)
+        timer = Timer(when_us, callback, args)
+        self._timers.add_periodic(max(when_us, self.now_us), timer, matters)
+        return timer  # type: ignore[return-value]
 
     def call_later_real(self, delay_s: float, callback: Callable[..., object], *args: Any) -> None:
         """Call after real seconds, whatever virtual time does meanwhile (watchdogs, handshakes)."""
@@ -154,23 +161,23 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
         Due callbacks are called from here: a message or a timer that leaves nothing for asyncio to do costs no turn of its loop.
         """
         self._is_ready = False
+        timers, inbox = self._timers, self._inbox
         while True:
             if self._real_timers and self._run_real_timers():
                 return []
             if self._holds:
                 return self.look_outside(None)
-            next_us = self._timers.next_us()
-            inbox = self._inbox
+            next_us = timers.next_us()
             if inbox and inbox[0][0] <= next_us:
                 next_us = inbox[0][0]
             needs_us = next_us
             has_come = True
-            periodic_us = self._timers.next_periodic_us()
-            if periodic_us < next_us or next_us == NEVER:
+            if timers.periodic or next_us == NEVER:
+                periodic_us = timers.next_periodic_us()
                 if next_us == NEVER:  # nothing but periodic work is left here
-                    needs_us = self._timers.mattering_us()
+                    needs_us = timers.mattering_us()
                     has_come = periodic_us <= max(needs_us, self.needed_us, self.now_us)
-                next_us = periodic_us
+                next_us = min(next_us, periodic_us)
             if has_come and next_us < self.window_end_us:
                 self._turns += 1
                 if self._turns & 0x3F == 0:  # who has much to do must still hear signals and commands
@@ -221,13 +228,12 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
             self.now_us = to_us
         else:
             to_us = self.now_us
-        inbox = self._inbox
+        inbox, timers = self._inbox, self._timers
         due: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         while inbox and inbox[0][0] <= to_us:
-            entry = heapq.heappop(inbox)
-            due.append((entry[3], entry[4]))
-        if self._timers.next_us() <= to_us or self._timers.next_periodic_us() <= to_us:
-            due += [(timer.fire, ()) for timer in self._timers.pop_due(to_us)]
+            due.append(heapq.heappop(inbox)[3:])
+        if (timers.heap and timers.heap[0][0] <= to_us) or (timers.periodic and timers.periodic[0][0] <= to_us):
+            due += [(timer.fire, ()) for timer in timers.pop_due(to_us)]
         for callback, args in due:
             try:
                 callback(*args)
