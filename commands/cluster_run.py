@@ -175,15 +175,17 @@ def _last_lines(run_dir: Path, reason: str) -> str:
 
 
 def _run(loop: VirtualEventLoop, participant: Participant, work: Callable[[Participant], Awaitable[_Result]]) -> _Result:
-    async def main() -> _Result:
+    found: list[_Result] = []
+
+    async def main() -> None:
         gc.freeze()
         gc.set_threshold(100_000, 20, 100)
-        return await work(participant)
+        found.append(await work(participant))  # what a task returns is written out in full when the runner puts SIGINT's handler back
 
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        result = runner.run(main())
+        runner.run(main())
         participant.messenger.close()
-    return result
+    return found[0]
 
 
 def _messenger(name: str, loop: VirtualEventLoop, key: bytes, cluster: Cluster, network: MemoryNetwork | None = None) -> Messenger:

@@ -141,10 +141,11 @@ def foreseen_code(look: Look) -> int:
 
 def print_jobs_without_a_run(records: Sequence[JobRecord]) -> None:
     """How many jobs were refused and how many did not start, and why."""
-    refused = [record for record in records if record.state == REJECTED]
-    waiting = [record for record in records if has_never_started(record)]
-    cancelled = [record for record in records if record.start is None and record.state == CANCELLED]
-    unfinished = [record for record in records if record.start is not None and record.end is None]
+    others = [record for record in records if record.start is None or record.end is None]
+    refused = [record for record in others if record.state == REJECTED]
+    waiting = [record for record in others if has_never_started(record)]
+    cancelled = [record for record in others if record.start is None and record.state == CANCELLED]
+    unfinished = [record for record in others if record.start is not None]
     for chosen, what in (
         (refused, "were refused"),
         (waiting, "never started"),

@@ -212,6 +212,7 @@ class _Run:
         self._rejected: dict[str, tuple[float, str]] = {}
         self._known: list[list[Any]] = []  # rows of the job table in the end
         self.recording = Recording(self._record)
+        self._told: dict[int, JobRun] = {}
         self.error = ""  # why it ended early
         self.signal = 0
 
@@ -338,7 +339,7 @@ class _Run:
         """The lines of result.jsonl, by job number; what the job table has forgotten is known from what was told when it ended."""
         known = {row[0] for row in self._known}
         rows = [dict(zip(_COLUMNS, row, strict=True)) for row in self._known]
-        rows += [_row(told) for told in {told.job_id: told for told in self.recording.told.values()}.values() if told.job_id not in known]
+        rows += [_row(told) for told in self._told.values() if told.job_id not in known]
         attempts = self._attempts()
         results = []
         for record in sorted(rows, key=lambda row: int(row["job_id"])):
@@ -379,7 +380,10 @@ class _Run:
         return found
 
     def _record(self, told: JobRun, task: str) -> JobRecord | None:
-        return record_of(told, int(self._zero), told.job_id, task) if told.tag else None
+        if not told.tag:
+            return None
+        self._told[told.job_id] = told
+        return record_of(told, int(self._zero), told.job_id, task)
 
     def records(self) -> list[JobRecord]:
         """A record for each job: array tasks and components of heterogeneous jobs one by one, in the order of their numbers, and then the refused."""

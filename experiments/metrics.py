@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass
+from itertools import chain, compress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,7 +21,7 @@ import numpy as np
 from understudy.experiments.records import REJECTED, schedule_sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 SLOWDOWN_BOUND_S: Final = 10
 PERCENTILES: Final = (50, 90, 95, 99)
 CANCELLED: Final = "CANCELLED"
+_JOB: Final = attrgetter("job")
+_TIMES_AND_CPUS: Final = attrgetter("submit", "start", "end", "cpus")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +81,18 @@ class Columns:
 
     @classmethod
     def of(cls, records: Sequence[JobRecord]) -> Columns:
-        ran = sorted((r for r in records if r.has_run), key=lambda record: record.job)
-        table = np.array([(r.submit, r.start, r.end, r.cpus) for r in ran], dtype=np.int64).reshape(-1, 4)
+        ordered = sorted(records, key=_JOB)
+        return cls.of_ordered(ordered, _have_run(ordered))
+
+    @classmethod
+    def of_ordered(cls, records: Sequence[JobRecord], have_run: NDArray[np.bool_]) -> Columns:
+        """The same where the order is right and it is known which of them ran."""
+        table = np.fromiter(chain.from_iterable(map(_TIMES_AND_CPUS, compress(records, have_run))), np.int64).reshape(-1, 4)
         return cls(*(np.ascontiguousarray(column) for column in table.T))
+
+    def at(self, places: NDArray[np.intp]) -> Columns:
+        """Those of the jobs."""
+        return Columns(self.submit[places], self.start[places], self.end[places], self.cpus[places])
 
     @property
     def wait(self) -> NDArray[np.int64]:
@@ -109,6 +122,10 @@ class Group:
     mean_bounded_slowdown: float | None
 
 
+def _have_run(records: Sequence[JobRecord]) -> NDArray[np.bool_]:
+    return np.fromiter((r.start is not None and r.end is not None for r in records), bool, len(records))
+
+
 def percentiles(values: NDArray[np.int64] | NDArray[np.float64]) -> list[float | None]:
     """Those of PERCENTILES; None where there are no values."""
     if not len(values):
@@ -125,31 +142,37 @@ def size_class(cpus: int) -> str:
 
 def groups(records: Sequence[JobRecord]) -> dict[str, list[Group]]:
     """By size, user, account, partition and QOS, those with the most CPU time first; sizes in their order."""
-    keys: dict[str, Callable[[JobRecord], str]] = {
-        "size": lambda record: size_class(record.cpus),
-        "user": lambda record: record.user,
-        "account": lambda record: record.account,
-        "partition": lambda record: record.partition,
-        "qos": lambda record: record.qos,
-    }
-    return {name: _grouped(records, key, by_size=name == "size") for name, key in keys.items()}
+    ordered = sorted(records, key=_JOB)
+    have_run = _have_run(ordered)
+    ran = Columns.of_ordered(ordered, have_run)
+    cpus = list(map(attrgetter("cpus"), ordered))
+    sizes = {count: size_class(count) for count in sorted(set(cpus))}
+    by_size = _grouped(list(map(sizes.__getitem__, cpus)), have_run, ran)
+    place = {name: number for number, name in enumerate(dict.fromkeys(sizes.values()))}
+    found = {"size": sorted(by_size, key=lambda group: place[group.name])}
+    for key in ("user", "account", "partition", "qos"):
+        of_key = _grouped(list(map(attrgetter(key), ordered)), have_run, ran)
+        found[key] = sorted(of_key, key=lambda group: (-group.cpu_seconds, group.name))
+    return found
 
 
-def _grouped(records: Sequence[JobRecord], key: Callable[[JobRecord], str], *, by_size: bool) -> list[Group]:
-    members: dict[str, list[JobRecord]] = {}
-    for record in sorted(records, key=lambda record: (record.cpus if by_size else 0, record.job)):
-        members.setdefault(key(record), []).append(record)
-    found = [_group(name, listed) for name, listed in members.items()]
-    return found if by_size else sorted(found, key=lambda group: (-group.cpu_seconds, group.name))
+def _grouped(names: Sequence[str], have_run: NDArray[np.bool_], ran: Columns) -> list[Group]:
+    """A group for each name; `names` and `have_run` are of all jobs, `ran` is of those that ran, in the same order."""
+    number = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    of_job = np.fromiter(map(number.__getitem__, names), np.intp, len(names))
+    jobs = np.bincount(of_job, minlength=len(number)).tolist()
+    of_ran = of_job[have_run]
+    order = np.argsort(of_ran, kind="stable")
+    ends = np.cumsum(np.bincount(of_ran, minlength=len(number))).tolist()
+    return [_group(name, jobs[place], ran.at(order[begin:end])) for (name, place), begin, end in zip(number.items(), [0, *ends], ends, strict=False)]
 
 
-def _group(name: str, records: list[JobRecord]) -> Group:
-    ran = Columns.of(records)
+def _group(name: str, jobs: int, ran: Columns) -> Group:
     any_ran = len(ran.submit) > 0
     p50, p90, p95, p99 = percentiles(ran.wait)
     return Group(
         name=name,
-        jobs=len(records),
+        jobs=jobs,
         ran=len(ran.submit),
         cpu_seconds=int((ran.cpus * (ran.end - ran.start)).sum()),
         mean_wait=float(ran.wait.mean()) if any_ran else None,
@@ -175,14 +198,15 @@ def summarize(records: Sequence[JobRecord], cpus: int, wall_seconds: float, simu
     simulated = float(makespan) if simulated_seconds is None else simulated_seconds
     used = int((ran.cpus * (ran.end - ran.start)).sum())
     slowdown = ran.bounded_slowdown
+    others = [record for record in records if record.start is None or record.end is None]
     wait_p50, wait_p90, wait_p95, wait_p99 = percentiles(ran.wait)
     slowdown_p50, slowdown_p90, slowdown_p95, slowdown_p99 = percentiles(slowdown)
     return Summary(
         jobs=len(records),
-        refused=sum(record.state == REJECTED for record in records),
-        never_started=sum(map(has_never_started, records)),
-        cancelled_before_start=sum(record.start is None and record.state == CANCELLED for record in records),
-        unfinished=sum(record.start is not None and record.end is None for record in records),
+        refused=sum(record.state == REJECTED for record in others),
+        never_started=sum(map(has_never_started, others)),
+        cancelled_before_start=sum(record.start is None and record.state == CANCELLED for record in others),
+        unfinished=sum(record.start is not None for record in others),
         ran=len(ran.submit),
         wall_seconds=round(wall_seconds, 3),
         simulated_seconds=round(simulated, 3),
@@ -203,5 +227,5 @@ def summarize(records: Sequence[JobRecord], cpus: int, wall_seconds: float, simu
         slowdown_p90=slowdown_p90,
         slowdown_p95=slowdown_p95,
         slowdown_p99=slowdown_p99,
-        states=dict(sorted(Counter(r.state for r in records).items())),
+        states=dict(sorted(Counter(map(attrgetter("state"), records)).items())),
     )

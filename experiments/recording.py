@@ -37,7 +37,6 @@ class Recording:
         """`record(told, task)` makes a record, None of what is none of the run's jobs; `write` gets those that are new."""
         self._record, self.write = record, write
         self.last: dict[Key, JobRecord] = {}
-        self.told: dict[Key, JobRun] = {}
         self.attempts: list[JobRecord] = []
         self.unfinished: list[JobRecord] = []
 
@@ -54,7 +53,6 @@ class Recording:
                 if earlier is not None and record.restarts != earlier.restarts:
                     self.attempts.append(earlier)
                 self.last[key] = record
-                self.told[key] = told
                 new.append(record)
         if new:
             self.write(new)

@@ -6,7 +6,7 @@ Place: between a replay, which makes records, and metrics, run folders and repor
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -53,10 +53,6 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     scheduled_by: str = ""  # Main, Backfill; Submit: as it was submitted
 
     @property
-    def has_run(self) -> bool:
-        return self.start is not None and self.end is not None
-
-    @property
     def wait(self) -> int | None:
         """From the last time that it was queued to its start."""
         return None if self.start is None else self.start - self.submit
@@ -76,42 +72,39 @@ def expand_tasks(told: JobRun) -> list[str]:
     return [str(task) for task in nodeset.indices(parse_tasks(told.array_tasks, _ANY_TASK))]
 
 
-def record_of(told: JobRun, zero: int, job: int, task: str = "", **known: Any) -> JobRecord:
-    """What the controller told of a run; `known`: fields of which the trace knows better."""
-    tag = known.pop("id", told.tag)
-    over = told.end is not None
-    started = told.start is not None
+def record_of(told: JobRun, zero: int, job: int, task: str = "", *, name: str = "", user: str = "") -> JobRecord:
+    """What the controller told of a run; `name`, `user`: what the trace calls the job, and its owner, where it knows better."""
+    name = name or told.tag
+    start, end = told.start, told.end
+    started = start is not None
     reason = "" if started else f"{told.reason}{f' ({told.reason_detail})' if told.reason_detail else ''}"
-    fields: dict[str, Any] = {
-        "id": f"{tag}_{task}" if task else f"{tag}+{told.het_offset}" if told.het_offset else tag,
-        "name": told.name,
-        "user": told.user,
-        "account": told.account,
-        "partition": told.partition,
-        "qos": told.qos,
-        "eligible": None if told.eligible is None else told.eligible - zero,
-        "node_count": told.node_count,
-        "memory_mb": told.memory_mb,
-        "gres": told.gres,
-        "priority": told.priority,
-        "waited_for": told.waited_for,
-        "reason": reason,
-        "exit_code": f"{told.exit_code}:{told.exit_signal}" if over else "",
-        "restarts": told.restarts,
-        "preemptions": told.preemptions,
-        "backfilled": started and told.scheduler == "Backfill",
-        "scheduled_by": told.scheduler if started else "",
-    }
     return JobRecord(
         job,
         told.submit - zero,
-        None if told.start is None else told.start - zero,
-        None if told.end is None or not started else told.end - zero,
+        None if start is None else start - zero,
+        None if end is None or not started else end - zero,
         told.state,
         told.cpus,
         told.nodes,
         -1 if told.limit_s is None else told.limit_s,
-        **(fields | known),
+        f"{name}_{task}" if task else f"{name}+{told.het_offset}" if told.het_offset else name,
+        told.name,
+        user or told.user,
+        told.account,
+        told.partition,
+        told.qos,
+        None if told.eligible is None else told.eligible - zero,
+        told.node_count,
+        told.memory_mb,
+        told.gres,
+        told.priority,
+        told.waited_for,
+        reason,
+        "" if end is None else f"{told.exit_code}:{told.exit_signal}",
+        told.restarts,
+        told.preemptions,
+        started and told.scheduler == "Backfill",
+        told.scheduler if started else "",
     )
 
 

@@ -95,9 +95,9 @@ def _ignore(_submitted: int, _total: int, _now: float) -> None:
 
 def submission(job: TraceJob, options: ReplayOptions) -> SubmitJob:
     """What is sent for a job of the trace."""
-    step = options.limit_step_s
+    step, name = options.limit_step_s, str(job.id)
     spec = JobSpec(
-        name=str(job.id),
+        name=name,
         partition=options.partition,
         account=f"a{job.group}" if options.owners and job.group >= 0 else "",
         qos=f"q{job.queue}" if options.owners and job.queue >= 0 else "",
@@ -105,7 +105,7 @@ def submission(job: TraceJob, options: ReplayOptions) -> SubmitJob:
         time_limit_s=-(-job.req // step) * step,
     )
     owner = FIRST_USER_ID + job.user if options.owners and job.user >= 0 else options.user_id
-    return SubmitJob(spec=spec, script=SCRIPT, emulation=Emulation(run_s=max(1, job.raw_run), tag=str(job.id)), user_id=owner, group_id=owner)
+    return SubmitJob(spec=spec, script=SCRIPT, emulation=Emulation(run_s=max(1, job.raw_run), tag=name), user_id=owner, group_id=owner)
 
 
 class Replayer:
@@ -232,10 +232,8 @@ class Replayer:
         job = self._of_tag.get(told.tag)
         if job is None or job.id in self._rejected:
             return None
-        known: dict[str, str] = {"id": _own_id(job)}
-        if not self._options.owners and job.user >= 0:
-            known["user"] = f"u{job.user}"
-        return record_of(told, int(self._zero), job.id, **known)
+        user = "" if self._options.owners or job.user < 0 else f"u{job.user}"
+        return record_of(told, int(self._zero), job.id, name=_own_id(job), user=user)
 
     def _refusal(self, job: TraceJob) -> JobRecord:
         user = f"u{job.user}" if job.user >= 0 else ""

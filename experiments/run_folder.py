@@ -104,7 +104,7 @@ def _parquet(records: Sequence[JobRecord]) -> bytes:
     kinds = {"str": pa.string(), "bool": pa.bool_()}
     declared = {field.name: str(field.type) for field in msgspec.structs.fields(JobRecord)}
     types = {name: kinds.get(declared.get(name, "int").removeprefix("<class '").removesuffix("'>"), pa.int64()) for name in FIELDS}
-    table = pa.table({name: pa.array([getattr(r, name) for r in records], kind) for name, kind in types.items()})
+    table = pa.table({name: pa.array(list(map(attrgetter(name), records)), kind) for name, kind in types.items()})
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()
