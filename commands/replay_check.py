@@ -73,7 +73,8 @@ async def look_at_trace(
     if (lead := options.zero - _LEAD_S - participant.time.now()) > 0:
         await asyncio.sleep(lead)
     found = machine_look(config)
-    answers = await _answers(participant, jobs, options, config, most=None if whole else AT_ONCE)
+    kinds = _kinds(jobs, options)
+    answers = await _answers(participant, jobs, kinds, options, config, most=None if whole else AT_ONCE)
     if not options.partition and jobs and not any(answer.can_run for answer in answers.values()):
         chosen, found.elsewhere = await _chosen_partition(participant, jobs, options, config)
         if chosen:
@@ -82,10 +83,10 @@ async def look_at_trace(
             where = f"the default partition {default.name}" if default else "a cluster without a default partition"
             found.notes.append(f"no job could run in {where} ({why}): they go to {chosen} (--partition names another)")
             options = replace(options, partition=chosen)
-            answers = await _answers(participant, jobs, options, config, most=None if whole else AT_ONCE)
+            answers = await _answers(participant, jobs, kinds, options, config, most=None if whole else AT_ONCE)
     unknown = 0
-    for job in jobs:
-        answer = answers.get(_kind(job, options))
+    for job, kind in zip(jobs, kinds, strict=True):
+        answer = answers.get(kind)
         unknown += answer is None
         found.add(str(job.id), job.submit, min(job.raw_run, job.req), job.procs, answer or Answer())
     if unknown:
@@ -93,26 +94,30 @@ async def look_at_trace(
     return found, options
 
 
-def _kind(job: TraceJob, options: ReplayOptions) -> tuple[object, ...]:
-    """What of a job the answer depends on."""
-    return (job.procs, *((job.user, job.group, job.queue) if options.owners else ()), -(-job.req // options.limit_step_s))
+def _kinds(jobs: Sequence[TraceJob], options: ReplayOptions) -> list[tuple[object, ...]]:
+    """What of each job the answer depends on."""
+    step = options.limit_step_s
+    if options.owners:
+        return [(job.procs, job.user, job.group, job.queue, -(-job.req // step)) for job in jobs]
+    return [(job.procs, -(-job.req // step)) for job in jobs]
 
 
 async def _answers(
-    participant: Participant, jobs: Iterable[TraceJob], options: ReplayOptions, config: SlurmConfig, *, most: int | None
+    participant: Participant,
+    jobs: Sequence[TraceJob],
+    kind_of: Sequence[tuple[object, ...]],
+    options: ReplayOptions,
+    config: SlurmConfig,
+    *,
+    most: int | None,
 ) -> dict[tuple[object, ...], Answer]:
-    """What the controller says of each kind of job, by `_kind`; of the `most` frequent ones.
+    """What the controller says of each kind of job; of the `most` frequent ones.
 
     Limits of time are bounds: where the shortest and the longest of jobs that are the same otherwise are told the same, so are those between them.
     A site's own rules on submissions may be of any kind.
     """
-    examples: dict[tuple[object, ...], TraceJob] = {}
-    counts: Counter[tuple[object, ...]] = Counter()
-    for job in jobs:
-        kind = _kind(job, options)
-        counts[kind] += 1
-        examples.setdefault(kind, job)
-    kinds = [kind for kind, _ in counts.most_common(most)]
+    examples = dict(zip(reversed(kind_of), reversed(jobs), strict=True))
+    kinds = [kind for kind, _ in Counter(kind_of).most_common(most)]
     groups: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
     for kind in kinds:
         groups.setdefault(kind[:-1], []).append(kind)
@@ -170,9 +175,9 @@ async def _chosen_partition(participant: Participant, jobs: Sequence[TraceJob], 
     """
     if not config.partitions:
         return "", "the configuration has no partition"
-    counts = Counter(_kind(job, options) for job in jobs)
-    tried = dict(counts.most_common(_TRIED))
-    examples = {_kind(job, options): job for job in reversed(jobs)}
+    kinds = _kinds(jobs, options)
+    tried = dict(Counter(kinds).most_common(_TRIED))
+    examples = dict(zip(reversed(kinds), reversed(jobs), strict=True))
     best, chosen = 0, ""
     most_taken, nearest = -1, ""
     for partition in config.partitions:

@@ -8,12 +8,12 @@ functions can do. Plug-ins of Slurm's own (`lua`, `require_timelimit` ...) are n
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
 from understudy.controller.core import log
+from understudy.controller.offers import offered
 from understudy.model.errors import SlurmError
 
 if TYPE_CHECKING:
@@ -81,18 +81,18 @@ class JobSubmit(Protocol):
 
 def missing(names: Sequence[str]) -> list[str]:
     """Those of JobSubmitPlugins that nobody offers."""
-    offered = {point.name for point in entry_points(group=GROUP)}
-    return [name for name in names if name.removeprefix("job_submit/") not in offered]
+    known = offered(GROUP)
+    return [name for name in names if name.removeprefix("job_submit/") not in known]
 
 
 def load_plugins(names: Sequence[str]) -> list[Any]:
     """The plug-ins that JobSubmitPlugins names. Those that are not there, or do not work, are logged and left out."""
-    offered = {point.name: point for point in entry_points(group=GROUP)}
+    known = offered(GROUP)
     found = []
     for name in names:
-        point = offered.get(name.removeprefix("job_submit/"))
+        point = known.get(name.removeprefix("job_submit/"))
         if point is None:
-            log.error("JobSubmitPlugins=%s: nobody offers it; there are: %s", name, ", ".join(sorted(offered)) or "none")
+            log.error("JobSubmitPlugins=%s: nobody offers it; there are: %s", name, ", ".join(sorted(known)) or "none")
             continue
         try:
             plugin = point.load()

@@ -60,8 +60,9 @@ class Look:
         """Count a job. `run_s`: of all tasks of an array together."""
         self.jobs += 1
         self.work += run_s * cpus
+        end_s = submit_s + run_s / max(answer.tasks, 1)
         self._first = min(self._first, submit_s)
-        self._last = max(self._last, submit_s + run_s / max(answer.tasks, 1))
+        self._last = max(self._last, end_s)
         self.widest = max(self.widest, cpus)
         if cpus > self.cpus:
             self.too_wide.append(name)

@@ -72,10 +72,10 @@ def parse_swf(lines: Iterable[str], *, strict: bool = False, name: str = "trace"
             continue
         try:
             columns: tuple[Any, ...] = tuple(map(int, fields[:COLUMNS]))
+            is_plain = len(columns) == COLUMNS and min(columns) >= -_LARGEST and max(columns) <= _LARGEST
         except ValueError:
-            columns = tuple(_whole(text) for text in fields[:COLUMNS])  # some logs have fractions of seconds
-        why = _fault(columns, fields)
-        if why:
+            columns, is_plain = tuple(_whole(text) for text in fields[:COLUMNS]), False  # some logs have fractions of seconds
+        if not is_plain and (why := _fault(columns, fields)):
             if strict:
                 raise TraceError(f"{name} line {number}: {why}")
             trace.bad_line_count += 1

@@ -15,6 +15,7 @@ import re
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -24,6 +25,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
+_UNUSED: Final = {
+    "requested memory": "memory_kb",
+    "user": "user",
+    "group": "group",
+    "executable": "executable",
+    "queue": "queue",
+    "partition": "partition",
+    "preceding job": "preceding_job",
+    "think time": "think_time",
+}  # columns that normal form does not use, and the fields that have them
 _HEAD_BYTES: Final = 4096  # of a file, to see what it is
 
 
@@ -106,18 +117,12 @@ class Trace:
 
         A column that says the same of all jobs tells nothing that could be used.
         """
-        values = {
-            "requested memory": [job.memory_kb for job in self.jobs],
-            "user": [job.user for job in self.jobs],
-            "group": [job.group for job in self.jobs],
-            "executable": [job.executable for job in self.jobs],
-            "queue": [job.queue for job in self.jobs],
-            "partition": [job.partition for job in self.jobs],
-            "preceding job": [job.preceding_job for job in self.jobs],
-            "think time": [job.think_time for job in self.jobs],
-        }
-        counts = {name: sum(value > 0 for value in column) for name, column in values.items() if len(set(column)) > 1}
-        counts["columns behind the 18th"] = sum(bool(job.extra) for job in self.jobs)
+        counts = {}
+        for name, field_name in _UNUSED.items():
+            by_value = Counter(map(attrgetter(field_name), self.jobs))
+            if len(by_value) > 1:
+                counts[name] = sum(count for value, count in by_value.items() if value > 0)
+        counts["columns behind the 18th"] = sum(map(bool, map(attrgetter("extra"), self.jobs)))
         return {name: count for name, count in counts.items() if count}
 
     def machine(self, nodes: int | None = None, cpus: int | None = None) -> Machine:

@@ -5,9 +5,9 @@ Place: the controller's core. Plug-ins are entry points and may live in any inst
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from understudy.controller.offers import offered
 from understudy.model.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ SITE_FACTORS: Final = "understudy.site_factors"
 
 def _load(group: str, key: str, prefix: str, value: str) -> Any:
     kind, _, name = value.strip().lower().rpartition("/")
-    found = {point.name: point for point in entry_points(group=group)}
+    found = offered(group)
     point = found.get(name)
     if point is None or kind not in ("", prefix):
         known = ", ".join(f"{prefix}/{each}" for each in sorted(found)) or "none"

@@ -5,9 +5,9 @@ Place: scheduling. Plug-ins are entry points of the groups below and may live in
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from understudy.controller.offers import offered
 from understudy.model.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ ALIASES: Final = {"cons_res": "cons_tres"}
 
 def _load(group: str, key: str, prefix: str, value: str) -> Any:
     kind, _, name = value.strip().lower().rpartition("/")
-    found = {point.name: point for point in entry_points(group=group)}
+    found = offered(group)
     point = found.get(ALIASES.get(name, name))
     if point is None or kind not in ("", prefix):
         known = ", ".join(f"{prefix}/{each}" for each in sorted(found))

@@ -78,8 +78,8 @@ def test_a_plug_in_sees_interactive_jobs_and_changes_too() -> None:
 
 
 def test_plug_ins_are_entry_points_that_slurm_conf_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    offered = [EntryPoint("rules", f"{__name__}:Rules", job_submit.GROUP), EntryPoint("gone", "no.such:thing", job_submit.GROUP)]
+    points = [EntryPoint("rules", f"{__name__}:Rules", job_submit.GROUP), EntryPoint("gone", "no.such:thing", job_submit.GROUP)]
     monkeypatch.setattr(EntryPoint, "load", lambda point: Rules if point.name == "rules" else __import__("no.such"))
-    monkeypatch.setattr(job_submit, "entry_points", lambda group: offered if group == job_submit.GROUP else [])
+    monkeypatch.setattr(job_submit, "offered", lambda group: {point.name: point for point in points if point.group == group})
     found = load_plugins(["lua", "gone", "job_submit/rules"])
     assert [type(each) for each in found] == [Rules]
