@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from understudy.controller.alarms import over_time_limit_s, unwatch
 from understudy.controller.eligibility import note_end, notify_dependents, review
 from understudy.controller.het_jobs import others
-from understudy.controller.job import NO_STEPS, NO_USAGE, JobEvent, advance
+from understudy.controller.job import NO_STEPS, NO_USAGE, NO_WAITS, JobEvent, advance
 from understudy.controller.job_programs import node_environment, run_epilog
 from understudy.controller.log_lines import ended, is_told
 from understudy.controller.prologs import REASON as PROLOG_REASON
@@ -106,7 +106,7 @@ def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, l
     if core.awaited:
         _tell_waiting(core, job)
     run_epilog(core, job)
-    terminate(core, job, allocation.nodes & ~lost_nodes, _why(job, event))
+    terminate(core, job, allocation.nodes & ~lost_nodes, "" if core.settings.emulates_jobs else _why(job, event))
     if job.het is not None:
         for other in others(job):
             if not other.is_finished and other.allocation is not None and not other.is_pending:
@@ -136,7 +136,6 @@ def terminate(core: Core, job: Job, nodes: int, why: str = "") -> None:
 
     parts = core.parts(nodes)
     told = node_environment(core, job, is_over=True)
-    why = "" if core.settings.emulates_jobs else why
     lingers = core.settings.emulates_jobs and not (job.script_ended or job.interactive or job.het_offset)
     if len(parts) == 1:
         daemon, part = parts[0]
@@ -250,7 +249,7 @@ def enqueue_again(core: Core, job: Job, now: float, *, begin_time: int | None = 
     """A requeued job of which no node has anything any more: it is as if it were submitted now, to begin when its old credential is worthless."""
     job.allocation, job.held, job.node_list = None, None, ""
     job.restarts += 1
-    job.waits, job.waits_since = {}, now
+    job.waits, job.waits_since = NO_WAITS, now
     job.steps, job.next_step_id, job.batch_usage = NO_STEPS, 0, NO_USAGE
     job.submit_time = int(now)
     job.begin_time = begin_time or int(now) + core.settings.credential_lifetime_s + 1

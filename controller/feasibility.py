@@ -6,7 +6,7 @@ Place: the controller's core. The memory is emptied when nodes or partitions cha
 from __future__ import annotations
 
 from functools import reduce
-from operator import or_
+from operator import attrgetter, or_
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.scheduling.request import Request
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from understudy.controller.partitions import Partition
 
 _MOST: Final = 10_000
+# What of a job the answer depends on.
+_OF_JOB: Final = attrgetter(
+    *("min_nodes", "max_nodes", "num_tasks", "cpus_per_task", "min_cpus", "memory_per_node_mb", "memory_per_cpu_mb", "memory_cap_mb"),
+    *("exclusive", "excluded_nodes", "qos_flags"),
+)
+_OF_SPEC: Final = attrgetter(
+    *("num_tasks", "ntasks_per_node", "ntasks_per_socket", "ntasks_per_core", "threads_per_core", "min_cpus_node", "tmp_disk_mb"),
+    *("features", "required_nodes", "contiguous", "overcommit"),
+    *("gres", "tres_per_job", "tres_per_socket", "tres_per_task", "cpus_per_tres", "mem_per_tres", "gres_flags"),
+)
+_EXTRA: Final = ("hint", "sockets_per_node", "cores_per_socket", "spread_job", "use_min_nodes")
 
 
 def could_ever_run(core: Core, job: Job, partition: Partition) -> bool:
@@ -30,40 +41,9 @@ def could_ever_run(core: Core, job: Job, partition: Partition) -> bool:
 def nodes_if_empty(core: Core, job: Job, partition: Partition) -> int:
     """How many of the partition's configured nodes the job would get if all were up and empty, 0 if they could not hold it."""
     spec = job.spec
-    question = (
-        partition.name,
-        job.min_nodes,
-        job.max_nodes,
-        job.num_tasks,
-        job.cpus_per_task,
-        job.min_cpus,
-        job.memory_per_node_mb,
-        job.memory_per_cpu_mb,
-        job.memory_cap_mb,
-        job.exclusive,
-        spec.num_tasks,
-        spec.ntasks_per_node,
-        spec.ntasks_per_socket,
-        spec.ntasks_per_core,
-        spec.threads_per_core,
-        spec.min_cpus_node,
-        spec.tmp_disk_mb,
-        spec.features,
-        spec.required_nodes,
-        job.excluded_nodes,
-        spec.contiguous,
-        spec.overcommit,
-        *(spec.extra.get(name) for name in ("hint", "sockets_per_node", "cores_per_socket", "spread_job", "use_min_nodes")),
-        spec.gres,
-        spec.tres_per_job,
-        spec.tres_per_socket,
-        spec.tres_per_task,
-        spec.cpus_per_tres,
-        spec.mem_per_tres,
-        spec.gres_flags,
-        job.qos_flags,
-        core.tables.limits.most_nodes(job, partition) if core.tables.limits.enforced else None,
-    )
+    limits = core.tables.limits
+    most_nodes = limits.most_nodes(job, partition) if limits.enforced else None
+    question = (partition.name, most_nodes, _OF_JOB(job), _OF_SPEC(spec), *map(spec.extra.get, _EXTRA))
     answer = core.feasible.get(question)
     if answer is None:
         if len(core.feasible) >= _MOST:
@@ -86,7 +66,11 @@ def is_too_large(core: Core, job: Job, partition: Partition) -> bool:
     """Whether all of the partition has fewer CPUs than the job asks for."""
     if job.min_cpus <= 1 and partition.nodes:
         return False
-    return job.min_cpus > sum(kind.all_cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
+    question = (0, partition.name)
+    answer = core.feasible.get(question)
+    if answer is None:
+        answer = core.feasible[question] = sum(kind.all_cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
+    return job.min_cpus > answer
 
 
 def complaint(core: Core, job: Job, partition: Partition) -> str:

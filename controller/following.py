@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
 
 MOST_AT_ONCE: Final = 2000  # jobs that are not over, in one answer
-NOTHING: Final = ("None", "")
+_NAMES: Final = {state: state.name for state in JobState}
 
 
 class Following:
@@ -125,7 +125,7 @@ def job_run(core: Core, job: Job, now: float) -> JobRun:
         job.start_time if held is not None else None,
         job.end_time if over else None,
         job.time_limit_s,
-        "REQUEUED" if over and job.flags & JobFlag.REQUEUE else state.name,
+        "REQUEUED" if over and job.flags and job.flags & JobFlag.REQUEUE else _NAMES[state],
         job.exit_code,
         job.exit_signal,
         job.min_cpus if held is None else held.cpus,

@@ -6,7 +6,7 @@ Place: the controller's core, no I/O. Follows: squeue(1) on states, `../docs/arc
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from enum import Enum
+from enum import StrEnum
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 NO_STEPS: Final[MappingProxyType[int, Any]] = MappingProxyType({})
 NO_USAGE: Final[Mapping[str, int]] = MappingProxyType({})
+NO_WAITS: Final[Mapping[str, float]] = MappingProxyType({})
 HELD_BY_ADMIN: Final = "JobHeldAdmin"
 HELD_BY_USER: Final = "JobHeldUser"
 BAD_CONSTRAINTS: Final = "BadConstraints"  # no partition of its own could ever hold it; also who holds it then
@@ -199,7 +200,7 @@ class HetJob:
     components: dict[int, Job] = field(default_factory=dict)  # by offset
 
 
-class JobEvent(Enum):
+class JobEvent(StrEnum):
     """What can happen to a job."""
 
     ALLOCATED = "allocated"
@@ -265,7 +266,7 @@ class Job:
     partition: str = ""  # where it runs, or partitions[0]
     reason: str = "None"
     reason_detail: str = ""
-    waits: Mapping[str, float] = field(default_factory=dict)  # seconds by reason, up to its last change; replaced, not changed: tasks share it
+    waits: Mapping[str, float] = field(default_factory=lambda: NO_WAITS)  # seconds by reason, up to its last change; replaced, not changed
     waits_since: float | None = None  # since when it waits for its present reason; None: since it was submitted
     reason_is_fixed: bool = False  # the reason says why it ended; nothing overwrites it
     begin_time: int | None = None  # --begin
@@ -342,15 +343,15 @@ class Job:
     def note_wait(self, now: float) -> None:
         """The reason for which it waits is about to change: so long it has been."""
         if self.state is JobState.PENDING:
-            since = self.submit_time if self.waits_since is None else self.waits_since
-            self.waits = {**self.waits, self.reason: self.waits.get(self.reason, 0.0) + now - since}
+            waited_s = now - (self.submit_time if self.waits_since is None else self.waits_since)
+            if waited_s > 0 and self.reason != "None":
+                self.waits = {**self.waits, self.reason: self.waits.get(self.reason, 0.0) + waited_s}
             self.waits_since = now
 
     def longest_wait(self, now: float) -> str:
         """The reason that it waited for longest, "" if it had to wait for none."""
         self.note_wait(now)
-        reasons = [(waited_s, reason) for reason, waited_s in self.waits.items() if reason != "None" and waited_s > 0]
-        return max(reasons)[1] if reasons else ""
+        return max((waited_s, reason) for reason, waited_s in self.waits.items())[1] if self.waits else ""
 
     @property
     def is_pending(self) -> bool:
@@ -410,8 +411,9 @@ def advance(job: Job, event: JobEvent, now: float) -> None:
     """
     after = TRANSITIONS.get((job.state, event))
     if after is None:
-        raise InvalidTransition(f"{event.value} while {job.state.name}: {job.story}")
-    job.log.append((now, event.value))
+        raise InvalidTransition(f"{event} while {job.state.name}: {job.story}")
+    job.log.append((now, event))
     del job.log[:-8]
-    job.note_wait(now)
+    if job.state is JobState.PENDING:
+        job.note_wait(now)
     job.state = after

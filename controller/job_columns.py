@@ -301,7 +301,7 @@ def oversubscribe(core: Core, job: Job, _now: float) -> str:
     if partition is not None:
         if sharing_rows(partition, agrees=False) > 1:
             return "YES"
-        if partition.oversubscribe.upper() == "EXCLUSIVE":
+        if partition.oversubscribe == "EXCLUSIVE":
             return "NO"
         owns = owns or partition.exclusive_user
     if job.spec.extra.get("exclusive") == "mcs":

@@ -7,6 +7,7 @@ many. Follows: what slurmctld 22.05.8 was seen to write at SlurmctldDebug=info.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core import log
@@ -37,10 +38,7 @@ if TYPE_CHECKING:
 DEBUG2: Final = 9
 _SUSPEND: Final = ("suspend", "resume")
 
-
-def is_told() -> bool:
-    """Whether anybody reads of single jobs."""
-    return log.isEnabledFor(logging.INFO)
+is_told: Final = partial(log.isEnabledFor, logging.INFO)  # whether anybody reads of single jobs
 
 
 def job_name(job: Job) -> str:

@@ -47,7 +47,8 @@ class Passes:
     def __init__(self, core: Core, locks: Locks, *, soon: Callable[[Callable[[], None]], object], clock: Callable[[], float]) -> None:
         self._core, self._locks, self._soon, self._clock = core, locks, soon, clock
         self._timer: tuple[float, TimerHandle] | None = None
-        self._running: Iterator[float | None] | None = None
+        self._is_running = False
+        self._pass: Iterator[float | None] | None = None  # None until a running one has the locks
         self.passes = self.slices = 0
         self.requests = 0  # that wait for locks or are being answered in slices; the server counts them
         self.most_requests = 0  # from so many on no pass begins (max_rpc_cnt); 0: any number
@@ -60,7 +61,7 @@ class Passes:
         """Set the timer to when the policy wants to run next. To be called after everything that was handled."""
         if self._core.power is not None:
             self._core.power.arm()
-        if self._running is not None:
+        if self._is_running:
             return
         when = self._core.policy.next_run()
         if when is not None and when < self._not_before:
@@ -71,18 +72,17 @@ class Passes:
                 return
             timer[1].cancel()
             self._timer = None
-        if when is not None and when != math.inf:
-            self._timer = (when, self._set(when))
-
-    def _set(self, when: float) -> TimerHandle:
+        if when is None or when == math.inf:
+            return
         core = self._core
         if core.crontabs.entries:
-            return core.time.call_periodically(when, lambda: not only_entries_wait(core), self._due)
-        return core.time.call_at(when, self._due)
+            self._timer = (when, core.time.call_periodically(when, lambda: not only_entries_wait(core), self._due))
+        else:
+            self._timer = (when, core.time.call_at(when, self._due))
 
     def _due(self) -> None:
         self._timer = None
-        if self._running is not None:
+        if self._is_running:
             return
         if self.most_requests and self.requests >= self.most_requests:
             self._not_before = self._core.time.now() + PUT_OFF_S
@@ -90,16 +90,17 @@ class Passes:
             return
         self.passes += 1
         self._began, self._cycles_before = self._clock(), self._cycles()
-        self._running = self._pass(self._core.time.now())
+        self._is_running = True
         self._go_on()
 
-    def _pass(self, now: float) -> Iterator[float | None]:
+    def _begin(self) -> Iterator[float | None]:
         core = self._core
+        now = core.time.now()
         core.tables.looked_at = None
         if core.unsplit:
             split_waiting(core, now)
         settle_accrual(core, now)
-        yield from core.policy.run(now)
+        return iter(core.policy.run(now))
 
     def _go_on(self) -> None:
         if self._core.time.is_virtual and self._locks.available(PASS_NEEDS):
@@ -110,9 +111,10 @@ class Passes:
 
     def _advance(self, until: float) -> _End:
         """Let the pass run until then, by the real clock."""
-        assert self._running is not None
         try:
-            for pause in self._running:
+            if self._pass is None:
+                self._pass = self._begin()
+            for pause in self._pass:
                 if pause is not None and self._pauses(pause):
                     return _End.PAUSED
                 if until != math.inf and self._clock() >= until:
@@ -169,12 +171,14 @@ class Passes:
 
     def _cycles(self) -> list[tuple[Cycles, int]]:
         """The schedulers' counts, the one first whose cycle takes longer."""
-        found = (getattr(self._core.policy, name, None) for name in ("backfill_cycles", "main_cycles"))
+        policy = self._core.policy
+        found = getattr(policy, "backfill_cycles", None), getattr(policy, "main_cycles", None)
         return [(cycles, cycles.count) for cycles in found if cycles is not None]
 
     def _ended(self) -> None:
-        self._running = None
-        ran = next((cycles for cycles, count in self._cycles_before if cycles.count > count), None)
-        if ran is not None:
-            ran.took(int((self._clock() - self._began) * 1e6))
+        self._is_running, self._pass = False, None
+        for cycles, count in self._cycles_before:
+            if cycles.count > count:
+                cycles.took(int((self._clock() - self._began) * 1e6))
+                break
         self._core.settled()

@@ -55,7 +55,7 @@ class Planning:
         if first is None:
             return False
         job = self._begin(job, partition, allocation, now)
-        if not begin_prolog(core, job) and not job.flags & JobFlag.CONFIGURING:
+        if not begin_prolog(core, job) and not (job.flags and job.flags & JobFlag.CONFIGURING):
             hand_over(core, job, first)
         elif job.interactive:
             _tell_waiting(core, job)

@@ -6,6 +6,7 @@ Place: the controller's core. Follows: sdiag(1).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from understudy.controller.scheduling.cycles import Cycles
@@ -58,10 +59,15 @@ _NOT_COMPLETED: Final = frozenset({JobState.CANCELLED, JobState.NODE_FAIL})
 _FAILED: Final = frozenset({JobState.BOOT_FAIL})
 
 
+@cache
+def _of_type(kind: type[Message]) -> tuple[str, int]:
+    name = kind.__name__
+    return _REQUESTS.get(name) or (f"REQUEST_{name.upper()}", 0)
+
+
 def _kind(message: Message) -> tuple[str, int]:
-    name = type(message).__name__
-    kind = _QUERIES.get(message.table) if isinstance(message, Query) else _REQUESTS.get(name)
-    return kind or (f"REQUEST_{name.upper()}", 0)
+    kind = type(message)
+    return _QUERIES.get(message.table) or _of_type(kind) if isinstance(message, Query) else _of_type(kind)
 
 
 def request_name(message: Message) -> str:
@@ -86,9 +92,11 @@ class Counters:
     def request(self, message: Message, user_id: int, microseconds: int) -> None:
         """A request has been handled."""
         by_kind = self.requests.setdefault(_kind(message), [0, 0])
-        for entry in (by_kind, self.users.setdefault(user_id, [0, 0])):
-            entry[0] += 1
-            entry[1] += microseconds
+        by_kind[0] += 1
+        by_kind[1] += microseconds
+        by_user = self.users.setdefault(user_id, [0, 0])
+        by_user[0] += 1
+        by_user[1] += microseconds
 
     def ended(self, job: Job) -> None:
         """A run of a job has come to its end."""

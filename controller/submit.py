@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
 from math import prod
-from operator import or_
+from operator import attrgetter, or_
 from sys import intern
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -50,8 +50,8 @@ LEAST_TO_DEADLINE_S: Final = 60  # what 22.05.8 shows as TimeMin
 MAX_SCRIPT: Final = 4 * 1024 * 1024  # characters
 _MAX_TEXT: Final = 1024  # of a job's texts, as Slurm 22.05.8 was seen to take them
 _MAX_PATH: Final = 4096
-_TEXTS: Final = ("account", "comment", "features", "licenses", "mail_user", "name", "partition", "qos", "wckey")
-_STREAMS: Final = ("std_in", "std_out", "std_err")
+_TEXTS: Final = attrgetter("account", "comment", "features", "licenses", "mail_user", "name", "partition", "qos", "wckey")
+_STREAMS: Final = attrgetter("std_in", "std_out", "std_err")
 _LIMIT_CODES: Final = {
     "PartitionTimeLimit": 2051,
     "PartitionNodeLimit": 2006,
@@ -268,10 +268,10 @@ def _check_lengths(message: SubmitJob | AllocateJob) -> None:
     spec = message.spec
     folder = len(spec.work_dir)
     too_long = (
-        any(len(getattr(spec, each)) > _MAX_TEXT for each in _TEXTS)
+        max(map(len, _TEXTS(spec))) > _MAX_TEXT
         or len(spec.extra.get("network", "")) > _MAX_TEXT
         or folder > _MAX_PATH
-        or any(len(path) + (0 if path.startswith("/") else folder + 1) > _MAX_PATH for each in _STREAMS if (path := getattr(spec, each)))
+        or any(len(path) + (0 if path.startswith("/") else folder + 1) > _MAX_PATH for path in _STREAMS(spec) if path)
         or (isinstance(message, SubmitJob) and len(message.script) > MAX_SCRIPT)
     )
     if too_long:

@@ -137,7 +137,8 @@ class Request:
                     choices = feature_sets(features, table.with_feature, allowed)
             except SlurmError:
                 return None
-        rows = sharing_rows(partition, agrees=spec.oversubscribe and not job.exclusive)
+        agrees = spec.oversubscribe and not job.exclusive
+        rows = sharing_rows(partition, agrees=agrees)
         return cls(
             tasks=max(tasks, min_nodes),
             cpus_per_task=cpus_per_task,
@@ -148,7 +149,7 @@ class Request:
             min_cpus_per_node=max(spec.min_cpus_node or 0, memory_cpus),
             held_cpus_per_node=max((spec.min_cpus_node or 0) // cpus_per_task * cpus_per_task, memory_cpus),
             rows=rows,
-            shares=shares_cores(partition, agrees=spec.oversubscribe and not job.exclusive),
+            shares=rows > 1 or shares_cores(partition, agrees=agrees),
             partition=partition.name,
             shared_in=partition.name if rows > 1 else "",
             user_id=job.user_id,
@@ -190,13 +191,13 @@ class Request:
 
 def wants_whole_nodes(job: Job, partition: Partition) -> bool:
     """Whether the job shares its nodes with nobody."""
-    return job.exclusive or partition.oversubscribe.upper() == "EXCLUSIVE"
+    return job.exclusive or partition.oversubscribe == "EXCLUSIVE"
 
 
 def shares_cores(partition: Partition, *, agrees: bool) -> bool:
     """Whether a job of the partition is one of those that share cores; with FORCE:1, too, which lets nobody have the same ones."""
-    word = partition.oversubscribe.upper().partition(":")[0]
-    return word == "FORCE" or (word == "YES" and agrees)
+    how = partition.oversubscribe
+    return how.startswith("FORCE") or (agrees and how.startswith("YES"))
 
 
 def sharing_rows(partition: Partition, *, agrees: bool) -> int:
@@ -208,12 +209,16 @@ def sharing_rows(partition: Partition, *, agrees: bool) -> int:
 
 def _socket_rule(parameters: str) -> bool | None:
     """What a partition's SelectTypeParameters say of sockets."""
+    if not parameters:
+        return None
     words = parameters.upper().split(",")
     return True if "CR_SOCKET" in words else False if "CR_CORE" in words else None
 
 
 def _fills_sockets(distribution: str) -> bool | None:
     """Whether tasks go to the cores of one socket after the other (-m plane=N, *:block); None if nothing is said."""
+    if not distribution:
+        return None
     first, *others = distribution.partition(",")[0].lower().split(":")
     if first.startswith("plane"):
         return True

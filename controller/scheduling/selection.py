@@ -92,7 +92,7 @@ class ChoosingSelector(ABC):
         overlaid = _pushes_aside(tables)
         if request.shared_in or request.owns or overlaid:
             shared_in = request.shared_in
-            gives_way = self.whole_nodes or partition.oversubscribe.upper() != "EXCLUSIVE"  # not even higher jobs get such nodes
+            gives_way = self.whole_nodes or partition.oversubscribe != "EXCLUSIVE"  # not even higher jobs get such nodes
             whole = allocation.whole and not shared_in and not (overlaid and gives_way)
             allocation = replace(allocation, shared_in=shared_in, owned=request.owns, whole=whole, overlaid=overlaid)
         return allocation
