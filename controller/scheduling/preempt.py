@@ -62,7 +62,7 @@ class Preemption:
         parameters: Mapping[str, str],
         qos_of: Callable[[Job], Qos | None],
     ) -> None:
-        self._partitions, self._running, self.rules, self._qos_of = partitions, running, rules, qos_of
+        self._partitions, self._running, self.rules, self.qos_of = partitions, running, rules, qos_of
         self._youngest_first = "preempt_youngest_first" in parameters
         self.strict_order = "preempt_strict_order" in parameters
         self.spared_until: int | None = None  # when the first job may be preempted that the last pass had to spare
@@ -74,17 +74,12 @@ class Preemption:
 
     # --- who may preempt whom, and how ----------------------------------------------------------------------------------------
 
-    def goes_before(self, one: Job, other: Job) -> bool:
-        """Whether the first job's QOS may preempt the other's."""
-        qos, against = self._qos_of(one), self._qos_of(other)
-        return qos is not None and against is not None and against.name in qos.preempt
-
     def may_preempt(self, job: Job, partition: Partition, victim: Job) -> bool:
         """Whether the rules let a pending job, in this partition, preempt one that runs."""
         if self.rules.kind == BY_PARTITION:
             where = self._partitions.get(victim.partition)
             return where is not None and where.priority_tier < partition.priority_tier and self.mode_of(victim) != OFF
-        qos, against = self._qos_of(job), self._qos_of(victim)
+        qos, against = self.qos_of(job), self.qos_of(victim)
         if qos is None or against is None:
             return False
         if qos.name == against.name:
@@ -98,7 +93,7 @@ class Preemption:
             where = self._partitions.get(victim.partition)
             own = where.preempt_mode if where is not None else ""
         else:
-            qos = self._qos_of(victim)
+            qos = self.qos_of(victim)
             own = qos.preempt_mode if qos is not None else ""
             if read_mode(own)[0] == OFF:
                 own = ""
@@ -107,21 +102,21 @@ class Preemption:
     def grace_s(self, victim: Job) -> int:
         """How long the job may go on after it has been chosen."""
         if self.rules.kind == BY_QOS:
-            qos = self._qos_of(victim)
+            qos = self.qos_of(victim)
             return qos.grace_time_s if qos is not None else 0
         where = self._partitions.get(victim.partition)
         return where.grace_time_s if where is not None else 0
 
     def exempt_s(self, victim: Job) -> int:
         """How long the job runs before anybody may preempt it."""
-        qos = self._qos_of(victim)
+        qos = self.qos_of(victim)
         own = qos.preempt_exempt_time_s if qos is not None else None
         return self.rules.exempt_s if own is None else max(own, 0)
 
     def importance(self, job: Job) -> int:
         """Of two candidates the one with less goes first."""
         if self.rules.kind == BY_QOS:
-            qos = self._qos_of(job)
+            qos = self.qos_of(job)
             return qos.priority if qos is not None else 0
         where = self._partitions.get(job.partition)
         return where.priority_tier if where is not None else 0

@@ -22,21 +22,22 @@ if TYPE_CHECKING:
     from understudy.controller.scheduling.api import Tables
     from understudy.controller.scheduling.preempt import Preemption
     from understudy.controller.scheduling.reserved import Reservation
+    from understudy.model.qos import Qos
 
 
 class Rank:
     """A job's place beside others by who may preempt whom: part of a key of the queue, and equal for most pairs."""
 
-    __slots__ = ("job", "preemption")
+    __slots__ = ("qos",)
 
-    def __init__(self, preemption: Preemption, job: Job) -> None:
-        self.preemption, self.job = preemption, job
+    def __init__(self, qos: Qos | None) -> None:
+        self.qos = qos
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rank) and not self < other and not other < self
 
     def __lt__(self, other: Rank) -> bool:
-        return self.preemption.goes_before(self.job, other.job)
+        return self.qos is not None and other.qos is not None and other.qos.name in self.qos.preempt
 
     def __gt__(self, other: Rank) -> bool:
         return other < self
@@ -95,7 +96,44 @@ def preempting_order(preemption: Preemption, order: Order) -> Order:
     """The queue's order where a QOS may preempt others: who may preempt goes first. (Higher partition tiers go first anyway.)"""
     if preemption.rules.kind != BY_QOS:
         return order
-    return lambda job, partition, *, is_drawn=False: (Rank(preemption, job), *order(job, partition, is_drawn=is_drawn))
+    return lambda job, partition, *, is_drawn=False: (Rank(preemption.qos_of(job)), *order(job, partition, is_drawn=is_drawn))
+
+
+def in_order(records: list[Record]) -> list[Record]:
+    """The records by their keys.
+
+    Who may preempt whom is no order of all jobs: one that waits behind a third may have to go before one in front of that. What comes out then
+    depends on how it is sorted: Slurm merges the halves of the list of jobs, which are in the order of their submission (recorded from 22.05.8).
+    """
+    if not records or not isinstance(records[0].key[0], Rank):
+        return sorted(records, key=itemgetter(0))
+    plain = sorted(records, key=lambda record: record.key[1:])
+    seen: list[Rank] = []
+    for record in plain:
+        rank = record.key[0]
+        assert isinstance(rank, Rank)
+        if any(rank < other for other in seen):
+            return _merged(sorted(records, key=lambda record: record.job.job_id))
+        if all(rank.qos is not other.qos for other in seen):
+            seen.append(rank)
+    return plain
+
+
+def _merged(records: list[Record]) -> list[Record]:
+    if len(records) < 2:
+        return records
+    half = len(records) // 2
+    left, right = _merged(records[:half]), _merged(records[half:])
+    found: list[Record] = []
+    one = other = 0
+    while one < len(left) and other < len(right):
+        if right[other].key < left[one].key:
+            found.append(right[other])
+            other += 1
+        else:
+            found.append(left[one])
+            one += 1
+    return found + left[one:] + right[other:]
 
 
 class PendingQueue:
@@ -139,8 +177,8 @@ class PendingQueue:
             self.lists.clear()
             for record in self._of(list(self.tables.pending.values()), now):
                 self.lists.setdefault(record.partition.name if self.by_partition else "", []).append(record)
-            for records in self.lists.values():
-                records.sort(key=itemgetter(0))
+            for name, records in self.lists.items():
+                self.lists[name] = in_order(records)
             return None
         if not self._added:
             return []

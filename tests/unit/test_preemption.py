@@ -215,6 +215,18 @@ def test_who_may_preempt_goes_first_in_the_queue():
     assert preempting_order(preemption(tables), slurm_order) is slurm_order
 
 
+@pytest.mark.parametrize("names", ["ABC", "ACB", "BAC", "BCA", "CAB", "CBA"])
+def test_where_priorities_and_preemption_go_round_in_a_circle_the_order_is_slurms(names):
+    """Slurm 22.05.8 started whoever was submitted first: by priority A goes before B and B before C, C before A since it may preempt it."""
+    tables, qos_of = qos_tables()
+    queue = PendingQueue(tables, preempting_order(preemption(tables, "CANCEL", "qos", qos_of=qos_of), slurm_order))
+    said = {"A": ("low", 30), "B": ("", 20), "C": ("high", 10)}
+    for job_id, name in enumerate(names, 1):
+        tables.pending[job_id] = make_job(job_id, name=name, qos=said[name][0], priority=said[name][1])
+    queue.refresh(0)
+    assert [record.job.spec.name for record in queue.records] == list({"A": "ABC", "B": "BCA", "C": "CAB"}[names[0]])
+
+
 def test_jobs_in_reservations_are_put_among_others_of_a_queue_whose_qos_may_preempt():
     tables, qos_of = qos_tables()
     tables.reservations.by_name["draws"] = Reservation("draws", 1, 0, 500, MAGNETIC, EVERY, user_ids=(1000,))
