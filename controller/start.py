@@ -5,6 +5,7 @@ Place: the controller's core; implements understudy.controller.scheduling.api.Pl
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -68,8 +69,12 @@ class Planning:
     def start_together(self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float) -> bool:
         """Start all components of a heterogeneous job, the leader first, or none."""
         core = self._core
-        if not all(self._may_start(job, partition, allocation, now) for job, partition, allocation in plans):
-            return False
+        with ExitStack() as counted:  # what one gets counts for the limits of the next
+            for plan in plans:
+                if not self._may_start(*plan, now):
+                    return False
+                if core.job_limits is not None and core.job_limits.enforced:
+                    counted.enter_context(core.job_limits.counting(*plan))
         if any(core.daemon_of_node[allocation.first_node] is None for _, _, allocation in plans):
             return False
         for job, partition, allocation in plans:

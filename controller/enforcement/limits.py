@@ -8,6 +8,7 @@ becomes less, once a period (PriorityCalcPeriod), and when a job ends; as long a
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from understudy.controller.enforcement.line import Line, LineMaker, Test, What
@@ -18,7 +19,7 @@ from understudy.controller.priority.tres import PartitionTotals, asked_for, bill
 from understudy.model.states import JobState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from understudy.controller.enforcement.options import Enforced
     from understudy.controller.job import Allocation, Job
@@ -278,6 +279,22 @@ class JobLimits:
         if isinstance(line, str) or not line.after:
             return ""
         return self._broken(job, line, self.amounts(job, partition, allocation), now, allocation, whole=True)
+
+    @contextmanager
+    def counting(self, job: Job, partition: Partition, allocation: Allocation) -> Iterator[None]:
+        """For a while it is as if the job ran with the allocation."""
+        line = self.line(job, partition)
+        uses, factor = ((), 1.0) if isinstance(line, str) else (line.uses, line.factor)
+        tres, seconds = self.amounts(job, partition, allocation), (job.time_limit_s or YEAR_S) * factor
+        for use in uses:
+            use.take(job.job_id, tres, allocation.nodes)
+            use.expect(tres, seconds)
+        try:
+            yield
+        finally:
+            for use in uses:
+                use.give_back(job.job_id, tres)
+                use.expect(tres, -seconds)
 
     def keeps_no_nodes(self, job: Job, partition: Partition, *, in_plan: bool) -> bool:
         """Whether no nodes are kept for it: its priority is too low (MinPrioThreshold), or (`in_plan`) its QOS keeps it out of backfill's plan."""

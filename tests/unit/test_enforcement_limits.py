@@ -630,3 +630,20 @@ def test_while_accounting_knows_root_alone_it_is_enforced_for_root_alone() -> No
     assert answer(house, ROOT, account="nosuch").code == 2045
     assert isinstance(answer(house, ROOT), Submitted)
     assert isinstance(answer(house, OTHER, account="nosuch"), Submitted)
+
+
+@pytest.mark.parametrize(("limits", "reason"), [({"grp_jobs": 1}, "QOSGrpJobsLimit"), ({"grp_tres": {"node": 2}}, "QOSGrpNodeLimit")])
+def test_components_of_a_heterogeneous_job_count_together(limits: Any, reason: str) -> None:
+    """Slurm 22.05.8: it waits, and the component that is too much says why."""
+    house = House()
+    house.set_qos("q", **limits)
+    specs = [JobSpec(name="h", work_dir="/", qos="q", min_nodes=nodes) for nodes in (2, 1)]
+    said = house.ask(SubmitJob(specs[0], "#!/bin/sh\n", Emulation(100.0), components=specs[1:]), USER)
+    assert isinstance(said, Submitted)
+    house.run(WAIT_S)
+    parts = [house.core.tables.jobs[said.job_id + offset] for offset in (0, 1)]
+    assert [job.is_pending for job in parts] == [True, True]
+    assert parts[1].reason == reason
+    house.set_qos("q", **{name: {} if isinstance(value, dict) else None for name, value in limits.items()})
+    house.run(WAIT_S)
+    assert [job.is_running for job in parts] == [True, True]
