@@ -142,7 +142,7 @@ class SelectConsTres(ChoosingSelector):
             if request.exclusive:
                 usable = usable * (cpus // threads * counted * per_cpu <= have)
             else:
-                at_once = cpus // threads // sockets if self._gives_sockets(request) else 1
+                at_once = np.maximum(cpus // threads // sockets, 1) if self._gives_sockets(request) else 1
                 usable = np.minimum(usable, have // per_cpu // counted // at_once * at_once * of_core)
         least = request.min_cpus_per_node
         if request.cpus_per_task > 1:

@@ -92,3 +92,10 @@ def test_what_nodes_and_partitions_show():
     }  # fmt: skip
     names = ("core_spec_count", "cpu_spec_list", "mem_spec_limit_mb", "alloc_memory_mb")
     assert [NODE_COLUMNS[name](view, one) for name in names] == [2, "6-7,14-15", 1000, 1200]
+
+
+@pytest.mark.parametrize(("memory", "cores"), [(4000, 0b01), (8001, 0)])
+def test_of_two_sockets_of_one_core_the_one_that_is_left_goes_with_its_memory(memory, cores):
+    where = tables_of(table_of([node(0, sockets=2, cores=1, memory=8000, spec_cores=0b10)]))
+    got = chosen(where, "CR_SOCKET_MEMORY", num_tasks=1, memory_per_cpu_mb=memory)
+    assert (0 if got is None else got.shares[0].cores) == cores
