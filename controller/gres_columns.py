@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from understudy.controller.core import Core
     from understudy.controller.gres import Held, Layout
-    from understudy.controller.job import Job
+    from understudy.controller.job import Allocation, Job
     from understudy.controller.nodes import Node, NodeTable
 
 
-def counts_of(job: Job) -> dict[str, int]:
-    """What the job holds, or asks for while it has nothing, by `gres/gpu` and `gres/gpu:a100`."""
+def counts_of(job: Job, held: Allocation | None = None) -> dict[str, int]:
+    """What the job holds, or would hold with the allocation, or asks for while it has nothing, by `gres/gpu` and `gres/gpu:a100`."""
     found: dict[str, int] = {}
-    held = job.allocation
+    held = job.allocation if held is None else held
     if held is not None:
         for group in held.groups:
             for name, kind, amount, _ in group.gres:

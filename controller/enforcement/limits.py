@@ -37,7 +37,7 @@ _TIMED: Final = (What.WALL, What.MINS, What.RUN_MINS)
 class _Charge:
     """What a job counts for at present."""
 
-    __slots__ = ("accruing", "job", "limit_s", "line", "runs", "tasks", "tres", "until")
+    __slots__ = ("accruing", "job", "left_s", "limit_s", "line", "runs", "tasks", "tres", "until")
 
     def __init__(self, job: Job, line: Line) -> None:
         self.job, self.line = job, line
@@ -47,6 +47,7 @@ class _Charge:
         self.tres: dict[str, int] = {}
         self.until = 0  # up to when what it uses has been counted
         self.limit_s = 0
+        self.left_s = 0  # for which it is expected to go on
 
 
 class JobLimits:
@@ -120,17 +121,21 @@ class JobLimits:
         return None if account is None else state.find(account, user, job.partition)
 
     def line(self, job: Job, partition: Partition) -> Line | str:
-        """The limits for the job in the partition, or why it can have none."""
-        key = (job.spec.account, job.user_id, job.spec.qos, partition.name, "qos" in job.lifted)
+        """The limits for the job in the partition, or why it can have none. Who runs keeps his QOS, whatever his association may have by now."""
+        known = self._known_line(job, partition, keeps_qos="qos" in job.lifted)
+        return self._known_line(job, partition, keeps_qos=True) if known is INVALID_QOS and job.is_active else known
+
+    def _known_line(self, job: Job, partition: Partition, *, keeps_qos: bool) -> Line | str:
+        key = (job.spec.account, job.user_id, job.spec.qos, partition.name, keeps_qos)
         known = self._lines.get(key)
         if known is None:
-            known = self._lines[key] = self._make_line(job, partition)
+            known = self._lines[key] = self._make_line(job, partition, keeps_qos=keeps_qos)
             if isinstance(known, Line) and known.counts_time and not self._counts_time:
                 self._counts_time = True
                 self._catch_up()
         return known
 
-    def _make_line(self, job: Job, partition: Partition) -> Line | str:
+    def _make_line(self, job: Job, partition: Partition, *, keeps_qos: bool) -> Line | str:
         state = self._state()
         user = self._user_name(job.user_id)
         account = job.spec.account or state.default_account(user) or ""
@@ -139,7 +144,7 @@ class JobLimits:
             return INVALID_ACCOUNT
         name = job.spec.qos or state.default_qos(own)
         qos = state.qos.get(name)
-        if self.options.qos and state.qos and (qos is None or (name not in state.allowed_qos(own) and "qos" not in job.lifted)):
+        if self.options.qos and state.qos and (qos is None or (name not in state.allowed_qos(own) and not keeps_qos)):
             return INVALID_QOS
         if not self.options.limits:
             return Line(())
@@ -413,9 +418,16 @@ class JobLimits:
         if runs != charge.runs:
             (self._begin if runs else self._end)(charge, now)
         elif runs and (limit_s := job.time_limit_s or YEAR_S) != charge.limit_s:
-            for use in line.uses:
-                use.expect(charge.tres, (limit_s - charge.limit_s) * line.factor)
+            self._expect(charge, limit_s - charge.limit_s)
             charge.limit_s = limit_s
+
+    @staticmethod
+    def _expect(charge: _Charge, seconds: int) -> None:
+        """The job may go on for so much longer, or less long."""
+        seconds = max(seconds, -charge.left_s)
+        charge.left_s += seconds
+        for use in charge.line.uses:
+            use.expect(charge.tres, seconds * charge.line.factor)
 
     def _begin(self, charge: _Charge, now: float) -> None:
         self.advance(now)
@@ -427,11 +439,10 @@ class JobLimits:
         charge.runs = True
         charge.limit_s = job.time_limit_s or YEAR_S
         charge.until = self._counted.pop(job.job_id, max(job.start_time, min(self.last, int(now))))
-        left = max(charge.limit_s - (charge.until - job.start_time), 0)
         self._running[job.job_id] = charge
         for use in charge.line.uses:
             use.take(job.job_id, charge.tres, held.nodes)
-            use.expect(charge.tres, left * charge.line.factor)
+        self._expect(charge, charge.limit_s - (charge.until - job.start_time))
         if charge.line.budgets and not self.options.safe:
             self._watch(self.last + self.period_s + 0.5)
 
@@ -440,30 +451,22 @@ class JobLimits:
         job = charge.job
         end = job.end_time if job.is_finished and job.end_time is not None else int(now)
         self._count(charge, max(end, charge.until))
-        left = self._left(charge)
+        self._expect(charge, -charge.left_s)
         for use in charge.line.uses:
             use.give_back(job.job_id, charge.tres)
-            use.expect(charge.tres, -left * charge.line.factor)
         charge.runs = False
         charge.tres = {}
         del self._running[job.job_id]
-
-    def _left(self, charge: _Charge) -> int:
-        """Seconds that the job may still use."""
-        start = charge.job.start_time
-        return max(charge.limit_s - (charge.until - (charge.until if start is None else start)), 0)
 
     def _count(self, charge: _Charge, until: int) -> None:
         """Count what the job has used up to then."""
         seconds = until - charge.until
         if seconds <= 0:
             return
-        left = self._left(charge)
         charge.until = until
-        less = left - self._left(charge)
         for use in charge.line.uses:
             use.charge(charge.tres, seconds, charge.line.factor, self.last, self.decay)
-            use.expect(charge.tres, -less * charge.line.factor)
+        self._expect(charge, -seconds)
 
     def _leave(self, charge: _Charge, now: float) -> None:
         if charge.runs:

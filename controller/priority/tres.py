@@ -58,9 +58,8 @@ def tres_of(job: Job, held: Allocation | None = None) -> dict[str, float]:
         memory = job.memory_per_cpu_mb * cpus if job.memory_per_cpu_mb is not None else (job.memory_per_node_mb or 0) * nodes
     found = {"cpu": float(cpus), "mem": float(memory), "node": float(nodes)}
     spec = job.spec
-    if spec.gres or spec.tres_per_job or spec.tres_per_task or spec.tres_per_socket:
-        for name, count in counts_of(job).items():
-            found[name] = float(count)
+    for name, count in counts_of(job, held).items():
+        found[name] = float(count)
     if spec.licenses:
         for part in spec.licenses.replace(";", ",").split(","):
             name, _, number = part.partition(":")

@@ -8,6 +8,8 @@ import pytest
 from tests.controller_harness import OTHER, ROOT, USER
 from tests.enforcement_harness import House, sums
 
+from understudy.controller.gres import Held
+from understudy.controller.job import Allocation, ShareGroup
 from understudy.controller.priority.options import PriorityOptions
 from understudy.model.associations import Association, AssociationState
 from understudy.model.errors import ERROR_TEXT
@@ -566,6 +568,21 @@ def test_who_may_not_have_the_qos_any_more_waits() -> None:
     assert job.is_running
 
 
+def test_who_runs_counts_in_his_qos_as_long_as_he_does() -> None:
+    house = House()
+    house.set_qos("q", grp_jobs=1)
+    first, second = submit(house, qos="q"), submit(house, OTHER, qos="q")
+    house.run(WAIT_S)
+    assert (first.is_running, second.reason) == (True, "QOSGrpJobsLimit")
+    house.set_association(4, qos=("normal",))
+    house.run(WAIT_S)
+    assert second.is_pending
+    house.finish(first)
+    house.epilog(first)
+    house.run(WAIT_S)
+    assert second.is_running
+
+
 def test_sums_are_counted_at_every_level_and_come_back_to_nothing() -> None:
     house = House()
     house.set_qos("q", grp_tres={"node": 9})
@@ -647,3 +664,26 @@ def test_components_of_a_heterogeneous_job_count_together(limits: Any, reason: s
     house.set_qos("q", **{name: {} if isinstance(value, dict) else None for name, value in limits.items()})
     house.run(WAIT_S)
     assert [job.is_running for job in parts] == [True, True]
+
+
+def test_a_job_that_waits_for_its_nodes_to_boot_leaves_nothing_of_its_minutes_behind() -> None:
+    house = House()
+    house.set_qos("q", grp_tres_run_mins={"cpu": 100})
+    job = submit(house, qos="q", num_tasks=2, time_limit_s=600)
+    house.run(70)
+    assert job.is_running
+    job.start_time += 60  # the nodes are there, and its time begins
+    house.finish(job)
+    house.epilog(job)
+    house.run(1)
+    assert sums(house.limits) == {}
+
+
+def test_all_devices_count_that_a_job_would_get_with_its_nodes() -> None:
+    """Slurm 22.05.8: who has a node alone has all of its devices, and waits where his limit is less."""
+    house = House()
+    house.set_qos("q", max_tres_per_user={"gres/gpu": 2})
+    job, partition = submit(house, qos="q"), house.core.tables.partitions["main"]
+    for count, reason in ((2, ""), (4, "QOSMaxGRESPerUser")):
+        held = Allocation.of_groups((ShareGroup(1, 8, 0xFF, 0, 1, (Held("gpu", "", count, 0),)),))
+        assert house.limits.by_allocation(job, partition, held, 0.0) == reason
