@@ -37,6 +37,7 @@ from understudy.commands.run_results import (
     raise_if_ended_early,
     write_results,
 )
+from understudy.commands.sacctmgr import sacctmgr
 from understudy.commands.sbatch import sbatch
 from understudy.commands.scancel import scancel
 from understudy.commands.scenario_check import look_at_scenario
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from understudy.model.conf import SlurmConfig
 
 _Value = TypeVar("_Value", int, str)
-_COMMANDS: Final[dict[str, Callable[[list[str], Context], int]]] = {"scontrol": scontrol, "scancel": scancel, "sbatch": sbatch}
+_COMMANDS: Final[dict[str, Callable[[list[str], Context], int]]] = {"scontrol": scontrol, "scancel": scancel, "sbatch": sbatch, "sacctmgr": sacctmgr}
 _COLUMNS: Final = [
     "job_id",
     "array_job_id",

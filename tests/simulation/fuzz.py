@@ -59,7 +59,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from understudy.controller.core import Core
-    from understudy.controller.job import Job
+    from understudy.controller.job import Allocation, HetJob, Job
+    from understudy.controller.partitions import Partition
 
 KEY = bytes(range(32))
 LONGEST_S = 60  # of real time
@@ -286,7 +287,8 @@ class _Run:
         rows = []
         # A heterogeneous job whose components cannot all have nodes waits for ever, and keeps those of one of them.
         is_held_up = any(job.het is not None and job.priority for job in core.tables.pending.values())
-        passes = not is_held_up and core.policy.name == "backfill" and not any(word in "\n".join(self.schedule.conf) for word in LOOKS_AT_FEW)
+        looks_at_all = core.policy.name == "backfill" and not any(word in "\n".join(self.schedule.conf) for word in LOOKS_AT_FEW)
+        passes = looks_at_all and not is_held_up
         now = self.time.now()
         policy = core.policy
         assert isinstance(policy, Builtin)
@@ -306,27 +308,53 @@ class _Run:
             names = job.partitions if passes else [record.partition.name for record in ahead if record.job is job and not is_held_up]
             if job.reason in WAITS_FOR_NOTHING and not (job.reason == "Priority" and is_blocked) and self._could_start(job, names):
                 self.fail(f"waits for {job.reason} although the cluster is empty: {job.story} {job.spec.submit_line}")
+        job = records[0].job if records else None
+        if job is not None and job.het is not None and looks_at_all and all(record.job.het is job.het for record in records):
+            is_kept = any(each.reason not in WAITS_FOR_NOTHING for each in job.het.components.values())
+            if not is_kept and self._could_start_together(job.het):
+                self.fail(f"waits for {job.reason} with all its components although the cluster is empty: {job.story} {job.spec.submit_line}")
         self.outcome.hash = str(hash(tuple(rows)))
+
+    def _could_start_together(self, team: HetJob) -> bool:
+        """Whether nothing keeps the components of a heterogeneous job from being started in the empty cluster, each on nodes of its own."""
+        core = self.core
+        assert core is not None
+        tables, now, taken = core.tables, self.time.now(), 0
+        with contextlib.ExitStack() as counted:
+            for _, job in sorted(team.components.items()):
+                if not job.is_pending:
+                    continue
+                found = self._place(job, job.partitions, taken)
+                if found is None or not job.is_eligible(now):
+                    return False
+                taken |= found[1].nodes
+                if core.job_limits is not None and tables.limits.enforced:
+                    counted.enter_context(core.job_limits.counting(job, *found))
+        return True
 
     def _could_start(self, job: Job, partitions: Iterable[str]) -> bool:
         """Whether nothing keeps a job from being started in one of the partitions of the empty cluster."""
         core = self.core
         assert core is not None
-        tables, now = core.tables, self.time.now()
         if job.het is not None:  # its components need nodes of their own
             return False
-        if not job.is_eligible(now) or not tables.licenses.are_free(job.spec.licenses):
-            return False
+        return job.is_eligible(self.time.now()) and core.tables.licenses.are_free(job.spec.licenses) and self._place(job, partitions) is not None
+
+    def _place(self, job: Job, partitions: Iterable[str], taken: int = 0) -> tuple[Partition, Allocation] | None:
+        """Where the job could be, in the first of the partitions that has nodes for it beside those that are taken."""
+        core = self.core
+        assert core is not None
+        tables, now = core.tables, self.time.now()
         for name in partitions:
-            partition = tables.partitions[name]
-            if limit_broken(job, partition) or not partition.can_schedule:
+            partition = tables.partitions.get(name)
+            if partition is None or limit_broken(job, partition) or not partition.can_schedule:
                 continue
             if tables.limits.enforced and (tables.limits.before(job, partition, now) or tables.limits.by_request(job, partition, now)):
                 continue
-            allocation = core.selector.select(job, partition, partition.nodes & tables.nodes.up_nodes, tables)
+            allocation = core.selector.select(job, partition, partition.nodes & tables.nodes.up_nodes & ~taken, tables)
             if allocation is not None and not (tables.limits.enforced and tables.limits.by_allocation(job, partition, allocation, now)):
-                return True
-        return False
+                return partition, allocation
+        return None
 
 
 @cache

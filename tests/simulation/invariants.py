@@ -68,7 +68,6 @@ class Invariants:
             for node, (total, free) in enumerate(zip(table.total[name].tolist(), table.free[name].tolist(), strict=True)):
                 taken = used.get((name, node), 0)
                 assert free == total - taken, f"{name} on node {node}: {total} in all, {taken} with jobs, {free} free"
-                assert taken <= total, f"{name} on node {node}: {taken} of {total} given"
                 assert table.used_devices[name][node] & devices.get((name, node), 0) == devices.get((name, node), 0), (
                     f"devices of {name} on node {node}"
                 )
@@ -134,6 +133,11 @@ class Invariants:
         assert job.required_nodes & ~job.allocation.nodes == 0, f"without nodes that it needs: {job.story}"
         assert not job.allocation.nodes & job.excluded_nodes, f"on nodes that it must not have: {job.story}"
         assert not job.held_by, f"was held: {job.story}"
+        devices = core.tables.nodes.gres
+        for share in job.allocation.shares:
+            for held in share.gres:
+                left = devices.free.get(held.name) if devices is not None and held.name not in devices.shared else None
+                assert left is None or left[share.node] >= 0, f"{held.name} on node {share.node}: more given than there are: {job.story}"
         for reservation in core.tables.reservations:
             if not reservation.is_active(now) or reservation.start(now) == int(now):
                 continue

@@ -118,6 +118,7 @@ class LimitsHeld:
                 ("per user", user, qos.max_tres_per_user, self._sum),
                 ("per account", account, qos.max_tres_per_account, self._sum),
                 ("per job", whole, qos.max_tres_per_job, self._per_job),
+                ("per node", whole, qos.max_tres_per_node, self._per_node),
                 ("least", whole, qos.min_tres_per_job, self._least),
                 ("run mins", whole, qos.grp_tres_run_mins, self._run_mins),
                 ("job mins", whole, qos.max_tres_mins_per_job, self._job_mins),
@@ -144,6 +145,7 @@ class LimitsHeld:
                     ("user jobs", own.max_jobs, self._jobs),
                     ("wall", own.max_wall, self._wall),
                     ("per job", own.max_tres_per_job, self._per_job),
+                    ("per node", own.max_tres_per_node, self._per_node),
                     ("job mins", own.max_tres_mins_per_job, self._job_mins),
                 ]
             for form, limits, test in of_level:
@@ -181,6 +183,11 @@ class LimitsHeld:
     def _per_job(self, job: Job, group: str, tres: str, limit: int, _form: str) -> None:
         amount = self._held(job).get(tres, 0)
         assert tres in job.lifted or amount <= limit, f"{amount} {tres} of one job of {group}, at most {limit}: {job.story}"
+
+    def _per_node(self, job: Job, group: str, tres: str, limit: int, _form: str) -> None:
+        assert job.allocation is not None
+        amount = max(share.cpus for share in job.allocation.shares) if tres == "cpu" else 0
+        assert tres in job.lifted or amount <= limit, f"{amount} {tres} of one node of a job of {group}, at most {limit}: {job.story}"
 
     def _least(self, job: Job, group: str, tres: str, limit: int, _form: str) -> None:
         amount = self._held(job).get(tres, 0)

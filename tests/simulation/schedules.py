@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,7 @@ class _Drawing:
     partitions: tuple[str, ...] = ()
     reservations: list[str] = field(default_factory=list)
     qos: tuple[str, ...] = ()
+    limits: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
     def chance(self, share: float) -> bool:
         return self.rng.random() < share
@@ -78,6 +80,8 @@ class _Drawing:
         self.preempts = rng.choice(("", "", "partition_prio", "partition_prio", "qos" if self.accounted else "partition_prio"))
         self.gang = self.chance(0.3)
         self.saves_power = self.chance(0.08)
+        self.arrays = 0.3 if self.chance(0.15) else 0.08
+        self.names = self.chance(0.2)  # that several jobs have
         self.teams = self.chance(0.3)  # of heterogeneous jobs one may wait for ever, and with it all behind it
         self.span = float(rng.choice((60, 200, 400)))
         # Reservations of whole minutes need a while until they matter.
@@ -96,6 +100,8 @@ class _Drawing:
         self._name_others(jobs)
         events = [event for event in (self._event() for _ in range(rng.choice((0, 5, 20, 40)))) if event]
         events += self._reservations()
+        if self.accounted and self.chance(0.3):
+            events += [self._change_of_accounting() for _ in range(rng.choice((1, 3, 8)))]
         events.sort(key=lambda event: event["at"])  # type: ignore[arg-type,return-value]
         return replace(
             schedule,
@@ -144,10 +150,12 @@ class _Drawing:
             lines.append(f"PriorityMaxAge=0-0:{rng.choice((1, 10))}\nPriorityCalcPeriod=1")
             lines.append(rng.choice(("", "PriorityFlags=SMALL_RELATIVE_TO_TIME", "PriorityFavorSmall=YES", "PriorityFlags=MAX_TRES")))
         if self.accounted:
+            lines.append("AccountingStorageTRES=gres/gpu")
             lines.append(f"AccountingStorageEnforce={rng.choice(('associations', 'associations,qos', 'limits,qos', 'safe,qos', 'limits'))}")
         if self.chance(0.3):
             self.licenses = rng.randint(1, 4)
             lines.append(f"Licenses=lic:{self.licenses}")
+        lines += ["RebootProgram=/bin/true"] if self.chance(0.2) else []
         if self.saves_power:
             lines.append("SuspendTime=30\nSuspendTimeout=10\nResumeTimeout=40\nSuspendProgram=/bin/true\nResumeProgram=/bin/true")
         return lines + self._nodes() + self._partitions()
@@ -186,6 +194,9 @@ class _Drawing:
             "nohold_on_prolog_fail",
             "Ignore_NUMA",
             "spec_cores_first",
+            "kill_invalid_depend",
+            "bf_max_job_array_resv=1",
+            "max_rpc_cnt=1",
         )
         return ",".join([*words, *(word for word in more if self.chance(0.08))])
 
@@ -228,6 +239,10 @@ class _Drawing:
                 line += f" Feature={','.join(rng.sample(self.features, rng.randint(1, len(self.features))))}"
             if self.chance(0.3):
                 line += f" Weight={rng.choice((1, 5, 10))}"
+            if self.chance(0.05) and self.sockets * self.cores > 1 and not self.is_linear:
+                line += " CoreSpecCount=1"
+            if self.chance(0.05) and self.memory > 1:
+                line += " MemSpecLimit=1000"
             found.append(line)
             first = last + 1
         return found
@@ -261,6 +276,12 @@ class _Drawing:
                 line += rng.choice(
                     (" MaxTime=2", " MaxNodes=2", " MinNodes=2", " MaxCPUsPerNode=2", " DefaultTime=1", " LLN=YES", " ExclusiveUser=YES")
                 )
+            if self.accounted and self.chance(0.2):
+                line += rng.choice(
+                    (" QOS=q1", " QOS=q2", " QOS=q3", " AllowAccounts=a1", " DenyQos=q1", " AllowQos=normal,q2", " TRESBillingWeights=CPU=2")
+                )
+            if self.chance(0.03):
+                line += rng.choice((" ReqResv=YES", " DisableRootJobs=YES", " AllocNodes=ALL", " OverTimeLimit=1", " MaxMemPerCPU=1000"))
             if self.by_memory and self.chance(0.15):
                 line += rng.choice((" DefMemPerCPU=50", " MaxMemPerNode=3000"))
             if "MaxTime" not in line:
@@ -288,6 +309,10 @@ class _Drawing:
             "MaxWall={}",
             "GrpTRESRunMins=cpu={}",
             "MaxTRESMins=cpu=1{}",
+            "GrpTRESMins=cpu={}",
+            "MaxSubmitJobs=1{}",
+            "MaxTRESPerNode=cpu={}",
+            "GrpTRES=billing={}",
         )
         qos_limits = (
             *limits[:2],
@@ -301,7 +326,17 @@ class _Drawing:
             "GrpTRES=mem={}000",
             "MaxWall={}",
             "Flags=DenyOnLimit MaxTRESPerJob=node={}",
+            "GrpWall={}",
+            "MaxTRESPerAccount=cpu={}",
+            "MaxSubmitJobsPerUser=1{}",
+            "GrpTRESRunMins=cpu=1{}",
+            "Flags=OverPartQOS MaxJobsPerUser={}",
+            "Flags=NoReserve GrpTRES=cpu={}",
+            "Flags=PartitionTimeLimit,PartitionMaxNodes,PartitionMinNodes GrpJobs={}",
+            "MinPrioThres={}00",
+            *(("GrpTRES=gres/gpu={}", "MaxTRESPerUser=gres/gpu={}") if self.gres else ()),
         )
+        self.limits = limits[:5], qos_limits[:6]
         lines = []
         self.qos = ("q1", "q2", "q3")
         for place, name in enumerate(self.qos):
@@ -413,11 +448,17 @@ class _Drawing:
             options += [f"--account={rng.choice(('a1', 'a2'))}"] if self.chance(0.3) else []
             options += [f"--qos={rng.choice(('normal', *self.qos))}"] if self.chance(0.7) else []
         job: dict[str, object] = {"id": "", "at": self._when(), "user": rng.choice(USERS), "run": run, "options": options}
-        if self.chance(0.08):
+        if self.names and self.chance(0.5):
+            job["name"] = rng.choice(("a", "b"))
+            options += ["--dependency=singleton"] if self.chance(0.4) else []
+        if self.chance(self.arrays):
             last = rng.randint(0, 7)
             options.append(f"--array={rng.randint(0, last)}-{last}" + rng.choice(("", "", "%1", "%2", ":2")))
         elif self.backfills and self.teams and self.chance(0.05):
-            options += [":", f"--ntasks={rng.randint(1, self.cpus)}", *([f"--partition={rng.choice(self.partitions)}"] if self.chance(0.5) else [])]
+            for _ in range(rng.choice((1, 1, 2))):
+                options += [":", rng.choice((f"--ntasks={rng.randint(1, self.cpus)}", f"--nodes={rng.randint(1, self.nodes)}"))]
+                options += [f"--partition={rng.choice(self.partitions)}"] if self.chance(0.5) else []
+                options += [f"--qos={rng.choice(self.qos)}"] if self.qos and self.chance(0.3) else []
         if self.chance(0.08):
             job["exit"] = 1
         return job
@@ -520,10 +561,27 @@ class _Drawing:
                 events.append({"at": self._when(), "cmd": ["scontrol", *change]})
         return events
 
+    def _change_of_accounting(self) -> dict[str, object]:
+        rng = self.rng
+        of_associations, of_qos = self.limits
+        limit, other = rng.choice(of_associations).format(rng.randint(1, 9)), rng.choice(of_qos).format(rng.randint(1, 9))
+        limit, other = (re.sub(r"\d+$", "-1", each) if self.chance(0.3) else each for each in (limit, other))
+        words = rng.choice(
+            (
+                ["qos", rng.choice(self.qos), "set", other],
+                ["qos", rng.choice(self.qos), "set", f"Priority={rng.choice((0, 50))}"],
+                ["account", rng.choice(("a1", "a2")), "set", limit],
+                ["user", rng.choice(USERS), "set", limit],
+                ["user", rng.choice(USERS), "set", f"qos={rng.choice(('normal', 'normal,q1,q2,q3'))}"],
+                ["user", rng.choice(USERS), "set", "Fairshare=5"],
+            )
+        )
+        return {"at": self._when(), "cmd": ["sacctmgr", "-i", "modify", *words]}
+
     def _event(self) -> dict[str, object]:
         rng = self.rng
         job = f"{{j{rng.randint(1, self.count):03}}}"
-        one = f"JobId={job}"
+        one = f"JobId={job}" + (f"_{rng.randint(0, 4)}" if self.chance(0.1) else "")
         partition = f"PartitionName={rng.choice(self.partitions)}"
         nodes = self._some_nodes()
         update_job = (
@@ -549,6 +607,13 @@ class _Drawing:
             "QOS=q1",
             "Account=a2",
             "NumTasks=2",
+            "Partition=extra",
+            "TimeMin=1",
+            "EndTime=now+1minutes",
+            f"MinCPUsNode={rng.randint(1, self.cpus)}",
+            f"Features={rng.choice(self.features or ('none',))}",
+            "Gres=gpu:1",
+            "QOS=normal",
         )
         commands: list[tuple[int, list[str]]] = [
             (4, ["scancel", job]),
@@ -579,6 +644,10 @@ class _Drawing:
                     rng.choice(("State=FAIL", "State=UNDRAIN", "State=IDLE", "State=POWER_DOWN", "State=POWER_UP")),
                 ],
             ),
+            (1, ["scontrol", "reboot", *rng.choice(((), ("ASAP",), ("ASAP", "nextstate=RESUME"))), nodes]),
+            (1, ["scontrol", "cancel_reboot", nodes]),
+            (1, ["scontrol", "create", f"PartitionName={rng.choice(('extra', 'low'))}", f"Nodes={nodes}", "MaxTime=INFINITE"]),
+            (1, ["scontrol", "delete", "PartitionName=extra"]),
             (1, ["scontrol", "update", partition, f"State={rng.choice(('UP', 'UP', 'DOWN', 'DRAIN', 'INACTIVE'))}"]),
             (
                 1,
@@ -597,11 +666,19 @@ class _Drawing:
                             "PreemptMode=SUSPEND",
                             "GraceTime=10",
                             f"Nodes={nodes}",
+                            "MinNodes=2",
+                            "MaxTime=INFINITE",
+                            "ExclusiveUser=YES",
+                            "OverSubscribe=EXCLUSIVE",
+                            "QOS=q1",
+                            "AllowAccounts=a1",
                         )
                     ),
                 ],
             ),
         ]
+        if self.gres:
+            commands.append((1, ["scontrol", "update", f"NodeName={nodes}", f"Gres=gpu:{rng.randint(0, 3)}"]))
         if self.features:
             commands.append((1, ["scontrol", "update", f"NodeName={nodes}", f"Features={rng.choice(self.features)}"]))
         weights, words = zip(*commands, strict=True)
