@@ -91,6 +91,11 @@ def test_the_seeds_draw_every_kind_of_configuration_job_and_deed():
         "reconfigure",
         "--switches",
         "--prefer",
+        " QOS=q1",
+        "CoreSpecCount",
+        "'sacctmgr'",
+        "'reboot'",
+        "'name': 'a'",
     ):
         assert word in text, word
     assert {each.front_end for each in drawn} == {True, False}
