@@ -2,14 +2,15 @@
 
 Place: a reader of histories; line by line, so that a file of any length fits. Follows: sacct(1). sacct does not quote: a bar or a new line within a
 submission line, a comment or a name makes a row of more or fewer fields than the header has. Such a row is put together again where that is
-possible in one way that makes sense; columns that are no free text tell.
+possible in one way that makes sense; columns that are no free text tell. Where several ways make as much sense, it is named and not read, unless
+they differ in comments, names and submission lines alone; a submission line in doubt is not used.
 """
 
 from __future__ import annotations
 
 import re
 from operator import add, getitem, itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from understudy.experiments import sacct_words as words
 from understudy.experiments.past import Count, HistoryError, PastJob
@@ -17,7 +18,7 @@ from understudy.experiments.past import Count, HistoryError, PastJob
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    _Worth = tuple[int, ...]
+    _Worth = tuple[int, ...]  # as of `_worth`
 
 JOB_ID: Final = re.compile(r"\d+(_(\d+|\[[^\]]*\]?)|\+\d+|\.\S+)*")
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
@@ -32,7 +33,27 @@ _FREE: Final = (
     "container",
     "extra",
 )  # likeliest first
-_FEATURES: Final = re.compile(r"[\w(\[][\w.+*&|,:()\[\]-]*[\w)\]]")
+_MAY_BE_OPEN: Final = ("submitline", "jobname", "comment")  # columns without which a row can be used
+_WORDS: Final = re.compile(r"\S*")
+_NUMBER: Final = re.compile(r"[\d.]*[KMGTPE]?")
+_TIME: Final = re.compile(r"(\d+-)?[\d:.]*|INVALID")
+_CODE: Final = re.compile(r"(\d+:\d+)?")
+_TRES: Final = re.compile(r"([^\s=,]+=[^\s=,]*(,(?!$)|$))*")
+# What columns look like that are not read, or as what they are: for rows of which it is not sure what stands where.
+_SHAPES: Final[dict[str, re.Pattern[str]]] = {
+    **dict.fromkeys(("account", "cluster", "flags", "group", "partition", "qos", "reqgres", "reservation", "user", "wckey"), _WORDS),
+    **dict.fromkeys(("associd", "consumedenergy", "consumedenergyraw", "cputimeraw", "dbindex", "ntasks", "plannedcpuraw"), _NUMBER),
+    **dict.fromkeys(("priority", "qosraw", "reservationid", "resvcpuraw", "wckeyid"), _NUMBER),
+    **dict.fromkeys(("avecpu", "cputime", "mincpu", "planned", "plannedcpu", "reserved", "resvcpu", "systemcpu", "totalcpu", "usercpu"), _TIME),
+    **dict.fromkeys(("alloctres", "reqtres"), _TRES),
+    **dict.fromkeys(("derivedexitcode", "exitcode"), _CODE),
+    "nodelist": re.compile(r"\S*|none assigned", re.IGNORECASE),
+    "reqmem": re.compile(r"[\d.]*[KMGTPE]?[cn]?", re.IGNORECASE),
+    **dict.fromkeys(("container", "workdir"), re.compile(r"(/.*)?", re.DOTALL)),
+}
+_COMMANDS: Final = ("sbatch", "srun", "salloc")
+_LONG_AGO: Final = 500_000_000  # before Slurm
+_FEATURES: Final = re.compile(r"[\w(\[]([\w.+*&|,:()\[\]-]*[\w)\]])?")
 _MAX_JOINED: Final = 50  # lines of one row, and fields too many in it
 STEPS: Final = "steps"
 AGAIN: Final = "the header again"
@@ -40,6 +61,10 @@ FURTHER: Final = "further lines of a submission line or comment"
 OTHER_CLUSTER: Final = "of other clusters"
 REVOKED: Final = "siblings in a federation that were revoked"
 NEEDED: Final = ("jobid",)
+_NOTHING: Final = (0,) * 6  # of what `_worth` tells
+_SURE: Final = 2  # of these, the first so many say how it was
+_LIKELY: Final = 3  # and so many how it was most likely
+_SHOWN: Final = 40  # characters of a text
 
 
 def _state(text: str) -> str:
@@ -101,10 +126,10 @@ class _Read(dict[str, Any]):
 
     def __init__(self, read: Callable[[str], Any]) -> None:
         super().__init__()
-        self._read = read
+        self.reads = read
 
     def __missing__(self, text: str) -> Any:
-        value = self._read(text)
+        value = self.reads(text)
         if len(self) >= _KEPT:
             self.clear()
         self[text] = value
@@ -136,6 +161,11 @@ class _Columns:
         self.texts = itemgetter(*places.values(), 0, 0)  # of fewer than two it would give no tuple; what is too much is not read
         self.exit, self.exit_code = place.get("exitcode", -1), _Read(words.exit_code)
         self.checks = {place[column]: _Read(read) for column, _, read in _FIELDS if read not in (_text, _listed) and column in place}
+        self.shapes = {place[name]: shape for name, shape in _SHAPES.items() if name in place}
+        self.times = {place[name] for name in _TIMES if name in place}
+        self.submit = place.get("submit", -1)
+        self.used = {*places.values(), self.job, self.cluster, self.exit}
+        self.may_be_open = {place[name] for name in _MAY_BE_OPEN if name in place}
         self.has = places.keys()
 
 
@@ -256,10 +286,10 @@ def _put_together(lines: list[tuple[int, str]], layout: _Columns, counts: Count,
     """Rows of one line or several, such that fewest lines are left, and of those ways the one that makes most rows. The others are counted."""
     parted = [_parted(line, layout) for _, line in lines]
     begins = [_begins_row(fields, layout) for fields in parted]
-    best: list[tuple[int, int, int, list[str] | None]] = [(0, 0, 0, None)]  # from the end: lines left, rows (less is more), lines of the next row
+    best: list[tuple[int, int, int, _Fit | None]] = [(0, 0, 0, None)]  # from the end: lines left, rows (less is more), lines of the next row
     for first in reversed(range(len(lines))):
         left, rows, _, _ = best[-1]
-        found: tuple[int, int, int, list[str] | None] = (left + 1, rows, 1, None)
+        found: tuple[int, int, int, _Fit | None] = (left + 1, rows, 1, None)
         for count in range(1, len(lines) - first + 1):
             if count > 1 and (begins[first + count - 1] or not layout.free):
                 break
@@ -274,8 +304,13 @@ def _put_together(lines: list[tuple[int, str]], layout: _Columns, counts: Count,
         _, _, count, row = best[len(lines) - at]
         if row is None:
             _leave_out(lines[at][0], parted[at], layout, counts, is_further=is_behind_row and not begins[at])
+        elif row.open.keys() - layout.may_be_open:
+            counts.bad_line(lines[at][0], _several_ways(row, len(parted[at]), layout))
         else:
-            yield lines[at][0], row
+            for place in row.doubtful:
+                taken = "the columns are taken alone" if place == layout.submit_line and place in row.open else "the likelier is taken"
+                counts.notes[f"bars that may belong to {layout.names[place]} or to another text: {taken}"] += 1
+            yield lines[at][0], ["" if place == layout.submit_line and place in row.open else text for place, text in enumerate(row.fields)]
         is_behind_row = is_behind_row or row is not None
         at += count
 
@@ -305,15 +340,37 @@ def _leave_out(number: int, fields: list[str], layout: _Columns, counts: Count, 
         counts.bad_line(number, f"{found} fields where the header has {width}")
 
 
-def _fit(fields: list[str], layout: _Columns) -> list[str] | None:
+class _Fit(NamedTuple):
+    """A row put together. `open`: columns to which another way, for which as much speaks, gives another text; by place, with that text. `doubtful`:
+    those, and the others to which another way would give another text that is only less likely.
+    """
+
+    fields: tuple[str, ...]
+    open: dict[int, str]
+    doubtful: dict[int, str]
+
+
+class _Step(NamedTuple):
+    """One way to go on with a column's text: how many of the fields too many are used before it and after, and what speaks for all up to there."""
+
+    used: int
+    worth: _Worth
+    after: int
+    total: _Worth
+    text: str
+
+
+def _fit(fields: list[str], layout: _Columns) -> _Fit | None:
     """The row with the fields that are too many joined where there is free text, so that the other columns make sense; the best of several ways."""
     spare = len(fields) - layout.width
     if not 0 <= spare <= _MAX_JOINED or not _may_fit(fields, layout, spare):
         return None
-    best: dict[int, tuple[_Worth, tuple[str, ...]]] = {0: ((0,) * 6, ())}  # by how many of those too many are used
+    best: dict[int, tuple[_Worth, tuple[str, ...]]] = {0: (_NOTHING, ())}  # by how many of those too many are used
+    steps: list[list[_Step]] = []  # of each column
     whole = layout.delimiter.join(fields)
     for place in range(layout.width):
         longer: dict[int, tuple[_Worth, tuple[str, ...]]] = {}
+        steps.append([])
         for used, (worth, row) in best.items():
             for more in range(spare - used + 1 if place in layout.free else 1):
                 text = layout.delimiter.join(fields[place + used : place + used + more + 1])
@@ -321,10 +378,37 @@ def _fit(fields: list[str], layout: _Columns) -> list[str] | None:
                 if adds is None:
                     continue
                 total = tuple(map(add, worth, adds))
+                steps[-1].append(_Step(used, worth, used + more, total, text))
                 if used + more not in longer or longer[used + more][0] < total:
                     longer[used + more] = total, (*row, text)
         best = longer
-    return list(best[spare][1]) if spare in best else None
+    if spare not in best:
+        return None
+    worth, row = best[spare]
+    doubtful = _other_ways(row, steps, worth[:_SURE], spare, layout)
+    still_open = _other_ways(row, steps, worth[:_LIKELY], spare, layout) if doubtful else {}
+    if layout.job in doubtful:  # a step's would not be missed
+        still_open[layout.job] = doubtful[layout.job]
+    is_step = "." in row[layout.job] and layout.job not in still_open
+    return _Fit(row, {}, {}) if is_step else _Fit(row, still_open, doubtful)
+
+
+def _other_ways(row: tuple[str, ...], steps: list[list[_Step]], worth: _Worth, spare: int, layout: _Columns) -> dict[int, str]:
+    """The columns to which other ways that are worth as much, as far as is asked, give other texts, and one of those texts for each."""
+    needed = {spare: worth}  # what must speak for all that comes before, by how many of those too many are used there
+    found: dict[int, str] = {}
+    for place in reversed(range(layout.width)):
+        as_good = [step for step in steps[place] if needed.get(step.after) == step.total[: len(worth)]]
+        found.update((place, step.text) for step in as_good if place in layout.used and step.text != row[place])
+        needed = {step.used: step.worth[: len(worth)] for step in as_good}
+    return found
+
+
+def _several_ways(fit: _Fit, count: int, layout: _Columns) -> str:
+    """What is said of a row that is not read."""
+    place = min(fit.open.keys() - layout.may_be_open)
+    one, other = (text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..." for text in (fit.fields[place], fit.open[place]))
+    return f"{count} fields where the header has {layout.width}, and several ways to join them: {layout.names[place]} may be {one!r} or {other!r}"
 
 
 def _may_fit(fields: list[str], layout: _Columns, spare: int) -> bool:
@@ -343,26 +427,50 @@ def _may_fit(fields: list[str], layout: _Columns, spare: int) -> bool:
 def _worth(place: int, text: str, more: int, whole: str, layout: _Columns) -> _Worth | None:
     """What speaks for a column's text of which `more` delimiters are a part, the most important first; None: it makes no sense.
 
-    Texts that are read, and those that are not empty: sacct leaves few so. A text with a delimiter that is there twice (an option, and in the
-    submission line); one that neither begins nor ends with it. Few columns with delimiters, and the likeliest.
+    For sure: texts that are read, and such as are an option in the submission line, too. Likely: a text does not begin or end with a delimiter.
+    For a guess: texts that are not empty, as sacct leaves few so; few columns with delimiters, and those in which they are most often.
     """
     if place == layout.job:
-        return (0,) * 6 if JOB_ID.fullmatch(text) else None
+        return _NOTHING if JOB_ID.fullmatch(text) else None
+    shape = layout.shapes.get(place)
+    if shape is not None and not shape.fullmatch(text):
+        return None
     read = layout.checks.get(place)
     if read is not None:
         try:
             value = read[text]
         except ValueError:
             return None
-        return (int(bool(text) and value is not None), int(bool(text)), 0, 0, 0, 0)
+        is_known = value is not None
+        if (read.reads is words.count and text and not is_known) or (place == layout.submit and not is_known):
+            return None
+        if is_known and place in layout.times and value < _LONG_AGO:
+            return None
+        return (int(bool(text) and is_known), 0, 0, int(bool(text)), 0, 0)
     if place == layout.submit_line and text.startswith((layout.delimiter, " ")):  # it begins with the command's name
         return None
-    if not more:
-        return (0,) * 6
-    if place == layout.constraints and not _FEATURES.fullmatch(text):
+    if place != layout.constraints and not more:
+        return _NOTHING
+    word = re.escape(text) + rf"(?=\s|{re.escape(layout.delimiter)}|$)"
+    if place == layout.constraints:
+        if not _is_feature_list(text):
+            return None
+        is_option = bool(text) and re.search(rf"\s(-C\s?|--constraint[= ]){word}", whole) is not None
+        return (0, int(is_option), 0, 0, -int(more > 0), -layout.free[place] if more else 0)
+    if place == layout.submit_line and not _begins_with_command(text, layout.delimiter):
         return None
     is_ragged = text.startswith(layout.delimiter) or text.endswith(layout.delimiter)
-    return (0, 0, int(not is_ragged and whole.count(text) > 1), -int(is_ragged), -1, -layout.free[place])
+    is_option = not is_ragged and re.search(rf"[\s=]{word}", whole) is not None
+    return (0, int(is_option), -int(is_ragged), 0, -1, -layout.free[place])
+
+
+def _begins_with_command(text: str, delimiter: str) -> bool:
+    word = text.split(maxsplit=1)[0]
+    return delimiter not in word and any(command in word for command in _COMMANDS)
+
+
+def _is_feature_list(text: str) -> bool:
+    return not text or (_FEATURES.fullmatch(text) is not None and text.count("[") == text.count("]") and text.count("(") == text.count(")"))
 
 
 def _record(number: int, fields: list[str], layout: _Columns) -> PastJob:

@@ -78,6 +78,43 @@ def test_each_of_several_texts_keeps_its_bars(row, comment, constraints, name):
     assert record.submit_line.endswith(" run.sh")
 
 
+@pytest.mark.parametrize(
+    ("header", "row", "column"),
+    [
+        ("JobID|Submit|Comment|Account|JobName", "7|1700000000|a|b|phys|n", "account"),
+        ("JobID|Submit|Comment|Constraints|State", "7|1700000000|x|a|b|COMPLETED", "constraints"),
+        ("Submit|Comment|ReqMem|JobID|JobName", "1700000000|x||1.5G|7|n", "jobid"),
+    ],
+)
+def test_a_row_that_can_be_read_in_several_ways_is_named_and_not_read(header, row, column):
+    records, counts = read(header, row)
+    assert not records
+    assert f"several ways to join them: {column} may be " in counts.bad[0]
+
+
+def test_what_another_column_tells_leaves_one_way():
+    (record,), counts = read("JobID|Submit|Comment|User|NNodes|Start|SubmitLine", "7|1700000000|a|b|ada|0|Unknown|", strict=True)
+    assert (record.comment, record.user, record.nodes, record.start) == ("a|b", "ada", 0, None)
+    (record,), _ = read("JobID|Submit|Comment|Constraints|SubmitLine", "7|1700000000|a|b|gpu|sbatch -C gpu a.sh", strict=True)
+    assert (record.comment, record.constraints) == ("a|b", "gpu")
+    assert not counts.notes
+
+
+def test_a_submission_line_that_may_have_bars_of_the_comment_is_not_used():
+    (record,), counts = read("JobID|Submit|Comment|SubmitLine", "7|1700000000|c|sbatch x|y", strict=True)
+    assert record.submit_line == ""
+    assert counts.notes["bars that may belong to submitline or to another text: the columns are taken alone"] == 1
+    (record,), counts = read("JobID|Submit|Comment|SubmitLine", "7|1700000000|c|x|sbatch y", strict=True)
+    assert (record.comment, record.submit_line) == ("c|x", "sbatch y")
+    assert not counts.notes
+
+
+def test_a_text_that_begins_with_a_bar_is_unlikely_and_said():
+    (record,), counts = read("JobID|Submit|Comment|Constraints|State", "7|1700000000||a|b|COMPLETED", strict=True)
+    assert (record.comment, record.constraints) == ("", "a|b")
+    assert counts.notes["bars that may belong to constraints or to another text: the likelier is taken"] == 1
+
+
 def test_a_row_with_a_new_line_before_its_job_id_is_not_lost():
     good = "phys||a|00:00:04|7|n|2|COMPLETED|1700000000|sbatch run.sh|ada|/home"
     torn = ["phys|two", "lines||00:00:04|8|n|2|FAILED|1700000000|sbatch --wrap=sleep 3", "echo 'a|b'", "exit 0 --comment=two", "lines|bob|/home"]
