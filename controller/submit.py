@@ -6,6 +6,7 @@ Place: the controller's core. Follows: sbatch(1) on options and their defaults; 
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -22,7 +23,7 @@ from understudy.controller.core import log
 from understudy.controller.dependency import check_circle
 from understudy.controller.dependency import parse as parse_dependency
 from understudy.controller.eligibility import note_end, review, watch_dependency
-from understudy.controller.enforcement.access import check_policy, give_default_time, resolve
+from understudy.controller.enforcement.access import at_work, check_policy, give_default_time, resolve
 from understudy.controller.feasibility import complaint, could_ever_run, is_too_large
 from understudy.controller.het_jobs import form as form_het_job
 from understudy.controller.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEvent, advance
@@ -204,8 +205,13 @@ def _checked_components(core: Core, message: SubmitJob | AllocateJob, sender: Se
     if any(spec.array for spec in specs):
         raise SlurmError(ErrorCode.INVALID_ARRAY)
     jobs = [build_job(core, msgspec.structs.replace(message, spec=spec), user_id, group_id, now, by_admin=by_admin) for spec in specs]
+    limits = at_work(core)
+    with ExitStack() as taken_in:
+        for job in jobs:
+            check_policy(core, job, 1)
+            if limits is not None:
+                taken_in.enter_context(limits.with_submitted(job, core.tables.partitions[job.partitions[0]]))
     for job in jobs:
-        check_policy(core, job, 1)
         job.excluded_nodes |= reduce(or_, (other.required_nodes for other in jobs if other is not job))
     return jobs
 

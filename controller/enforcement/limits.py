@@ -204,6 +204,19 @@ class JobLimits:
                 return test.reason
         return self.denial(job, partition)
 
+    @contextmanager
+    def with_submitted(self, job: Job, partition: Partition) -> Iterator[None]:
+        """For a while it is as if the job was taken in."""
+        line = self.line(job, partition)
+        uses = () if isinstance(line, str) else line.uses
+        for use in uses:
+            use.submitted += 1
+        try:
+            yield
+        finally:
+            for use in uses:
+                use.submitted -= 1
+
     def denial(self, job: Job, partition: Partition) -> str:
         """The limit that the job could never keep within, where such jobs are refused (DenyOnLimit); "" if there is none."""
         line = self.line(job, partition)

@@ -153,23 +153,25 @@ class LimitsHeld:
                     if (form, tres) not in said:
                         test(job, group, tres, limit, form)
 
-    def _in(self, group: str) -> list[tuple[Job, dict[str, int]]]:
-        """The running jobs that count in the group as it is now, with what they hold."""
+    def _in(self, group: str, last: Job) -> list[tuple[Job, dict[str, int]]]:
+        """The running jobs, up to the last one that started, that count in the group as it is now, with what they hold."""
         found = []
         for job in self.core.tables.running.values():
             payer = self._payer(job)
             if payer is not None and group in payer.groups:
                 found.append((job, self._held(job)))
+            if job is last:
+                break
         return found
 
     def _jobs(self, job: Job, group: str, _tres: str, limit: int, form: str) -> None:
-        count = len(self._in(group))
+        count = len(self._in(group, job))
         assert count <= limit, f"{count} jobs of {group}, at most {limit} ({form}): {job.story}"
 
     def _sum(self, job: Job, group: str, tres: str, limit: int, form: str) -> None:
         if tres in job.lifted or not self._held(job).get(tres):
             return
-        inside = self._in(group)
+        inside = self._in(group, job)
         if tres == "node":
             nodes = 0
             for each, _ in inside:
@@ -205,7 +207,7 @@ class LimitsHeld:
         if tres in job.lifted or not self._held(job).get(tres):
             return
         now, seconds = int(self.core.time.now()), 0
-        for each, held in self._in(group):
+        for each, held in self._in(group, job):
             assert each.start_time is not None
             seconds += held.get(tres, 0) * max((each.time_limit_s or 0) - (now - each.start_time), 0)
         assert seconds < (limit + 1) * 60, f"{seconds} seconds of {tres} to come of {group}, at most {limit} minutes: {job.story}"

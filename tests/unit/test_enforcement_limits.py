@@ -679,6 +679,17 @@ def test_a_job_that_waits_for_its_nodes_to_boot_leaves_nothing_of_its_minutes_be
     assert sums(house.limits) == {}
 
 
+@pytest.mark.parametrize(("most", "is_taken"), [(1, False), (2, True)])
+def test_components_of_a_heterogeneous_job_are_submitted_together(most: int, is_taken: bool) -> None:
+    house = House()
+    house.set_association(3, grp_submit_jobs=most)
+    specs = [JobSpec(name="h", work_dir="/") for _ in range(2)]
+    said = house.ask(SubmitJob(specs[0], "#!/bin/sh\n", Emulation(100.0), components=specs[1:]), USER)
+    assert isinstance(said, Submitted if is_taken else Failure)
+    assert len(house.core.tables.pending) == 2 * is_taken
+    assert isinstance(answer(house), Failure if is_taken else Submitted)
+
+
 def test_all_devices_count_that_a_job_would_get_with_its_nodes() -> None:
     """Slurm 22.05.8: who has a node alone has all of its devices, and waits where his limit is less."""
     house = House()
