@@ -327,7 +327,7 @@ class _Runs:
         if self.pivot is not None and (among & with_required).any():
             best = self._with_required(need_cpus, need_nodes, contiguous=contiguous)
         elif self.pivot is not None and contiguous and with_required.any():
-            return -1
+            return None
         else:
             enough = among & (self.cpus >= need_cpus) & (self.nodes >= need_nodes)
             if self.weight is not None and (not contiguous or enough.any()):

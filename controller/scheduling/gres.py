@@ -255,7 +255,8 @@ def choose_for_job(
         for place in np.flatnonzero(required).tolist():
             seek.take(place)
     if contiguous:
-        runs = [run for run in runs if seek.suffices(run) and set(seek.taken) <= set(run)]
+        least = demand.min_nodes - len(seek.taken)
+        runs = [run for run in runs if seek.suffices(run, least) and set(seek.taken) <= set(run)]
     while not seek.is_done and seek.nodes_left > 0 and runs:
         lightest = min(weights[run[-1]] for run in runs)
         open_runs = [run for run in runs if weights[run[-1]] == lightest]
@@ -302,10 +303,10 @@ class _Seek:
     def cpus_in(self, run: list[int]) -> int:
         return sum(self.cpus[place] for place in run if place not in self.taken)
 
-    def suffices(self, run: list[int]) -> bool:
+    def suffices(self, run: list[int], nodes: int | None = None) -> bool:
         left = [place for place in run if place not in self.taken]
         return (
-            len(left) >= self.need_nodes
+            len(left) >= (self.need_nodes if nodes is None else nodes)
             and sum(self.cpus[place] for place in left) >= self.need_cpus
             and all(sum(each[place] for place in left) >= count for each, count in zip(self.have, self.need, strict=True))
         )

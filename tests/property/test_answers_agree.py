@@ -116,8 +116,9 @@ def check(job, got, tables, selector):
     assert not job.required_nodes & ~got.nodes
     assert not got.nodes & job.excluded_nodes
     assert job.min_nodes <= got.node_count <= (job.max_nodes or SIZE)
-    if spec.contiguous and not selector.whole_nodes and "CR_LLN" not in selector.parameters:  # elsewhere it may mean nothing, as in Slurm
-        assert len(nodeset.runs(got.nodes)) == 1
+    if spec.contiguous and not selector.whole_nodes and "CR_LLN" not in selector.parameters and job.max_nodes in (None, job.min_nodes):
+        first = nodeset.first(got.nodes)  # as in Slurm, nodes that it need not have may be anywhere, and those that are too small are passed over
+        assert not nodeset.span(first, nodeset.last(got.nodes) - first + 1) & ~got.nodes & (job.excluded_nodes | table.full_nodes)
     tasks = 0
     for share in got.shares:
         one = table.nodes[share.node]

@@ -235,6 +235,7 @@ def test_contiguous_jobs_get_neighbours_of_the_nodes_that_they_must_have(selecto
     assert chosen(tables, selector, contiguous=True, required_nodes=0b0000001, **two) is None
     assert indices(chosen(tables, selector, contiguous=True, required_nodes=0b0010000, **three)) == [4, 5, 6]
     assert indices(chosen(tables, selector, contiguous=True, required_nodes=0b1000000, **three)) == [4, 5, 6]
+    assert indices(chosen(tables, selector, contiguous=True, required_nodes=0b0000001, num_tasks=1, min_nodes=1, max_nodes=2)) == [0]
 
 
 def test_least_loaded_nodes_come_first_where_asked_for():
