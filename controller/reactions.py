@@ -7,8 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.controller import crontabs, eligibility, limits, reboot, reservations, suspend
 from understudy.controller.alarm_table import Alarm
+from understudy.controller.crontabs import comes_again
+from understudy.controller.eligibility import begin_time_has_come
+from understudy.controller.limits import (
+    deadline_is_past,
+    finish_configuring,
+    look_for_command,
+    reservation_is_over,
+    send_warning,
+    tell_time,
+    time_limit_is_over,
+)
+from understudy.controller.reboot import look_for_idle
+from understudy.controller.reservations import something_has_changed
+from understudy.controller.suspend import let_back, settle
 
 if TYPE_CHECKING:
     from understudy.controller.core import Core
@@ -17,15 +30,15 @@ if TYPE_CHECKING:
 def connect(core: Core) -> None:
     """Have everything react that does, once for each core."""
     core.alarms.handlers = {
-        Alarm.LIMIT: limits.time_limit_is_over,
-        Alarm.WARNING: limits.send_warning,
-        Alarm.DEADLINE: limits.deadline_is_past,
-        Alarm.RESERVATION: limits.reservation_is_over,
-        Alarm.CONFIGURATION: limits.finish_configuring,
-        Alarm.MAIL: limits.tell_time,
-        Alarm.COMMAND: limits.look_for_command,
+        Alarm.LIMIT: time_limit_is_over,
+        Alarm.WARNING: send_warning,
+        Alarm.DEADLINE: deadline_is_past,
+        Alarm.RESERVATION: reservation_is_over,
+        Alarm.CONFIGURATION: finish_configuring,
+        Alarm.MAIL: tell_time,
+        Alarm.COMMAND: look_for_command,
     }
-    core.alarms.waited = eligibility.begin_time_has_come
-    core.when_changed = [reservations.something_has_changed]
-    core.when_freed = [suspend.settle, suspend.let_back, reboot.look_for_idle]
-    core.when_over = [crontabs.comes_again]
+    core.alarms.waited = begin_time_has_come
+    core.when_changed = [something_has_changed]
+    core.when_freed = [settle, let_back, look_for_idle]
+    core.when_over = [comes_again]
