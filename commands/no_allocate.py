@@ -11,7 +11,7 @@ import time
 
 from understudy.commands.allocation import Allocation
 from understudy.commands.client import Context
-from understudy.commands.step_launch import Step
+from understudy.commands.step_launch import Step, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def run_without_job(settings: "Settings", name: str, programs: "list[Any]", cont
     spec.setdefault("distribution", "cyclic" if int(spec.get("num_tasks") or 1) <= len(expand(nodes)) else "block")
     step = FreeStep([(settings, allocation)], allocation, programs, context, owns_job=True)
     step.cluster, step.key = cluster, key
-    return step.run(name)[0]
+    return run(step, name)[0]
 
 
 def _refused(nodes: list[str], job_id: int, why: tuple[int, str], context: Context) -> int:

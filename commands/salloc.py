@@ -21,7 +21,7 @@ from understudy.commands.client import Client, Context, RefusedError, run
 from understudy.commands.gres_options import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.job_shape import fit_nodes, ignore_specialised, options_agree, say_ignored
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option
-from understudy.commands.sbatch_options import BadOptionError, Job, check_arbitrary, check_whole, check_x11
+from understudy.commands.sbatch_options import BadOptionError, Job, apply, check_arbitrary, check_whole, check_x11
 
 TYPE_CHECKING = False
 
@@ -112,7 +112,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
         if option.dest in _OWN:
             own[option.dest] = value
         else:
-            job.apply(option, value)
+            apply(job, option, value)
     if context.refuses_clusters(next((value for option, value in reversed(settings) if option.dest == "clusters"), None)):
         return 1
     if "gres_help" in job.flags:
@@ -150,7 +150,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
     for component, more in zip(others, further, strict=True):
         for option, value in more:
             if option.dest not in _OWN:
-                component.apply(option, value)
+                apply(component, option, value)
     for each in (job, *others):
         complete(each, "", arguments, context, "no-shell" if "no_shell" in own else "interactive")
     interrupted: list[int] = []

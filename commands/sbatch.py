@@ -11,7 +11,7 @@ from understudy.commands.client import Context, RefusedError, pack_named, run
 from understudy.commands.export import exported, limits
 from understudy.commands.gres_options import GRES_ERRORS, gres_help, refuses_gres
 from understudy.commands.job_shape import fit_nodes, ignore_specialised, options_agree, say_ignored
-from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE, USAGE_LINE, BadOptionError, Job, check_whole
+from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE, USAGE_LINE, BadOptionError, Job, apply, check_whole
 from understudy.commands.states import COMPLETED, COMPLETING
 
 TYPE_CHECKING = False
@@ -59,7 +59,7 @@ def _submit(arguments: list[str], context: Context) -> int:
     for group in groups:  # mistakes on the line come before those in the script
         trial = Job(time.time())
         for option, value in group:
-            trial.apply(option, value)
+            apply(trial, option, value)
         say_ignored(trial, context)
     if any(option.dest == "gres" and value == "help" for option, value in given):
         context.print(gres_help(context))
@@ -202,7 +202,7 @@ def _components(line: "list[Given]", script: "list[Given]", environment: "Given"
     for source in sources:
         job = Job(now)
         for option, value in [*kept.values(), *source]:
-            job.apply(option, value)
+            apply(job, option, value)
         if "SLURM_HOSTFILE" in environ:
             from understudy.commands.host_file import use_host_file
 

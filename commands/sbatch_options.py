@@ -238,18 +238,6 @@ class Job:
             for name in ("gres", "tres_per_job", "tres_per_socket", "tres_per_task", "cpus_per_tres", "mem_per_tres", "ntasks_per_tres")
         )
 
-    def apply(self, option: Option, value: str | None) -> None:
-        """Take one option.
-
-        Raises:
-            BadOptionError: a value that it cannot have.
-        """
-        action = _ACTIONS.get(option.dest)
-        if action is None:
-            self.extra[option.dest] = "1" if value is None else value
-        else:
-            action(self, option, value or "")
-
 
 def _text(field: str) -> "Callable[[Job, Option, str], None]":
     def set_text(job: Job, _option: Option, value: str) -> None:
@@ -914,3 +902,16 @@ _ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "wckey": _text("wckey"),
     "wrap": _own_text("wrap"),
 }
+
+
+def apply(job: Job, option: Option, value: "str | None") -> None:
+    """Take one option.
+
+    Raises:
+        BadOptionError: a value that it cannot have.
+    """
+    action = _ACTIONS.get(option.dest)
+    if action is None:
+        job.extra[option.dest] = "1" if value is None else value
+    else:
+        action(job, option, value or "")

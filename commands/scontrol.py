@@ -82,23 +82,9 @@ class Session:
         """Nothing is hidden from root."""
         return self.all or os.geteuid() == 0
 
-    def do(self, words: list[str]) -> int:
-        """One command line in words."""
-        typed, rest = words[0], words[1:]
-        keyword = find_keyword(typed)
-        if keyword is None:
-            self.context.complain(f"invalid keyword: {typed}")
-            return 1
-        if len(rest) < keyword.fewest:
-            text = f"too few arguments for {typed} keyword" if keyword.word_first else f"too few arguments for keyword:{typed}"
-            (self.context.complain if keyword.word_first else self.complain)(text)
-            return 1
-        if keyword.most is not None and len(rest) > keyword.most:
-            self.context.complain(f"too many arguments for {typed} keyword" if keyword.word_first else f"too many arguments for keyword:{typed}")
-            if not keyword.goes_on:
-                return 1
-            return keyword.do(self, []) or 1
-        return keyword.do(self, rest)
+    def show_help(self) -> None:
+        """Options and keywords."""
+        self.context.stdout.write(OPTIONS.help_text("scontrol [OPTIONS...] [KEYWORD...]") + HELP)
 
     def complain(self, text: str) -> None:
         """On stderr, unless it is to be quiet."""
@@ -114,6 +100,25 @@ class Session:
         """On stdout, unless it is to be quiet."""
         if not self.quiet:
             self.context.print(text)
+
+
+def do(session: Session, words: list[str]) -> int:
+    """One command line in words."""
+    typed, rest = words[0], words[1:]
+    keyword = find_keyword(typed)
+    if keyword is None:
+        session.context.complain(f"invalid keyword: {typed}")
+        return 1
+    if len(rest) < keyword.fewest:
+        text = f"too few arguments for {typed} keyword" if keyword.word_first else f"too few arguments for keyword:{typed}"
+        (session.context.complain if keyword.word_first else session.complain)(text)
+        return 1
+    if keyword.most is not None and len(rest) > keyword.most:
+        session.context.complain(f"too many arguments for {typed} keyword" if keyword.word_first else f"too many arguments for keyword:{typed}")
+        if not keyword.goes_on:
+            return 1
+        return keyword.do(session, []) or 1
+    return keyword.do(session, rest)
 
 
 def scontrol(arguments: list[str], context: Context) -> int:
@@ -135,7 +140,7 @@ def scontrol(arguments: list[str], context: Context) -> int:
     session = Session(context)
     session.one_line, session.details, session.quiet = "oneliner" in names, "details" in names, "quiet" in names
     session.all, session.future, session.verbose = "all" in names and "hide" not in names, "future" in names, "verbose" in names
-    return session.do(words) if words else _interactive(session)
+    return do(session, words) if words else _interactive(session)
 
 
 def _become(name: str) -> bool:
@@ -172,7 +177,7 @@ def _interactive(session: Session) -> int:
             code = code if words else 1
         if words:
             last = words
-            code = session.do(words) or code
+            code = do(session, words) or code
     return code
 
 
@@ -218,7 +223,7 @@ def _quiet(session: Session, words: list[str]) -> int:
 def _help(session: Session, words: list[str]) -> int:
     if words:
         session.context.complain("too many arguments for keyword:help")
-    session.context.stdout.write(OPTIONS.help_text("scontrol [OPTIONS...] [KEYWORD...]") + HELP)
+    session.show_help()
     return 0
 
 

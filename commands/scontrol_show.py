@@ -282,7 +282,8 @@ def _show_host_list(session: "Session", words: list[str], *, is_sorted: bool = F
     context = session.context
     if not words:
         session.complain("invalid encode argument")
-        return session.do(["help"]) or 1
+        session.show_help()
+        return 1
     expression = words[0]
     if expression.startswith("/"):
         try:

@@ -6,7 +6,7 @@ from understudy.commands.batch_script import ScriptError, directives
 from understudy.commands.client import Context, RefusedError, pack_named, run
 from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable
 from understudy.commands.sbatch_options import OPTIONS as JOB_OPTIONS
-from understudy.commands.sbatch_options import BadOptionError, Job
+from understudy.commands.sbatch_options import BadOptionError, Job, apply
 from understudy.model.cron import CronError, CronTime
 
 TYPE_CHECKING = False
@@ -234,7 +234,7 @@ def _entry(
         if operands:
             raise _LineError(first, f"unexpected argument '{operands[0]}'")
         for option, value in given:
-            job.apply(option, value)
+            apply(job, option, value)
     except OptionError as error:
         raise _LineError(first, str(error)) from None
     except BadOptionError as error:

@@ -181,9 +181,10 @@ def _outside(settings: Settings, others: list[Settings], name: str, programs: "l
         if not allocation.is_ready and not _is_ready(allocation, context):
             return 1
         from understudy.commands.step_launch import Step
+        from understudy.commands.step_launch import run as run_step
 
         parts = list(zip([settings, *others], allocation.components or [allocation], strict=True))
-        code, signal = Step(parts, allocation, programs, context, owns_job=True).run(name)
+        code, signal = run_step(Step(parts, allocation, programs, context, owns_job=True), name)
     except StepError:
         pass
     finally:
@@ -237,8 +238,9 @@ def _inside(settings: Settings, others: list[list[str]], name: str, programs: "l
             return 1
         fit_nodes(each, context)
     from understudy.commands.step_launch import Step
+    from understudy.commands.step_launch import run as run_step
 
-    code, _ = Step(parts, allocation, programs, context, owns_job=False).run(name)
+    code, _ = run_step(Step(parts, allocation, programs, context, owns_job=False), name)
     return code
 
 

@@ -8,7 +8,7 @@ import time
 
 from understudy.commands.allocation import immediate_s
 from understudy.commands.client import Context
-from understudy.commands.sbatch_options import BadOptionError, Job, number
+from understudy.commands.sbatch_options import BadOptionError, Job, apply, number
 from understudy.commands.srun_options import HANDED_ON, OPTIONS, OWN
 
 TYPE_CHECKING = False
@@ -69,13 +69,13 @@ class Settings:
         self.handed_on: list[tuple[Option, str | None]] = [*taken_over, *((option, value) for option, value in given if option.dest in HANDED_ON)]
         for option, value in [*OPTIONS.from_environment(environ), *taken_over, *given]:
             if option.dest in _AS_SBATCH:
-                Job(0).apply(option, value)
+                apply(Job(0), option, value)
             if option.dest in OWN:
                 self.own[option.dest] = "" if value is None else value
                 if option.dest == "exclusive" and not inside:
-                    self.job.apply(option, value)
+                    apply(self.job, option, value)
             else:
-                self.job.apply(option, value)
+                apply(self.job, option, value)
         own = self.own
         self.quiet = "quiet" in own
         self.given = given

@@ -30,6 +30,15 @@ class Step:
     """A step from its creation to its last task's end."""
 
     is_free = False  # of no job, so that the controller does not know it
+    shares: "list[Share]"
+    tasks: "list[list[int]]"
+    step_id: int
+    nodes: str
+    end_time: "float | None"
+    kill_wait_s: int
+    io: StepIO
+    progress: "Progress"
+    streams: "Streams"
 
     def __init__(
         self, parts: "list[tuple[Settings, Allocation]]", whole: "Allocation", programs: "list[Any]", context: "Context", *, owns_job: bool
@@ -54,58 +63,6 @@ class Step:
     def create(self, settings: "Settings", allocation: "Allocation", name: str, step_id: int | None) -> "list[Any]":
         """The step, or its part in a component, as `StepCreated` has it."""
         return create_step(settings, allocation, name, step_id, self.context, owns_job=self.owns_job)
-
-    def run(self, name: str) -> tuple[int, int]:
-        """(exit code, signal that ended the task with the highest)."""
-        from understudy.model.hostlist import compress, expand
-
-        shares: list[Share] = []
-        for settings, allocation in self.parts:
-            first = shares[0] if shares else None
-            created = self.create(settings, allocation, name, None if first is None else first.step_id)
-            shares.append(Share(created, settings, sum(len(share.tasks) for share in shares), sum(share.size for share in shares)))
-        self.shares = shares
-        mpi = self.settings.own.get("mpi", shares[0].mpi_default)
-        if mpi != "none":
-            from understudy.commands.mpi_types import check
-
-            self.mpi = check(mpi, self.context)
-        self.step_id, self.end_time, self.kill_wait_s = shares[0].step_id, shares[0].end_time, shares[0].kill_wait_s
-        self.tasks = [tasks for share in shares for tasks in share.tasks]
-        names = [name for share in shares for name in expand(share.nodes)]
-        self.nodes = shares[0].nodes if len(shares) == 1 else compress(names, sort=False)
-        daemons = [daemon for share in shares for daemon in share.daemons]
-        for node, numbers in zip(names, self.tasks, strict=True):
-            for each in numbers:
-                self.node_of[each] = node
-        self.size = len(self.node_of)
-        host = "127.0.0.1" if all(address.startswith("unix:") or ":127." in address for _, address, _ in daemons) else os.uname().nodename
-        self.io = StepIO(host, os.urandom(32), len(daemons))
-        self.progress = Progress(self)
-        self.io.on_frame = self.progress.take
-        self.progress.catch_signals()
-        prolog = self.settings.own.get("prolog", "none")
-        environments = [environment_of(self, share.settings, shares[0].environment, names, host) for share in shares]
-        task_environment = environments[0]
-        if prolog.lower() not in {"none", ""} and (status := self.run_here(prolog, task_environment)):
-            self.error(f"srun prolog failed rc = {status}. Aborting step.")
-        self.streams = Streams(self, task_environment)
-        if "bcast" in self.settings.own:
-            self.copy_program(names)
-        self.launch(environments, host)
-        self.progress.follow()
-        if self.terminal is not None:
-            from understudy.commands.step_terminal import restore
-
-            restore(self.terminal)
-        epilog = self.settings.own.get("epilog", "none")
-        if epilog.lower() != "none" and (status := self.run_here(epilog, task_environment)):
-            self.error(f"srun epilog failed status={status}")
-        if not self.owns_job and not self.is_free:  # a job's end is the step's, too
-            self.progress.await_end()
-        if self.progress.aborted_with is not None:
-            return self.progress.aborted_with, 0
-        return self.progress.highest, self.progress.ended_by
 
     def first_beside(self, number: int) -> int:
         """The first of the nodes that are the same daemon's as this one, all by their numbers in the step."""
@@ -150,36 +107,6 @@ class Step:
             raise StepError
         command[0] = target
 
-    def launch(self, environments: list[dict[str, str]], host: str) -> None:
-        """Tell the node daemons: some of them, who tell the others."""
-        umask = os.umask(0)
-        os.umask(umask)
-        pty = self.pty_size()
-        layout = self.tasks if len(self.shares) > 1 else []
-        for share, environment, remote in zip(self.shares, environments, self.streams.remote, strict=True):
-            own = share.settings.own
-            message = pack(
-                "LaunchTasks", share.credential, share.job_id, share.restart, self.step_id, share.nodes, share.tasks, share.cpus, share.user,
-                share.settings.command, [f"{name}={value}" for name, value in environment.items()], share.settings.work_dir, umask,
-                f"tcp:{host}:{self.io.port}", self.io.key, remote["std_in"], remote["std_out"], remote["std_err"],
-                own.get("open_mode", "").startswith("a"), self.end_time, own.get("task_prolog", ""), own.get("task_epilog", ""), self.programs, pty,
-                self.mpi, environment.get("SLURM_JOB_NAME", ""), "unbuffered" in own or pty is not None,
-                self.streams.stdin_task, share.first_node, layout, self.settings.cpu_bind,
-                share.gpus, self.settings.gpu_bind, share.memory_mb,
-            )  # fmt: skip
-            self.note_failures(send_down(self.context.client, message, share.daemons, share.width, codes=True), share)
-        if self.failure:
-            self.error(f"Application launch failed: {self.failure}")
-            if self.io.expected:
-                self.progress.highest = 1
-                self.progress.abort()
-            else:
-                self.progress.highest = self.failure_code % 256 or 1
-                self.say("Job step aborted")
-                self.progress.is_aborted = True
-            self.progress.terminate(_signal.SIGKILL)
-        self.streams.feed()
-
     def note_failures(self, bad: list[str], share: Share) -> None:
         """Say where the launch failed; nobody waits for the daemons of those nodes."""
         from understudy.model.hostlist import expand
@@ -209,3 +136,87 @@ class Step:
         self.terminal = make_raw()
         _signal.signal(_signal.SIGWINCH, lambda _number, _frame: None)
         return size.lines, size.columns
+
+
+def run(step: Step, name: str) -> tuple[int, int]:
+    """(exit code, signal that ended the task with the highest)."""
+    from understudy.model.hostlist import compress, expand
+
+    shares: list[Share] = []
+    for settings, allocation in step.parts:
+        first = shares[0] if shares else None
+        created = step.create(settings, allocation, name, None if first is None else first.step_id)
+        shares.append(Share(created, settings, sum(len(share.tasks) for share in shares), sum(share.size for share in shares)))
+    step.shares = shares
+    mpi = step.settings.own.get("mpi", shares[0].mpi_default)
+    if mpi != "none":
+        from understudy.commands.mpi_types import check
+
+        step.mpi = check(mpi, step.context)
+    step.step_id, step.end_time, step.kill_wait_s = shares[0].step_id, shares[0].end_time, shares[0].kill_wait_s
+    step.tasks = [tasks for share in shares for tasks in share.tasks]
+    names = [name for share in shares for name in expand(share.nodes)]
+    step.nodes = shares[0].nodes if len(shares) == 1 else compress(names, sort=False)
+    daemons = [daemon for share in shares for daemon in share.daemons]
+    for node, numbers in zip(names, step.tasks, strict=True):
+        for each in numbers:
+            step.node_of[each] = node
+    step.size = len(step.node_of)
+    host = "127.0.0.1" if all(address.startswith("unix:") or ":127." in address for _, address, _ in daemons) else os.uname().nodename
+    step.io = StepIO(host, os.urandom(32), len(daemons))
+    step.progress = Progress(step)
+    step.io.on_frame = step.progress.take
+    step.progress.catch_signals()
+    prolog = step.settings.own.get("prolog", "none")
+    environments = [environment_of(step, share.settings, shares[0].environment, names, host) for share in shares]
+    task_environment = environments[0]
+    if prolog.lower() not in {"none", ""} and (status := step.run_here(prolog, task_environment)):
+        step.error(f"srun prolog failed rc = {status}. Aborting step.")
+    step.streams = Streams(step, task_environment)
+    if "bcast" in step.settings.own:
+        step.copy_program(names)
+    launch(step, environments, host)
+    step.progress.follow()
+    if step.terminal is not None:
+        from understudy.commands.step_terminal import restore
+
+        restore(step.terminal)
+    epilog = step.settings.own.get("epilog", "none")
+    if epilog.lower() != "none" and (status := step.run_here(epilog, task_environment)):
+        step.error(f"srun epilog failed status={status}")
+    if not step.owns_job and not step.is_free:  # a job's end is the step's, too
+        step.progress.await_end()
+    if step.progress.aborted_with is not None:
+        return step.progress.aborted_with, 0
+    return step.progress.highest, step.progress.ended_by
+
+
+def launch(step: Step, environments: list[dict[str, str]], host: str) -> None:
+    """Tell the node daemons: some of them, who tell the others."""
+    umask = os.umask(0)
+    os.umask(umask)
+    pty = step.pty_size()
+    layout = step.tasks if len(step.shares) > 1 else []
+    for share, environment, remote in zip(step.shares, environments, step.streams.remote, strict=True):
+        own = share.settings.own
+        message = pack(
+            "LaunchTasks", share.credential, share.job_id, share.restart, step.step_id, share.nodes, share.tasks, share.cpus, share.user,
+            share.settings.command, [f"{name}={value}" for name, value in environment.items()], share.settings.work_dir, umask,
+            f"tcp:{host}:{step.io.port}", step.io.key, remote["std_in"], remote["std_out"], remote["std_err"],
+            own.get("open_mode", "").startswith("a"), step.end_time, own.get("task_prolog", ""), own.get("task_epilog", ""), step.programs, pty,
+            step.mpi, environment.get("SLURM_JOB_NAME", ""), "unbuffered" in own or pty is not None,
+            step.streams.stdin_task, share.first_node, layout, step.settings.cpu_bind,
+            share.gpus, step.settings.gpu_bind, share.memory_mb,
+        )  # fmt: skip
+        step.note_failures(send_down(step.context.client, message, share.daemons, share.width, codes=True), share)
+    if step.failure:
+        step.error(f"Application launch failed: {step.failure}")
+        if step.io.expected:
+            step.progress.highest = 1
+            step.progress.abort()
+        else:
+            step.progress.highest = step.failure_code % 256 or 1
+            step.say("Job step aborted")
+            step.progress.is_aborted = True
+        step.progress.terminate(_signal.SIGKILL)
+    step.streams.feed()

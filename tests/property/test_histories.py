@@ -8,7 +8,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.commands.sbatch_options import OPTIONS, Job
+from understudy.commands.sbatch_options import OPTIONS, Job, apply
 from understudy.commands.submit_line import read_submit_line
 from understudy.experiments.past import Count, HistoryError, PastJob
 from understudy.experiments.past_options import Mapped
@@ -142,7 +142,7 @@ def test_sbatch_takes_the_options_of_every_submission(jobs: list[PastJob], maps:
             trial = Job(0.0)
             for option, value in given:
                 if option.dest != "dependency":  # in which submissions stand for their numbers
-                    trial.apply(option, value)
+                    apply(trial, option, value)
     names = {line["id"] for line in made.workload}
     for event in made.events:
         assert event["at"] >= 0
