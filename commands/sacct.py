@@ -3,11 +3,12 @@
 import os
 import re
 
-from understudy.commands import sacct_fields, sacct_use
+from understudy.commands import sacct_fields
 from understudy.commands.accounting_client import DEBUG, DEBUG2, AccountingClient, NoAccountingError, Table, say_connected
 from understudy.commands.client import VERSION, Client, Context, RefusedError, run
 from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable, last_values
 from understudy.commands.sacct_choice import JobName, Wanted, chosen, is_named
+from understudy.commands.sacct_use import set_units, was_measured
 from understudy.commands.states import REQUEUE, RESIZING, job_state, job_state_from
 
 TYPE_CHECKING = False
@@ -355,7 +356,7 @@ def _read_fields(options: "dict[str, str | None]", context: Context) -> "list[sa
         context.error(f"Invalid unit type '{unit}'. Possible options are 'KMGTP'" if unit else "Invalid unit type '")
         context.fatal("Invalid unit type")
         raise _BadRequestError
-    sacct_use.set_units(unit, convert=bool(unit) or "noconvert" not in options)
+    set_units(unit, convert=bool(unit) or "noconvert" not in options)
     text: str = (
         sacct_fields.BRIEF if "brief" in options else sacct_fields.LONG if "long" in options else options.get("format", sacct_fields.DEFAULT) or ""
     )
@@ -632,7 +633,7 @@ def _with_steps(jobs: "list[Row]", wanted: Wanted, conditions: "dict[str, list[A
                 found.append(step)
             for name in ("user_cpu_us", "system_cpu_us"):
                 job[name] = job.get(name, 0) + (step[name] or 0)
-            job["knows_energy"] = job.get("knows_energy") or sacct_use.was_measured(step)
+            job["knows_energy"] = job.get("knows_energy") or was_measured(step)
     return found
 
 
