@@ -37,8 +37,8 @@ class Step:
     end_time: "float | None"
     kill_wait_s: int
     io: StepIO
-    progress: "Progress"
-    streams: "Streams"
+    progress: "Any"  # of step_follow and step_streams, which know the step
+    streams: "Any"
 
     def __init__(
         self, parts: "list[tuple[Settings, Allocation]]", whole: "Allocation", programs: "list[Any]", context: "Context", *, owns_job: bool
