@@ -87,7 +87,7 @@ def in_processes(cluster: Cluster, run_dir: Path, work: Callable[[Participant], 
 
 def in_one_process(cluster: Cluster, run_dir: Path, work: Callable[[Participant], Awaitable[_Result]]) -> _Result:
     """Run with all daemons in this process, whose log goes to the run directory."""
-    from understudy.controller.main import start as start_controller
+    from understudy.controller.edge.main import start as start_controller
     from understudy.noded.main import start as start_noded
 
     with (run_dir / "logs" / "replay.log").open("a") as log:

@@ -1,7 +1,7 @@
 """A look before the run: what the controller says of the jobs that are about to be submitted, asked in the run's own cluster before its zero.
 
 Place: under replay_run.py and scenario_run.py; the questions. The answers are counted in understudy.experiments.look, and the rules are the
-controller's (understudy.controller.foresee). Jobs that ask for the same are asked about once.
+controller's (understudy.controller.requests.foresee). Jobs that ask for the same are asked about once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from understudy.controller.job_submit import missing
+from understudy.controller.jobs.site_rules import missing
 from understudy.controller.scheduling.registry import declared_words
 from understudy.experiments.look import Answer, Look
 from understudy.experiments.replay import UNREACHABLE, submission

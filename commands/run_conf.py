@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from understudy.controller.plugins import plugin_words
+from understudy.controller.edge.plugins import plugin_words
 from understudy.model.conf import SlurmConfig, read, read_text
 from understudy.model.conf_copy import copy_configuration
 from understudy.model.conf_edit import Edit, EditError, edited, new_lines, read_edit

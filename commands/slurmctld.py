@@ -45,7 +45,7 @@ def prepare(start: daemons.Start, config: SlurmConfig) -> tuple[str, Path, Calla
             daemons.forget_state(run_dir)
 
     def main() -> int:
-        from understudy.controller.main import main as controller
+        from understudy.controller.edge.main import main as controller
 
         with daemons.commands_served(cluster, run_dir):
             return controller(["--run-dir", str(run_dir), *["--verbose"] * start.verbose, *(["--recover"] if "R" in start.values else [])])

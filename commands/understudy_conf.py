@@ -1,7 +1,7 @@
 """`understudy conf`: looking at configurations without a cluster.
 
 Place: a sub-command of `understudy`; what a configuration is worth is decided in understudy.model.conf_check,
-which plug-ins there are in understudy.controller.plugins.
+which plug-ins there are in understudy.controller.edge.plugins.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def conf() -> None:
 @app.command("check")
 def check(file: Annotated[Path, typer.Argument(help="The slurm.conf; its companions are read from beside it.")]) -> None:
     """Say whether a slurm.conf can be used, and which of its keys have no effect here."""
-    from understudy.controller.job_submit import missing
-    from understudy.controller.plugins import plugin_words
+    from understudy.controller.edge.plugins import plugin_words
+    from understudy.controller.jobs.site_rules import missing
     from understudy.model.conf import read
     from understudy.model.conf_check import run
     from understudy.model.errors import ConfigError

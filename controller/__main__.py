@@ -2,6 +2,6 @@
 
 import sys
 
-from understudy.controller.main import main
+from understudy.controller.edge.main import main
 
 sys.exit(main())

@@ -1,6 +1,6 @@
 """What the controller's core needs from its surroundings, as interfaces: the time, the wire, the store, the names of users.
 
-Place: the core depends on these alone; the edge (understudy.controller.main) and the tests supply them.
+Place: the core depends on these alone; the edge (understudy.controller.edge.main) and the tests supply them.
 """
 
 from __future__ import annotations

@@ -11,24 +11,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from understudy.auth.credential import Signer
-from understudy.controller.agents import Agents
-from understudy.controller.core import Core
-from understudy.controller.het_jobs import components
+from understudy.controller.core.agents import Agents
+from understudy.controller.core.core import Core
+from understudy.controller.core.locks import Locks
+from understudy.controller.edge.passes import Passes
+from understudy.controller.edge.reactions import connect
+from understudy.controller.edge.rpc import RPCS
+from understudy.controller.edge.validate import validate
+from understudy.controller.jobs.start import Planning
 from understudy.controller.later import Later
-from understudy.controller.locks import Locks
-from understudy.controller.node_events import heard_of
-from understudy.controller.nodes import Node, NodeTable
-from understudy.controller.partitions import Partition
-from understudy.controller.passes import Passes
+from understudy.controller.nodes.events import heard_of
 from understudy.controller.ports import NoJournal
-from understudy.controller.reactions import connect
-from understudy.controller.rpc import RPCS
-from understudy.controller.scheduling.api import Tables
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.settings import Settings
-from understudy.controller.start import Planning
-from understudy.controller.validate import validate
-from understudy.controller.views import run_query
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.tables.het_job import components
+from understudy.controller.tables.node import Node, NodeTable
+from understudy.controller.tables.partition import Partition
+from understudy.controller.tables.settings import Settings
+from understudy.controller.tables.tables import Tables
+from understudy.controller.views.query import run_query
 from understudy.model.errors import SlurmError
 from understudy.model.hostlist import NodeNames
 from understudy.protocol.messages import (
@@ -57,7 +57,7 @@ from understudy.protocol.messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from understudy.controller.job import Job
+    from understudy.controller.tables.job import Job
 
 START = 1_700_000_000.0
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from tests.controller_harness import Harness, make_tables
 
-from understudy.controller.accounting import NotingJournal
-from understudy.controller.enforcement.options import Enforced
-from understudy.controller.enforcement.wiring import accounting_has_changed, make_limits
+from understudy.controller.accounting.link import NotingJournal
+from understudy.controller.edge.limits import make_limits
+from understudy.controller.jobs.start import Planning
+from understudy.controller.pending.access import accounting_has_changed
 from understudy.controller.ports import NoJournal
 from understudy.controller.priority.options import PriorityOptions
-from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.settings import Settings
-from understudy.controller.start import Planning
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.tables.settings import Enforced, Settings
 from understudy.model.associations import Association, AssociationState
 from understudy.model.qos import Qos
 

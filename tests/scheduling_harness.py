@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from understudy.controller.job import Allocation, Job, JobEvent, advance
-from understudy.controller.nodes import Node, NodeTable
-from understudy.controller.partitions import Partition
-from understudy.controller.scheduling.api import Tables
+from understudy.controller.tables.job import Job, JobEvent, advance
+from understudy.controller.tables.node import Node, NodeTable
+from understudy.controller.tables.partition import Partition
+from understudy.controller.tables.tables import Tables
 from understudy.model import nodeset
 from understudy.model.states import NodeState
 from understudy.protocol.messages import JobSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from understudy.controller.tables.allocation import Allocation
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 HOP_S = 0.003  # from an event to the controller's knowing

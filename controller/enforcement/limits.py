@@ -21,10 +21,11 @@ from understudy.model.states import JobState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from understudy.controller.enforcement.options import Enforced
-    from understudy.controller.job import Allocation, Job
-    from understudy.controller.partitions import Partition
-    from understudy.controller.scheduling.api import Tables
+    from understudy.controller.tables.allocation import Allocation
+    from understudy.controller.tables.job import Job
+    from understudy.controller.tables.partition import Partition
+    from understudy.controller.tables.settings import Enforced
+    from understudy.controller.tables.tables import Tables
     from understudy.model.associations import Association, AssociationState
     from understudy.model.qos import Qos
 

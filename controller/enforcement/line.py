@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from understudy.model.associations import Association
     from understudy.model.qos import Qos
 
-
 _TRES: Final = ("cpu", "mem", "energy", "node", "billing")  # as they are numbered; others follow
 
 

@@ -9,10 +9,8 @@ from functools import cache
 from typing import Final
 
 ASSOCIATION, QOS = "Assoc", "QOS"  # whose limit it is
-
 INVALID_ACCOUNT: Final = "InvalidAccount"
 INVALID_QOS: Final = "InvalidQOS"
-
 _KINDS: Final = {
     "cpu": "Cpu",
     "mem": "Mem",
@@ -23,7 +21,6 @@ _KINDS: Final = {
     "license": "License",
     "bb": "BB",
 }
-
 # Form of limit -> what stands before and behind the resource; those of the second line have it in a form of their own for some resources.
 _AROUND: Final = {
     "grp": ("Grp", ""),

@@ -13,7 +13,7 @@ from understudy.model.associations import SHARES_OF_PARENT
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from understudy.controller.job import Job
+    from understudy.controller.tables.job import Job
     from understudy.model.associations import Association, AssociationState
     from understudy.model.qos import Qos
 

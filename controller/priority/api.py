@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from understudy.controller.job import Job
     from understudy.controller.priority.options import PriorityOptions
-
+    from understudy.controller.tables.job import Job
 
 MOST: Final = 0xFFFFFFFF - 1
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from understudy.controller.job import Job
     from understudy.controller.priority.api import Factors, Standing
     from understudy.controller.priority.options import PriorityOptions
+    from understudy.controller.tables.job import Job
 
 FIRST: Final = 4294901759  # what Slurm 22.05 gives to the first job
 MOST: Final = 0xFFFFFFFE

@@ -29,14 +29,12 @@ from understudy.controller.priority.usage import Ledger
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from understudy.controller.job import Job
-    from understudy.controller.partitions import Partition
     from understudy.controller.priority.api import Accounts
-    from understudy.controller.scheduling.api import Tables
+    from understudy.controller.tables.job import Job
+    from understudy.controller.tables.partition import Partition
+    from understudy.controller.tables.tables import Tables
 
 PHASE_S: Final = 1  # Slurm's thread is at work about a second after the controller's start; the periods count from there
-
-
 _NEVER: Final = 1 << 62
 
 

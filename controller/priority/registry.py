@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from understudy.controller.priority.api import Accounts, PriorityPlugin, SiteFactor
     from understudy.controller.priority.options import PriorityOptions
-    from understudy.controller.scheduling.api import Tables
+    from understudy.controller.tables.tables import Tables
 
 PRIORITIES: Final = "understudy.priorities"
 SITE_FACTORS: Final = "understudy.site_factors"

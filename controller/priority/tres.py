@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.gres_columns import counts_of
+from understudy.controller.tables.gres_texts import counts_of
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
-    from understudy.controller.job import Allocation, Job
-    from understudy.controller.nodes import NodeTable
-    from understudy.controller.partitions import Partition
+    from understudy.controller.tables.allocation import Allocation
+    from understudy.controller.tables.job import Job
+    from understudy.controller.tables.node import NodeTable
+    from understudy.controller.tables.partition import Partition
 
 _UNITS: Final = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}  # in MB, the unit of memory
 _PLAIN: Final = {"": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4, "P": 1024.0**5}

@@ -13,7 +13,8 @@ from understudy.model.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from understudy.controller.scheduling.api import Planner, PolicyParameters, SchedulingPolicy, Selector, Tables
+    from understudy.controller.scheduling.api import Planner, PolicyParameters, SchedulingPolicy, Selector
+    from understudy.controller.tables.tables import Tables
     from understudy.model.conf import SlurmConfig
 
 SCHEDULERS: Final = "understudy.schedulers"

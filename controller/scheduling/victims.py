@@ -8,23 +8,26 @@ anew by how much they were of use, and it is tried again, so that a few big jobs
 the chosen nodes are hit. What jobs hold that are completing counts as free already: who waits for them takes nobody else.
 
 Where jobs of higher partitions suspend others (PreemptMode=SUSPEND,GANG), they look for cores that nobody has, not even a job that stands still, and
-then for those that jobs of lower partitions have. Who has one of the cores that they get makes room when they start (understudy.controller.gang).
+then for those that jobs of lower partitions have. Who has one of the cores that they get makes room when they start
+(understudy.controller.jobs.gang).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from understudy.controller.scheduling.free import StateWithout
-from understudy.controller.scheduling.selection import ChoosingSelector
+from understudy.controller.scheduling.select.free import StateWithout
+from understudy.controller.scheduling.select.selection import ChoosingSelector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from understudy.controller.job import Allocation, Job
-    from understudy.controller.partitions import Partition
-    from understudy.controller.scheduling.api import Selector, Tables
-    from understudy.controller.scheduling.preempt import Preemption
+    from understudy.controller.scheduling.api import Selector
+    from understudy.controller.tables.allocation import Allocation
+    from understudy.controller.tables.job import Job
+    from understudy.controller.tables.partition import Partition
+    from understudy.controller.tables.preemption import Preemption
+    from understudy.controller.tables.tables import Tables
 
 
 def victims(preemption: Preemption, tables: Tables, job: Job, partition: Partition, usable: int, selector: Selector, now: int) -> list[Job]:

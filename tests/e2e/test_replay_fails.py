@@ -11,8 +11,8 @@ UNDERSTUDY = str(Path(sys.executable).parent / "understudy")
 JOB = "{0} {1} -1 100 1 -1 -1 1 200 -1 1 1 1 -1 1 -1 -1 -1\n"
 PLUG_INS = """
 from understudy.controller.priority.basic import BasicPriority
-from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
 
 class Policy(Backfill):
     def run(self, now):

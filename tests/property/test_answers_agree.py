@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scheduling_harness import make_job, node, table_of, tables_of
 
-from understudy.controller.gres import DeviceGroup, GresTable
-from understudy.controller.job import JobEvent, advance
-from understudy.controller.partitions import Partition
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.scheduling.select_linear import SelectLinear
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.linear import SelectLinear
+from understudy.controller.tables.gres import DeviceGroup, GresTable
+from understudy.controller.tables.job import JobEvent, advance
+from understudy.controller.tables.partition import Partition
 from understudy.model import nodeset
 
 SIZE = 5

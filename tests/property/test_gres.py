@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduling_harness import check_tables, make_job, node, table_of, tables_of
 
-from understudy.controller.gres import DeviceGroup, GresTable
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.scheduling.select_linear import SelectLinear
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.linear import SelectLinear
+from understudy.controller.tables.gres import DeviceGroup, GresTable
 
 LAYOUTS = [
     (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.controller.locks import Locks, Mode, Needs
+from understudy.controller.core.locks import Locks, Mode, Needs
 
 needs = st.builds(Needs, *[st.sampled_from(list(Mode))] * 4)
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scheduling_harness import make_job, node, table_of, tables_of
 
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.scheduling.topology import Tree
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.tables.topology import Tree
 from understudy.model.conf_companions import SwitchConf
 
 SIZE = 12

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.scheduling_harness import make_job
 from tests.unit.test_preemption import Busy
 
-from understudy.controller.scheduling.free import StateWithout
+from understudy.controller.scheduling.select.free import StateWithout
 from understudy.controller.scheduling.victims import victims
 from understudy.model import nodeset
 from understudy.model.states import JobState

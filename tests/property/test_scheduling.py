@@ -5,16 +5,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scheduling_harness import World, check_tables, make_job, node, table, table_of, tables_of
 
-from understudy.controller.scheduling import easy
-from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.scheduling.best_fit import _alike_narrow, _alike_wide, alike
-from understudy.controller.scheduling.builtin import Builtin
-from understudy.controller.scheduling.easy import Easy
-from understudy.controller.scheduling.fcfs import Fcfs
-from understudy.controller.scheduling.reserved import Reservation, ReservationTable
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.scheduling.select_linear import SelectLinear
-from understudy.controller.scheduling.slots import Slots
+from understudy.controller.scheduling.select.best_fit import alike, alike_narrow, alike_wide
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.linear import SelectLinear
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.scheduling.slurm.builtin import Builtin
+from understudy.controller.scheduling.slurm.plan import Slots
+from understudy.controller.scheduling.textbook import easy
+from understudy.controller.scheduling.textbook.easy import Easy
+from understudy.controller.scheduling.textbook.fcfs import Fcfs
+from understudy.controller.tables.reservation import Reservation, ReservationTable
 from understudy.model import nodeset
 from understudy.model.reservations import FLEX, MAINT, OVERLAP
 
@@ -184,7 +184,7 @@ def test_nodes_that_are_alike_are_taken_as_their_number_says(bits, data):
 def test_wide_and_narrow_bitmaps_are_searched_to_the_same_end(bits, shift, data):
     bits <<= shift
     count = data.draw(st.integers(1, max(bits.bit_count() - 1, 1)))
-    assert _alike_wide(bits, count) == _alike_narrow(bits, count)
+    assert alike_wide(bits, count) == alike_narrow(bits, count)
 
 
 clusters = st.lists(st.tuples(st.integers(1, 2), st.integers(1, 4), st.integers(1, 2), st.integers(1, 3)), min_size=1, max_size=10)

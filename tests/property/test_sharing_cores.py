@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scheduling_harness import make_job, node, table_of, tables_of
 
-from understudy.controller.partitions import Partition
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.tables.partition import Partition
 from understudy.model import nodeset
 
 clusters = st.lists(st.tuples(st.integers(1, 2), st.integers(1, 4), st.integers(1, 2), st.integers(1, 3)), min_size=1, max_size=10)

@@ -1,8 +1,8 @@
 """Whole clusters in one virtual loop, with everything that can happen to them drawn from one seed.
 
 A simulation has two phases. In the first, users submit, cancel, hold and change jobs, administrators take nodes out and bring them back, nodes
-misbehave, links fail and daemons die; after every stimulus the controller's tables are checked (controller/validate.py), and what users were told.
-In the second everything is healed, and then all jobs must come to an end within a bounded time.
+misbehave, links fail and daemons die; after every stimulus the controller's tables are checked (controller/edge/validate.py), and what users were
+told. In the second everything is healed, and then all jobs must come to an end within a bounded time.
 
     simulate(seed)       raises SimulationFailed, which names the seed and the command that runs it again
     simulate(seed).log   a digest of every message that anybody received, and when: equal for equal seeds
@@ -30,9 +30,9 @@ from simulation.lives import KEY, CountedTime, FailingNetwork, Life, MortalMesse
 
 from understudy.clock.daemon import Daemon
 from understudy.clock.virtual_loop import VirtualEventLoop
-from understudy.controller.feasibility import could_ever_run
-from understudy.controller.main import start as start_controller
-from understudy.controller.validate import validate
+from understudy.controller.edge.main import start as start_controller
+from understudy.controller.edge.validate import validate
+from understudy.controller.facts.feasibility import could_ever_run
 from understudy.model import nodeset
 from understudy.model.cluster import Cluster, NodeDaemon
 from understudy.model.hostlist import compress
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from understudy.controller.main import Controller
+    from understudy.controller.edge.main import Controller
     from understudy.noded.daemon import FrontEnd
 
 ROOT, ANN, BOB = 0, 1000, 1001

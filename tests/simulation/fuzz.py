@@ -42,9 +42,9 @@ from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.commands import scenario_run
 from understudy.commands.cluster_run import Participant
 from understudy.commands.replay_run import set_up_accounting
-from understudy.controller.main import start as start_controller
-from understudy.controller.partitions import limit_broken
-from understudy.controller.scheduling.builtin import Builtin
+from understudy.controller.edge.main import start as start_controller
+from understudy.controller.scheduling.slurm.builtin import Builtin
+from understudy.controller.tables.partition import limit_broken
 from understudy.experiments.scenario import CONTROLLER_LEAD_S, GROUP_ID, read_scenario
 from understudy.model.cluster import Cluster, NodeDaemon
 from understudy.model.errors import ConfigError
@@ -58,9 +58,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import FrameType
 
-    from understudy.controller.core import Core
-    from understudy.controller.job import Allocation, HetJob, Job
-    from understudy.controller.partitions import Partition
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.allocation import Allocation
+    from understudy.controller.tables.job import HetJob, Job
+    from understudy.controller.tables.partition import Partition
 
 KEY = bytes(range(32))
 LONGEST_S = 60  # of real time

@@ -1,4 +1,4 @@
-"""What must hold of a cluster whatever its configuration, after every step: controller/validate.py, and what jobs hold told from themselves."""
+"""What must hold of a cluster whatever its configuration, after every step: controller/edge/validate.py, and what jobs hold told from themselves."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from simulation.limits_held import LimitsHeld
 
-from understudy.controller.scheduling.licenses import read_licenses
-from understudy.controller.sharing import cores_of
-from understudy.controller.validate import validate
+from understudy.controller.edge.validate import validate
+from understudy.controller.tables.licenses import read_licenses
+from understudy.controller.tables.shared_cores import cores_of
 from understudy.model.reservations import REPLACE
 from understudy.model.states import JobState, NodeFlag, NodeState
 
 if TYPE_CHECKING:
-    from understudy.controller.core import Core
-    from understudy.controller.job import Job
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.job import Job
 
 
 class Invariants:

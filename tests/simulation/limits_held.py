@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from understudy.controller.core import Core
-    from understudy.controller.job import Job
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.job import Job
     from understudy.model.associations import Association
     from understudy.model.qos import Qos
 

@@ -14,7 +14,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from understudy.clock.timekeeper import Timekeeper
-from understudy.controller import main as controller_main
+from understudy.controller.edge import main as controller_main
 from understudy.protocol.messages import Failure, Message
 from understudy.protocol.messenger import CONNECTION_LOST, MemoryNetwork, Messenger
 

@@ -16,8 +16,8 @@ from simulation.lives import KEY, CountedTime, FailingNetwork, Life, MortalMesse
 from understudy.clock.daemon import Daemon
 from understudy.clock.virtual_loop import VirtualEventLoop
 from understudy.commands.step_io import DONE, EXITED, HELLO, STDOUT
-from understudy.controller.main import start as start_controller
-from understudy.controller.validate import validate
+from understudy.controller.edge.main import start as start_controller
+from understudy.controller.edge.validate import validate
 from understudy.model.cluster import Cluster, NodeDaemon
 from understudy.model.hostlist import expand
 from understudy.noded.main import start as start_noded

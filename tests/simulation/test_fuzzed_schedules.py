@@ -8,7 +8,7 @@ from simulation.fuzz import ScheduleFailed, run_schedule, shrink
 from simulation.invariants import Invariants
 from simulation.schedules import Schedule, draw
 
-from understudy.controller.nodes import NodeTable
+from understudy.controller.tables.node import NodeTable
 
 BATCHES = 10
 EACH = 50

@@ -12,7 +12,7 @@ from tests.reference import textbook
 from understudy.clock.daemon import Daemon
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
-from understudy.controller.main import start as start_controller
+from understudy.controller.edge.main import start as start_controller
 from understudy.experiments.lublin import generate
 from understudy.experiments.replay import Replayer, ReplayOptions
 from understudy.experiments.replay_conf import replay_conf

@@ -16,7 +16,7 @@ from simulation.site_confs import write_site
 
 from understudy.commands.replay_request import ReplayRequest
 from understudy.commands.replay_run import ReplayError, replay
-from understudy.controller.plugins import plugin_words
+from understudy.controller.edge.plugins import plugin_words
 from understudy.model.conf import read
 from understudy.model.conf_check import run as check
 from understudy.model.errors import ConfigError

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 from controller_harness import ROOT, START, USER, FakeSender, FakeWire, Harness
 
-from understudy.controller.accounting import GATHER_S, PEER, RETRY_S, AccountingLink, NotingJournal
-from understudy.controller.accounting_queue import QueueFile, RecordQueue
-from understudy.controller.accounting_records import REQUEUED, RESIZING, Kept
-from understudy.controller.enforcement.options import Enforced
+from understudy.controller.accounting.link import GATHER_S, PEER, RETRY_S, AccountingLink, NotingJournal
+from understudy.controller.accounting.queue import QueueFile, RecordQueue
+from understudy.controller.accounting.records import REQUEUED, RESIZING, Kept
+from understudy.controller.jobs.checks import check_licenses
+from understudy.controller.jobs.resize import keep_number
 from understudy.controller.ports import NoJournal
-from understudy.controller.resize import keep_number
-from understudy.controller.submit import check_licenses
+from understudy.controller.tables.settings import Enforced
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState, NodeState
 from understudy.protocol.messages import (

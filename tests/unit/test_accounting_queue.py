@@ -1,6 +1,6 @@
 """Records wait for accounting: in order, bounded, and on disk."""
 
-from understudy.controller.accounting_queue import QueueFile, RecordQueue
+from understudy.controller.accounting.queue import QueueFile, RecordQueue
 from understudy.protocol.messages import JobRecord, StepRecord
 
 

@@ -6,7 +6,7 @@ import itertools
 
 from tests.controller_harness import FakeTime, FakeWire
 
-from understudy.controller.agents import Agents
+from understudy.controller.core.agents import Agents
 from understudy.model.hostlist import expand
 from understudy.protocol.messages import Failure, Forward, Message, NodeReplies, NodeReply, Ok, TerminateJob
 

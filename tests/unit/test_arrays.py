@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from controller_harness import OTHER, ROOT, USER, Harness, make_tables
 
-from understudy.controller.job import HELD_BY_USER
-from understudy.controller.records import decode_job, encode_job
-from understudy.controller.settings import Settings
-from understudy.controller.start import job_environment
+from understudy.controller.facts.environment import job_environment
+from understudy.controller.saved.records import decode_job, encode_job
+from understudy.controller.tables.job import HELD_BY_USER
+from understudy.controller.tables.settings import Settings
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState
 from understudy.model.task_numbers import format_tasks, parse, parse_tasks

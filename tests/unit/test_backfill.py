@@ -1,13 +1,13 @@
 import pytest
 from scheduling_harness import World, make_job, node, table, table_of, tables_of
 
-from understudy.controller.partitions import Partition
-from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.scheduling.builtin import Builtin
-from understudy.controller.scheduling.main_pass import NODES_DOWN
-from understudy.controller.scheduling.queue import PendingQueue, slurm_order
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.scheduling.slots import Slots
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.scheduling.slurm.builtin import Builtin
+from understudy.controller.scheduling.slurm.main_pass import NODES_DOWN
+from understudy.controller.scheduling.slurm.plan import Slots
+from understudy.controller.scheduling.slurm.queue import PendingQueue, slurm_order
+from understudy.controller.tables.partition import Partition
 from understudy.model.states import JobState, NodeState
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from understudy.controller.build import build_settings, build_tables
+from understudy.controller.edge.build import build_settings, build_tables
 from understudy.model.cluster import Cluster
 from understudy.model.conf import read_text
 from understudy.model.states import NodeFlag, NodeState

@@ -3,9 +3,9 @@
 from scheduling_harness import World, table
 from tests.controller_harness import START, Harness
 
-from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.scheduling.charge import Charge
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.scheduling.slurm.charge import Charge
 
 
 def test_without_a_cost_no_time_passes():

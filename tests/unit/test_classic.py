@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from understudy.controller.build import build_tables
-from understudy.controller.job import Allocation, Job, NodeShare
+from understudy.controller.edge.build import build_tables
 from understudy.controller.priority.api import NoAccounts, Share
 from understudy.controller.priority.classic import ClassicShares
 from understudy.controller.priority.multifactor import MultifactorPriority
 from understudy.controller.priority.options import read_options
 from understudy.controller.priority.tree import ShareTree
+from understudy.controller.tables.allocation import Allocation, NodeShare
+from understudy.controller.tables.job import Job
 from understudy.model.conf import read_text
 from understudy.model.states import JobState
 from understudy.protocol.messages import JobSpec

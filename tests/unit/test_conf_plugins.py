@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.controller.plugins import plugin_words
+from understudy.controller.edge.plugins import plugin_words
 from understudy.model.conf import SlurmConfig, read_text
 from understudy.model.conf_keys import GLOBAL_KEYS
 from understudy.model.conf_plugins import PLUGINS

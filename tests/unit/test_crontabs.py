@@ -10,9 +10,9 @@ from fake_controller import FakeClient, record, run_command
 
 from understudy.commands.client import RefusedError
 from understudy.commands.scrontab import scrontab
-from understudy.controller import documents
-from understudy.controller.crontabs import only_entries_wait
-from understudy.controller.settings import Settings
+from understudy.controller.jobs.crontabs import only_entries_wait
+from understudy.controller.saved import documents
+from understudy.controller.tables.settings import Settings
 from understudy.model.cron import CronError, CronTime
 from understudy.model.states import JobState
 from understudy.protocol.messages import AwaitEmpty, CancelJobs, Crontab, CrontabSet, Failure, GetCrontab, JobSpec, SetCrontab, UpdateJobs

@@ -3,8 +3,8 @@
 import pytest
 from scheduling_harness import make_job, node, table, table_of, tables_of
 
-from understudy.controller.partitions import Partition
-from understudy.controller.scheduling.select_linear import SelectLinear
+from understudy.controller.scheduling.select.linear import SelectLinear
+from understudy.controller.tables.partition import Partition
 from understudy.model import nodeset
 from understudy.model.states import JobState
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from understudy.controller.scheduling.dealing import deal, shares_of_nodes
+from understudy.controller.scheduling.select.dealing import deal, shares_of_nodes
 
 
 def shares(cpus, wanted, min_nodes, core=2, least=1):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.controller_harness import OTHER, Harness
 
-from understudy.controller.dependency import Outlook, Term, parse
-from understudy.controller.settings import Settings
+from understudy.controller.tables.dependency import Outlook, Term, parse
+from understudy.controller.tables.settings import Settings
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState
 

@@ -1,8 +1,8 @@
 from scheduling_harness import World, oracle, read_starts, read_swf, table
 
-from understudy.controller.scheduling.easy import Easy
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.scheduling.select_linear import SelectLinear
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.linear import SelectLinear
+from understudy.controller.scheduling.textbook.easy import Easy
 
 
 def world(nodes, selector=None, **node):

@@ -8,16 +8,16 @@ import pytest
 from tests.controller_harness import OTHER, ROOT, USER
 from tests.enforcement_harness import House, sums
 
-from understudy.controller.gres import Held
-from understudy.controller.job import Allocation, ShareGroup
 from understudy.controller.priority.options import PriorityOptions
+from understudy.controller.tables.allocation import Allocation, ShareGroup
+from understudy.controller.tables.gres import Held
 from understudy.model.associations import Association, AssociationState
 from understudy.model.errors import ERROR_TEXT
 from understudy.model.qos import Qos
 from understudy.protocol.messages import CancelJobs, ControlJobs, Emulation, Failure, JobSpec, SubmitJob, Submitted, UpdateJobs
 
 if TYPE_CHECKING:
-    from understudy.controller.job import Job
+    from understudy.controller.tables.job import Job
 
 WAIT_S = 15  # in which both schedulers run
 SIZE = {"num_tasks": 8, "min_nodes": 2, "time_limit_s": 300}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.controller.enforcement.options import Enforced
+from understudy.controller.tables.settings import Enforced
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from fake_controller import FakeClient, record, run_command
 
 from understudy.commands.client import RefusedError
 from understudy.commands.strigger import strigger
-from understudy.controller import documents
-from understudy.controller.event_triggers import CHECK_S, SAVED_AS, trigger_rows
-from understudy.controller.settings import Settings
+from understudy.controller.notices.event_triggers import CHECK_S, SAVED_AS
+from understudy.controller.saved import documents
+from understudy.controller.tables.settings import Settings
+from understudy.controller.views.triggers import trigger_rows
 from understudy.protocol.messages import ClearTriggers, Failure, Ok, SetTrigger, UpdateNodes
 
 

@@ -1,8 +1,8 @@
 from scheduling_harness import World, oracle, read_starts, read_swf, table
 
-from understudy.controller.scheduling.fcfs import Fcfs
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.scheduling.select_linear import SelectLinear
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.linear import SelectLinear
+from understudy.controller.scheduling.textbook.fcfs import Fcfs
 
 
 def test_nobody_passes_the_head():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from scheduling_harness import World, table
 
-from understudy.controller.scheduling.builtin import Builtin
-from understudy.controller.scheduling.forecast import Forecast
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.slurm.builtin import Builtin
+from understudy.controller.scheduling.slurm.forecast import Forecast
 
 
 def waiting(parameters: dict[str, str] | None = None) -> World:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.controller_harness import START, Harness, make_tables
 
-from understudy.controller.settings import Settings
+from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState
 from understudy.protocol.messages import Emulation, Failure, ForeseeJob, Foreseen, JobSpec, SubmitJob, Submitted
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.controller_harness import ROOT, START, FakeTime, Harness, make_tables
 
-from understudy.controller.gang import Gang
-from understudy.controller.records import decode_job, encode_job
-from understudy.controller.recover import recover
-from understudy.controller.settings import Settings
+from understudy.controller.jobs.gang import Gang
+from understudy.controller.saved.records import decode_job, encode_job
+from understudy.controller.saved.recover import recover
+from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState
 from understudy.noded.emulated import EmulatedJobs
 from understudy.protocol.messages import Emulation, LaunchBatch

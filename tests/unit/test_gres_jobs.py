@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.controller_harness import USER, FakeTime, Harness, make_tables
 
-from understudy.controller.gres import DeviceGroup, GresTable
-from understudy.controller.gres_layout import Layouts
-from understudy.controller.recover import recover
-from understudy.controller.settings import Settings
-from understudy.controller.start import job_environment
-from understudy.controller.store import Dirty, Store
-from understudy.controller.submit import build_job
+from understudy.controller.facts.environment import job_environment
+from understudy.controller.jobs.take_in import build_job
+from understudy.controller.saved.recover import recover
+from understudy.controller.saved.store import Dirty, Store
+from understudy.controller.tables.gres import DeviceGroup, GresTable
+from understudy.controller.tables.gres_layout import Layouts
+from understudy.controller.tables.settings import Settings
 from understudy.model import conf
 from understudy.model.gres import gpu_defaults
 from understudy.protocol.messages import Ok, SubmitJob

@@ -8,12 +8,12 @@ import pytest
 from scheduling_harness import make_job
 from tests.controller_harness import Harness
 
-from understudy.controller.build import build_tables
-from understudy.controller.gres_columns import node_gres, node_gres_used, share_text, used_counts
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.settings import Settings
-from understudy.controller.start import job_environment
-from understudy.controller.submit import check_gres
+from understudy.controller.edge.build import build_tables
+from understudy.controller.facts.environment import job_environment
+from understudy.controller.jobs.checks import check_gres
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.tables.gres_texts import node_gres, node_gres_used, share_text, used_counts
+from understudy.controller.tables.settings import Settings
 from understudy.model import conf
 from understudy.model.errors import SlurmError
 from understudy.model.states import JobState, NodeState
@@ -22,7 +22,7 @@ from understudy.protocol.messages import JobSpec
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from understudy.controller.job import Job
+    from understudy.controller.tables.job import Job
 
 
 class Cluster:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from scheduling_harness import make_job, node, table_of, tables_of
 
-from understudy.controller.gres import DeviceGroup, GresTable
-from understudy.controller.scheduling.free import FreeState
-from understudy.controller.scheduling.gres import trimmed
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.free import FreeState
+from understudy.controller.scheduling.select.gres import trimmed
+from understudy.controller.tables.gres import DeviceGroup, GresTable
 from understudy.model import nodeset
 
 FLAT = (DeviceGroup("gpu", "b", 8, 0, has_files=True), DeviceGroup("tape", "", 2))

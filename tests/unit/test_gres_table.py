@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from understudy.controller.build import build_tables
-from understudy.controller.gres import DeviceGroup, GresTable, Held
-from understudy.controller.gres_layout import Layouts, gres_text, read_cores
-from understudy.controller.job import Allocation, NodeShare, ShareGroup
+from understudy.controller.edge.build import build_tables
+from understudy.controller.tables.allocation import Allocation, NodeShare, ShareGroup
+from understudy.controller.tables.gres import DeviceGroup, GresTable, Held
+from understudy.controller.tables.gres_layout import Layouts, gres_text, read_cores
 from understudy.model import conf
 
 HEAD = "ClusterName=c\nSlurmctldHost=h\nGresTypes=gpu,tape\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from controller_harness import Harness, make_tables
 
-from understudy.controller.health import start_checking
-from understudy.controller.settings import Settings
+from understudy.controller.nodes.health import start_checking
+from understudy.controller.tables.settings import Settings
 from understudy.model.states import NodeFlag
 from understudy.protocol.messages import CheckHealth
 

@@ -8,13 +8,13 @@ import pytest
 from controller_harness import ROOT, USER, Harness
 from scheduling_harness import World, table
 
-from understudy.controller.het_jobs import form
-from understudy.controller.preempt import end_preempted
-from understudy.controller.records import decode_job, encode_job
-from understudy.controller.recover import recover
-from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.scheduling.preempt import Preemption, Rules
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.jobs.preempt import end_preempted
+from understudy.controller.saved.records import decode_job, encode_job
+from understudy.controller.saved.recover import recover
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.tables.het_job import form
+from understudy.controller.tables.preemption import Preemption, Rules
 from understudy.model.states import JobState
 from understudy.protocol.messages import (
     Allocated,
@@ -35,7 +35,7 @@ from understudy.protocol.messages import (
 )
 
 if TYPE_CHECKING:
-    from understudy.controller.job import Job
+    from understudy.controller.tables.job import Job
 
 
 def submit(harness: Harness, *specs: JobSpec) -> list[Job]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from controller_harness import USER, FakeSender, Harness
 
 from understudy.controller.later import Later
-from understudy.controller.settings import Settings
+from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState
 from understudy.protocol.messages import Allocated, AllocateJob, AwaitJob, JobSpec
 
 if TYPE_CHECKING:
-    from understudy.controller.job import Job
+    from understudy.controller.tables.job import Job
 
 
 class Site(Harness):

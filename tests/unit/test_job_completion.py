@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from controller_harness import ROOT, USER, Harness
 
-from understudy.controller.accounting import NotingJournal
-from understudy.controller.job_completion import CompletionLog
+from understudy.controller.accounting.link import NotingJournal
+from understudy.controller.notices.job_completion import CompletionLog
 from understudy.controller.ports import NoJournal
 
 

@@ -6,8 +6,8 @@ import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, FakeSender, Harness, make_tables
 
 from understudy.auth.credential import Verifier
-from understudy.controller.settings import Settings
-from understudy.controller.start import Planning
+from understudy.controller.jobs.start import Planning
+from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobFlag, JobState
 from understudy.protocol.messages import AwaitEmpty, BatchComplete, CancelJobs, Failure, GetScript, Ok, Script, SignalJob, TerminateJob
 

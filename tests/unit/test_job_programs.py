@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from controller_harness import ROOT, FakeSender, Harness
 
-from understudy.controller.accounting import NotingJournal
-from understudy.controller.job import HELD_BY_ADMIN
-from understudy.controller.mail import Mailer
+from understudy.controller.accounting.link import NotingJournal
+from understudy.controller.notices.mail import Mailer
 from understudy.controller.ports import NoJournal
-from understudy.controller.settings import Settings
+from understudy.controller.tables.job import HELD_BY_ADMIN
+from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobFlag, JobState, NodeFlag
 from understudy.protocol.messages import BatchComplete, ControlJobs, EpilogComplete, LaunchBatch, TerminateJob
 

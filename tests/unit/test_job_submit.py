@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from controller_harness import ROOT, USER, Harness
 
-from understudy.controller import job_submit
-from understudy.controller.job_submit import Modification, Submission, load_plugins
+from understudy.controller.jobs import site_rules as job_submit
+from understudy.controller.jobs.site_rules import Modification, Submission, load_plugins
 from understudy.protocol.messages import AllocateJob, Failure, JobSpec, SubmitJob, UpdateJobs
 
 if TYPE_CHECKING:

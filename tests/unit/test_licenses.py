@@ -4,10 +4,10 @@ import pytest
 from scheduling_harness import World, table
 from tests.controller_harness import Harness, make_tables
 
-from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.scheduling.licenses import LicensePool, read_licenses
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.settings import Settings
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.tables.licenses import LicensePool, read_licenses
+from understudy.controller.tables.settings import Settings
 from understudy.model.licenses import configured_licenses
 
 

@@ -8,17 +8,17 @@ import pytest
 from tests.controller_harness import OTHER
 from tests.enforcement_harness import House
 
-from understudy.controller.partitions import Partition
-from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.scheduling.builtin import Builtin
-from understudy.controller.scheduling.preempt import Preemption, Rules
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.scheduling.select_linear import SelectLinear
-from understudy.controller.start import Planning
+from understudy.controller.jobs.start import Planning
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.linear import SelectLinear
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.scheduling.slurm.builtin import Builtin
+from understudy.controller.tables.partition import Partition
+from understudy.controller.tables.preemption import Preemption, Rules
 from understudy.model import nodeset
 
 if TYPE_CHECKING:
-    from understudy.controller.job import Job
+    from understudy.controller.tables.job import Job
 
 SELECTORS = [SelectConsTres(frozenset({"CR_CORE"})), SelectLinear()]
 EVERY = nodeset.mask(4)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from understudy.controller.locks import NONE, READ, WRITE, Locks, Needs
+from understudy.controller.core.locks import NONE, READ, WRITE, Locks, Needs
 
 JOB_READ, JOB_WRITE, NODE_WRITE = Needs(NONE, READ), Needs(NONE, WRITE), Needs(NONE, NONE, WRITE)
 

@@ -10,8 +10,8 @@ import pytest
 from tests.controller_harness import ROOT, USER, Harness
 
 from understudy.clock.logs import DEBUG2, VERBOSE, Logs
-from understudy.controller import log_lines
-from understudy.controller.server import Server
+from understudy.controller.core import log_lines
+from understudy.controller.edge.server import Server
 from understudy.protocol.messages import CancelJobs, JobSpec, Message, SubmitJob, UpdateNodes
 
 if TYPE_CHECKING:

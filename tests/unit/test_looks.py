@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.controller.scheduling.looks import LATE_EVERY, LATE_FIRST, LATE_S, LOOK_S, look, look_before, look_from, next_look
+from understudy.controller.rhythm import LATE_EVERY, LATE_FIRST, LATE_S, LOOK_S, look, look_before, look_from, next_look
 
 START = 1_600_000_000.0
 

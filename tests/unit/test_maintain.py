@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from controller_harness import OTHER, ROOT, USER, Harness
 
-from understudy.controller.maintain import notify_job, set_configuration, update_step
+from understudy.controller.requests.controller import notify_job, set_configuration, update_step
 from understudy.model.debug_flags import changed_flags
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import NotifyJob, NotifyTasks, Ok, SetConfiguration, UpdateStep

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.controller_harness import START, USER, FakeSender, Harness
 
-from understudy.controller.node_events import start_pinging
-from understudy.controller.settings import Settings
+from understudy.controller.nodes.events import start_pinging
+from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState, NodeFlag, NodeState
 from understudy.protocol.messages import ControlJobs, Failure, FindJobs, LaunchBatch, Ok, Ping, Registered, RegisterNodes, TerminateJob, UpdateJobs
 

@@ -1,9 +1,9 @@
 import pytest
 from scheduling_harness import node, table, table_of
 
-from understudy.controller.job import Allocation, NodeShare, ShareGroup
-from understudy.controller.partitions import Partition
-from understudy.controller.scheduling.features import check_form, feature_sets
+from understudy.controller.scheduling.select.features import check_form, feature_sets
+from understudy.controller.tables.allocation import Allocation, NodeShare, ShareGroup
+from understudy.controller.tables.partition import Partition
 from understudy.model.errors import SlurmError
 
 

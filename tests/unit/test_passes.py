@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.controller_harness import ROOT, Harness
 
-from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.scheduling.builtin import Builtin
-from understudy.controller.scheduling.easy import Easy
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.start import Planning
+from understudy.controller.jobs.start import Planning
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.scheduling.slurm.builtin import Builtin
+from understudy.controller.scheduling.textbook.easy import Easy
 from understudy.protocol.messages import ControlJobs, GetStatistics
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 import pytest
 
-from understudy.controller.scheduling.placing import place
-from understudy.controller.scheduling.sockets import SocketRules, whole_sockets
+from understudy.controller.scheduling.select.placing import place
+from understudy.controller.scheduling.select.sockets import SocketRules, whole_sockets
 
 ALL = 0b1111_1111  # two sockets of four cores
 

@@ -7,12 +7,12 @@ import math
 import pytest
 from tests.controller_harness import ROOT, START, FakeSender, FakeTime, Harness, make_tables
 
-from understudy.controller.build import build_tables
-from understudy.controller.power import REBOOTED, TIMED_OUT, Power
-from understudy.controller.power_plan import Pace, PowerPlan
-from understudy.controller.records import decode_node, encode_node
-from understudy.controller.recover import recover
-from understudy.controller.settings import Settings
+from understudy.controller.edge.build import build_tables
+from understudy.controller.nodes.power import REBOOTED, TIMED_OUT, Power
+from understudy.controller.saved.records import decode_node, encode_node
+from understudy.controller.saved.recover import recover
+from understudy.controller.tables.power_plan import Pace, PowerPlan
+from understudy.controller.tables.settings import Settings
 from understudy.model.conf import read_text
 from understudy.model.states import JobFlag, JobState, NodeFlag, NodeState
 from understudy.protocol.messages import AllocateJob, AwaitJob, Failure, JobSpec, LaunchBatch, Ok, RebootNodes, TerminateJob

@@ -4,23 +4,23 @@ import pytest
 from scheduling_harness import make_job, table, tables_of
 from tests.controller_harness import ROOT, Harness, make_tables
 
-from understudy.controller.gang import Gang
-from understudy.controller.gres import DeviceGroup, GresTable
-from understudy.controller.job import Allocation
-from understudy.controller.partitions import Partition
-from understudy.controller.preempt import make_room
-from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.scheduling.builtin import Builtin
-from understudy.controller.scheduling.preempt import Preemption, Rules, read_mode
-from understudy.controller.scheduling.queue import PendingQueue, preempting_order, slurm_order
-from understudy.controller.scheduling.reserved import MAGNETIC, Reservation
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.scheduling.select_linear import SelectLinear
-from understudy.controller.scheduling.triggers import MainTrigger
+from understudy.controller.jobs.gang import Gang
+from understudy.controller.jobs.preempt import make_room
+from understudy.controller.jobs.start import Planning
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.linear import SelectLinear
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.scheduling.slurm.builtin import Builtin
+from understudy.controller.scheduling.slurm.queue import PendingQueue, preempting_order, slurm_order
+from understudy.controller.scheduling.slurm.when import MainTrigger
 from understudy.controller.scheduling.victims import place_of, victims
-from understudy.controller.settings import Settings
-from understudy.controller.sharing import cores_of
-from understudy.controller.start import Planning
+from understudy.controller.tables.allocation import Allocation
+from understudy.controller.tables.gres import DeviceGroup, GresTable
+from understudy.controller.tables.partition import Partition
+from understudy.controller.tables.preemption import Preemption, Rules, read_mode
+from understudy.controller.tables.reservation import MAGNETIC, Reservation
+from understudy.controller.tables.settings import Settings
+from understudy.controller.tables.shared_cores import cores_of
 from understudy.model import nodeset
 from understudy.model.qos import Qos
 from understudy.model.states import JobState

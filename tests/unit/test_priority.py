@@ -11,7 +11,6 @@ import pytest
 from controller_harness import ROOT, START, FakeTime, Harness, make_tables
 from msgspec.structs import replace as replace_spec
 
-from understudy.controller.job import Allocation, Job, JobState, NodeShare
 from understudy.controller.priority import fair_share, registry
 from understudy.controller.priority.accounts import AccountsOf
 from understudy.controller.priority.api import NoAccounts, QosFacts, Share
@@ -22,6 +21,8 @@ from understudy.controller.priority.resets import next_reset
 from understudy.controller.priority.tree import ShareTree
 from understudy.controller.priority.tres import billing, billing_weights, gres_counts
 from understudy.controller.priority.usage import Ledger
+from understudy.controller.tables.allocation import Allocation, NodeShare
+from understudy.controller.tables.job import Job, JobState
 from understudy.model.associations import SHARES_OF_PARENT, Association, AssociationState
 from understudy.model.conf import read_text
 from understudy.model.errors import ConfigError
@@ -29,7 +30,7 @@ from understudy.model.qos import Qos
 from understudy.protocol.messages import JobSpec
 
 if TYPE_CHECKING:
-    from understudy.controller.scheduling.api import Tables
+    from understudy.controller.tables.tables import Tables
 
 NOW = START
 

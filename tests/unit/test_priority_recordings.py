@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from understudy.controller.build import build_tables
-from understudy.controller.job import Allocation, Job, NodeShare
+from understudy.controller.edge.build import build_tables
+from understudy.controller.jobs.sizes import size
 from understudy.controller.priority.api import QosFacts, Share
 from understudy.controller.priority.multifactor import MultifactorPriority
 from understudy.controller.priority.options import read_options
-from understudy.controller.submit import size
+from understudy.controller.tables.allocation import Allocation, NodeShare
+from understudy.controller.tables.job import Job
 from understudy.model.conf import read
 from understudy.model.states import JobState
 from understudy.protocol.messages import JobSpec
 
 if TYPE_CHECKING:
-    from understudy.controller.scheduling.api import Tables
+    from understudy.controller.tables.tables import Tables
 
 FOLDER = Path(__file__).resolve().parents[2].parent / "shared" / "fidelity"
 ZERO = 1_600_000_000  # a recording's T0

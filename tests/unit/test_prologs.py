@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from controller_harness import ROOT, USER, FakeSender, Harness
 
-from understudy.controller.job import HELD_BY_ADMIN, Job
 from understudy.controller.later import Later
-from understudy.controller.records import decode_job, encode_job
-from understudy.controller.settings import Settings
+from understudy.controller.saved.records import decode_job, encode_job
+from understudy.controller.tables.job import HELD_BY_ADMIN, Job
+from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState, NodeFlag
 from understudy.protocol.messages import Allocated, AllocateJob, AwaitJob, Failure, JobSpec, LaunchBatch, LaunchProlog, PrologComplete
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.controller_harness import ROOT, START, USER, Harness
 
-from understudy.controller.reboot import recover_reboots
-from understudy.controller.records import decode_node, encode_node
-from understudy.controller.settings import Settings
+from understudy.controller.nodes.reboot import recover_reboots
+from understudy.controller.saved.records import decode_node, encode_node
+from understudy.controller.tables.settings import Settings
 from understudy.model.states import NodeFlag, NodeState
 from understudy.protocol.messages import Failure, Ok, RebootNodes
 

@@ -8,13 +8,13 @@ import pytest
 from tests.controller_harness import Harness
 from tests.scheduling_harness import make_job, table, tables_of
 
-from understudy.controller.build import build_tables
-from understudy.controller.gang import Gang, set_gang
-from understudy.controller.reconfigure import take_over
-from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.scheduling.preempt import Preemption, Rules
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.settings import Settings
+from understudy.controller.edge.build import build_tables
+from understudy.controller.edge.reconfigure import take_over
+from understudy.controller.jobs.gang import Gang, set_gang
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.tables.preemption import Preemption, Rules
+from understudy.controller.tables.settings import Settings
 from understudy.model.conf import load, read_text
 from understudy.model.errors import SlurmError
 from understudy.model.scheduler_parameters import complaints

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, Harness
 
-from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.scheduling.reserved import MAINTENANCE
-from understudy.controller.scheduling.topology import Tree
-from understudy.controller.settings import Settings
-from understudy.controller.start import Planning
+from understudy.controller.jobs.start import Planning
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.tables.reservation import MAINTENANCE
+from understudy.controller.tables.settings import Settings
+from understudy.controller.tables.topology import Tree
 from understudy.model.conf_companions import SwitchConf
 from understudy.model.reservations import DAILY, MAINT, SPEC_NODES, flags_text, read_flags
 from understudy.model.states import JobFlag, JobState

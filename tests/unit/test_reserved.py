@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from scheduling_harness import World, make_job, table, tables_of
 
-from understudy.controller.partitions import Partition
-from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.scheduling.builtin import Builtin
-from understudy.controller.scheduling.main_pass import NODES_DOWN
-from understudy.controller.scheduling.reserved import BUSY, MAINTENANCE, Reservation, ReservationTable
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.scheduling.slurm.builtin import Builtin
+from understudy.controller.scheduling.slurm.main_pass import NODES_DOWN
+from understudy.controller.tables.partition import Partition
+from understudy.controller.tables.reservation import BUSY, MAINTENANCE, Reservation, ReservationTable
 from understudy.model.reservations import FLEX, MAGNETIC, MAINT, OVERLAP, TIME_FLOAT
 
 MAIN = Partition("main", nodes=0b1111)

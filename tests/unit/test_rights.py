@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, Harness
 
-from understudy.controller.rights import Right, is_coordinator
+from understudy.controller.core.lookups import is_coordinator
+from understudy.controller.core.rights import Right
 from understudy.model.associations import AccountingUser, Association, AssociationState
 from understudy.protocol.messages import (
     CancelJobs,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from understudy.commands.scenario_run import emulation_of
-from understudy.controller.build import build_settings
+from understudy.controller.edge.build import build_settings
 from understudy.experiments.scenario import ScenarioError, SetUpCommand, complete_conf, read_scenario, read_set_up
 from understudy.model.cluster import Cluster
 from understudy.model.conf import read_text

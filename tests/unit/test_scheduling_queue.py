@@ -2,8 +2,8 @@
 
 from scheduling_harness import make_job, table, tables_of
 
-from understudy.controller.partitions import Partition
-from understudy.controller.scheduling.queue import PendingQueue, slurm_order
+from understudy.controller.scheduling.slurm.queue import PendingQueue, slurm_order
+from understudy.controller.tables.partition import Partition
 
 
 def queue_of(*jobs, partitions):

@@ -1,10 +1,10 @@
 import pytest
 
 from understudy.controller.scheduling import registry
-from understudy.controller.scheduling.backfill import Backfill
-from understudy.controller.scheduling.easy import Easy
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.scheduling.select_linear import SelectLinear
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.linear import SelectLinear
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.scheduling.textbook.easy import Easy
 from understudy.model.errors import ConfigError
 
 

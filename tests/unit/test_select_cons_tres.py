@@ -1,10 +1,10 @@
 import pytest
 from scheduling_harness import make_job, node, table, table_of, tables_of
 
-from understudy.controller.job import Allocation
-from understudy.controller.partitions import Partition
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.scheduling.select_linear import SelectLinear
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.linear import SelectLinear
+from understudy.controller.tables.allocation import Allocation
+from understudy.controller.tables.partition import Partition
 from understudy.model import nodeset
 
 ALL = (1 << 64) - 1

@@ -1,6 +1,6 @@
 from scheduling_harness import make_job, node, table, table_of, tables_of
 
-from understudy.controller.scheduling.select_linear import SelectLinear
+from understudy.controller.scheduling.select.linear import SelectLinear
 from understudy.model import nodeset
 
 ALL = (1 << 64) - 1

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.controller_harness import USER, Harness
 
-from understudy.controller import rpc
-from understudy.controller.locks import READ, WRITE, Needs
-from understudy.controller.passes import Passes
-from understudy.controller.server import Server
+from understudy.controller.core.locks import READ, WRITE, Needs
+from understudy.controller.edge import rpc
+from understudy.controller.edge.passes import Passes
+from understudy.controller.edge.server import Server
 from understudy.protocol.messages import AwaitEmpty, CancelJobs, Failure, JobSpec, Message, Ok, Ping, Query, Rows, SubmitJob, Submitted
 
 if TYPE_CHECKING:

@@ -1,10 +1,10 @@
 import pytest
 from scheduling_harness import make_job, node, table, table_of, tables_of
 
-from understudy.controller.job import Allocation, ShareGroup
-from understudy.controller.partitions import Partition
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.sharing import SharedCores
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.tables.allocation import Allocation, ShareGroup
+from understudy.controller.tables.partition import Partition
+from understudy.controller.tables.shared_cores import SharedCores
 from understudy.model.states import JobState
 
 

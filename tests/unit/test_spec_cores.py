@@ -7,9 +7,9 @@ import pytest
 from controller_harness import Harness
 from scheduling_harness import make_job, node, table_of, tables_of
 
-from understudy.controller.job_columns import cpus_of
-from understudy.controller.node_columns import NODE_COLUMNS, NodeView
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.views.job_columns import cpus_of
+from understudy.controller.views.node_columns import NODE_COLUMNS, NodeView
 
 BOTH_LAST, FIRST, THREE = 1 << 3 | 1 << 7, 1, 1 << 7 | 1 << 3 | 1 << 6
 ALL = (1 << 8) - 1

@@ -16,7 +16,7 @@ from understudy.controller.priority.accounts import AccountsOf
 from understudy.controller.priority.basic import BasicPriority
 from understudy.controller.priority.multifactor import MultifactorPriority
 from understudy.controller.priority.options import PriorityOptions
-from understudy.controller.priority_views import priority_rows, share_rows
+from understudy.controller.views.priorities import priority_rows, share_rows
 from understudy.model.associations import SHARES_OF_PARENT, Association, AssociationState
 from understudy.model.records import accepts, columns
 

@@ -8,8 +8,9 @@ from fake_controller import FakeClient, run_command
 
 from understudy.commands.client import RefusedError
 from understudy.commands.sdiag import report, sdiag
-from understudy.controller.scheduling.cycles import Cycles
-from understudy.controller.statistics import Counters, get_statistics
+from understudy.controller.requests.statistics import get_statistics
+from understudy.controller.scheduling.slurm.cycles import Cycles
+from understudy.controller.tables.counters import Counters
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import CancelJobs, GetStatistics, Ok, Ping, Query, Statistics
 

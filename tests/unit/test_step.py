@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.controller.step import UNSPECIFIED, Held, Place, Step, deal, lay_out
+from understudy.controller.tables.step import UNSPECIFIED, Held, Place, Step, deal, lay_out
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.protocol.messages import StepSpec
 

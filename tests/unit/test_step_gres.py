@@ -2,9 +2,9 @@
 
 import pytest
 
-from understudy.controller.gres import Held
-from understudy.controller.step import Place, Step
-from understudy.controller.step_gres import gpus_of, is_busy, share_out, used_of
+from understudy.controller.tables.gres import Held
+from understudy.controller.tables.step import Place, Step
+from understudy.controller.tables.step_gres import gpus_of, is_busy, share_out, used_of
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import StepSpec
 

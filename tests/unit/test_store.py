@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.controller_harness import ROOT, FakeSender, FakeTime, FakeWire, Harness, make_tables
 
-from understudy.controller.node_events import register_nodes
-from understudy.controller.records import StateError, decode_job, encode_job
-from understudy.controller.recover import recover
-from understudy.controller.store import Commits, Dirty, HeldWire, Store
-from understudy.controller.validate import validate
+from understudy.controller.edge.validate import validate
+from understudy.controller.requests.node_news import register_nodes
+from understudy.controller.saved.records import StateError, decode_job, encode_job
+from understudy.controller.saved.recover import recover
+from understudy.controller.saved.store import Commits, Dirty, HeldWire, Store
 from understudy.model.states import JobState, NodeFlag
 from understudy.protocol.messages import (
     LaunchBatch,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from understudy.controller.job import Job
+    from understudy.controller.tables.job import Job
 
 
 class Disk:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
 
-from understudy.controller.scheduling.reserved import Reservation
-from understudy.controller.settings import Settings
+from understudy.controller.tables.reservation import Reservation
+from understudy.controller.tables.settings import Settings
 from understudy.model.states import JobState
 from understudy.protocol.messages import AllocateJob, Failure, JobSpec, SubmitJob, Submitted
 

@@ -1,8 +1,8 @@
 from tests.controller_harness import OTHER, ROOT, USER, Harness
 
-from understudy.controller.records import decode_job, encode_job
-from understudy.controller.recover import recover
-from understudy.controller.validate import validate
+from understudy.controller.edge.validate import validate
+from understudy.controller.saved.records import decode_job, encode_job
+from understudy.controller.saved.recover import recover
 from understudy.model.states import JobState
 from understudy.protocol.messages import ControlJobs, CreateStep, SignalJob, SignalTasks, StepSpec, UpdateJobs
 

@@ -3,11 +3,11 @@
 import pytest
 from scheduling_harness import World, make_job, table, tables_of
 
-from understudy.controller.scheduling.builtin import Builtin
-from understudy.controller.scheduling.main_pass import mind_switches
-from understudy.controller.scheduling.select_cons_tres import SelectConsTres
-from understudy.controller.scheduling.select_linear import SelectLinear
-from understudy.controller.scheduling.topology import Tree
+from understudy.controller.scheduling.select.cons_tres import SelectConsTres
+from understudy.controller.scheduling.select.linear import SelectLinear
+from understudy.controller.scheduling.slurm.builtin import Builtin
+from understudy.controller.scheduling.slurm.main_pass import mind_switches
+from understudy.controller.tables.topology import Tree
 from understudy.model import nodeset
 from understudy.model.conf_companions import SwitchConf
 from understudy.model.hostlist import compress, expand

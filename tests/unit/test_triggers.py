@@ -4,9 +4,9 @@ from math import inf
 
 import pytest
 
-from understudy.controller.scheduling import looks
-from understudy.controller.scheduling.looks import LOOK_S, look_from
-from understudy.controller.scheduling.triggers import FULL, BackfillTrigger, MainTrigger
+from understudy.controller import rhythm as looks
+from understudy.controller.rhythm import LOOK_S, look_from
+from understudy.controller.scheduling.slurm.when import FULL, BackfillTrigger, MainTrigger
 
 START = 1000.0
 

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
 
-from understudy.controller.records import decode_job, encode_job
+from understudy.controller.saved.records import decode_job, encode_job
 from understudy.model.associations import AccountingUser, AssociationState
 from understudy.model.states import JobState, NodeFlag, NodeState
 from understudy.protocol.messages import Failure, Ok, UpdateJobs, UpdatePartition

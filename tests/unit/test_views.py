@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.controller_harness import OTHER, ROOT, START, Harness, make_tables
 
-from understudy.controller.job_columns import fill_pattern, memory_text
-from understudy.controller.scheduling.topology import Tree
-from understudy.controller.views import run_query
+from understudy.controller.facts.job import memory_text
+from understudy.controller.facts.streams import fill_pattern
+from understudy.controller.tables.topology import Tree
+from understudy.controller.views.query import run_query
 from understudy.model.conf_companions import SwitchConf
 from understudy.model.errors import SlurmError
 from understudy.model.records import TABLES, accepts, columns

@@ -9,8 +9,8 @@ import pytest
 from tests.controller_harness import OTHER, ROOT, START, USER, Harness
 from tests.enforcement_harness import House
 
-from understudy.controller.views import PART, run_query
-from understudy.controller.visibility import Viewer
+from understudy.controller.views.query import PART, run_query
+from understudy.controller.views.visibility import Viewer
 from understudy.model.associations import AccountingUser, Association, AssociationState
 from understudy.model.errors import SlurmError
 from understudy.protocol.messages import Query, UpdateReservation

@@ -1,0 +1,1 @@
+"""The link to the accounting daemon, and the records that go over it."""

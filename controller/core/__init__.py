@@ -1,0 +1,1 @@
+"""What all handlers work on, and the alarms, agents and locks beside it."""

@@ -1,0 +1,84 @@
+"""What a text names: partitions, nodes, features, components of jobs; and who may control a job.
+
+Place: the core. Refuses what there is not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.controller.scheduling.select.features import check_form
+from understudy.model.errors import ErrorCode, SlurmError
+
+if TYPE_CHECKING:
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.job import Job
+    from understudy.controller.tables.partition import Partition
+
+
+def find_component(core: Core, text: str) -> Job:
+    """The component that `17+2` names.
+
+    Raises:
+        SlurmError: there is no such job or component.
+    """
+    number, _, offset = text.partition("+")
+    if not number.isdecimal() or not offset.isdecimal():
+        raise SlurmError(ErrorCode.INVALID_JOB)
+    leader = core.tables.jobs.get(int(number))
+    if leader is None or leader.het is None or leader.het_offset or int(offset) not in leader.het.components:
+        raise SlurmError(ErrorCode.INVALID_JOB)
+    return leader.het.components[int(offset)]
+
+
+def is_coordinator(core: Core, user_id: int, account: str) -> bool:
+    """Whether the user coordinates the account or one above it."""
+    return bool(account and core.associations.users) and core.associations.coordinates(core.users.user_name(user_id), account)
+
+
+def may_control(core: Core, user_id: int, job: Job) -> bool:
+    """Whether the user may hold, change and end the job: its owner, an operator, or a coordinator of its account."""
+    return job.user_id == user_id or core.is_operator(user_id) or is_coordinator(core, user_id, job.spec.account)
+
+
+def find_partitions(core: Core, text: str) -> list[Partition]:
+    """The partitions of a comma separated list, the default one for "".
+
+    Raises:
+        SlurmError: no such partition, or no default one.
+    """
+    table = core.tables.partitions
+    if not text:
+        for partition in table.values():
+            if partition.is_default:
+                return [partition]
+        raise SlurmError(ErrorCode.NO_PARTITION)
+    try:
+        return [table[name] for name in text.split(",")] if "," in text else [table[text]]
+    except KeyError:
+        raise SlurmError(ErrorCode.INVALID_PARTITION) from None
+
+
+def check_features(core: Core, expression: str, code: int = ErrorCode.INVALID_FEATURE) -> None:
+    """Refuse a feature that no node has, and what is no expression."""
+    words = expression.replace("&", " ").replace("|", " ").replace(",", " ")
+    for bracket in "()[]":
+        words = words.replace(bracket, " ")
+    for word in words.split():
+        name = word.partition("*")[0]
+        if name and not core.tables.nodes.with_feature(name):
+            raise SlurmError(code)
+    if code == ErrorCode.INVALID_FEATURE:
+        check_form(expression)
+
+
+def node_bitmap(core: Core, expression: str) -> int:
+    """The nodes of a host list expression.
+
+    Raises:
+        SlurmError: an unknown node, or not such an expression.
+    """
+    try:
+        return core.names.to_bitmap(expression)
+    except ValueError:
+        raise SlurmError(ErrorCode.INVALID_NODE) from None

@@ -1,0 +1,370 @@
+"""The controller as a daemon: reads the configuration, builds core and edge, comes back from the saved state, and serves.
+
+Place: the top of the controller. `start` is given a `Daemon` by understudy.clock.daemon, or by a replay that has all daemons in one
+process. The state lies in RUN_DIR/state, whatever StateSaveLocation says: a site's file must not lead to the site's own state, nor two clusters to
+the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time as real_time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from understudy.auth.credential import Signer
+from understudy.auth.keys import read_key
+from understudy.clock.daemon import Daemon, run_daemon
+from understudy.clock.logs import VERBOSE
+from understudy.controller.accounting.link import AccountingLink, NotingJournal
+from understudy.controller.accounting.queue import LEAST_BOUND, QueueFile, RecordQueue
+from understudy.controller.accounting.records import kept_of
+from understudy.controller.core.agents import Agents
+from understudy.controller.core.core import Core
+from understudy.controller.core.locks import Locks
+from understudy.controller.edge.build import build_settings, build_tables
+from understudy.controller.edge.limits import make_limits
+from understudy.controller.edge.passes import Passes
+from understudy.controller.edge.programs import Programs, is_executable
+from understudy.controller.edge.reactions import connect
+from understudy.controller.edge.reconfigure import take_over
+from understudy.controller.edge.server import Server
+from understudy.controller.edge.users import HostUsers, user_id_of
+from understudy.controller.jobs.gang import set_gang
+from understudy.controller.jobs.site_rules import load_plugins
+from understudy.controller.jobs.start import Planning
+from understudy.controller.nodes.events import heard_of, start_pinging
+from understudy.controller.nodes.health import start_checking
+from understudy.controller.nodes.power import Power, set_plan
+from understudy.controller.notices.job_completion import FILE_TEXT, CompletionLog
+from understudy.controller.notices.mail import Mailer
+from understudy.controller.ports import Journal, NoJournal, Wire
+from understudy.controller.priority import registry as priority_registry
+from understudy.controller.priority.accounts import AccountsOf
+from understudy.controller.priority.options import read_options
+from understudy.controller.saved.recover import recover
+from understudy.controller.saved.store import Commits, Dirty, HeldWire, Store
+from understudy.controller.scheduling import registry
+from understudy.controller.scheduling.select.selection import ChoosingSelector
+from understudy.controller.scheduling.slurm.backfill import Backfill
+from understudy.controller.scheduling.slurm.builtin import Builtin
+from understudy.controller.scheduling.slurm.forecast import Forecast
+from understudy.controller.tables.power_plan import PowerPlan
+from understudy.controller.tables.preemption import Preemption, Rules
+from understudy.model.cluster import Cluster
+from understudy.model.conf import SlurmConfig, load
+from understudy.model.conf_check import not_emulated, strange_words
+from understudy.model.conf_copy import copy_configuration, has_changed
+from understudy.model.errors import ConfigError
+from understudy.model.scheduler_parameters import complaints, number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.controller.tables.settings import Settings
+
+NAME = "controller"
+
+
+class Controller:
+    """The parts of a running controller."""
+
+    def __init__(self, daemon: Daemon, config: SlurmConfig) -> None:
+        self.daemon, self.config = daemon, config
+        cluster = daemon.cluster
+        tables, names = build_tables(config)
+        settings = build_settings(config, cluster, user_id_of)
+        self.store: Store | None = None
+        self.dirty: Dirty | None = None
+        wire: Wire = daemon.messenger
+        journal: Journal = NoJournal()
+        held: HeldWire | None = None
+        if cluster.state == "disk":
+            self.store = Store(daemon.run_dir / "state")
+            journal = self.dirty = Dirty()
+            wire = held = HeldWire(daemon.messenger)
+        self.accounting: AccountingLink | None = None
+        noting = NotingJournal(journal)
+        # A replay must not write its jobs into the site's own record of jobs.
+        writes_completions = config.text("JobCompType").lower() == FILE_TEXT and "replay" not in cluster.participants
+        if cluster.keeps_accounting or writes_completions or settings.mail_program:
+            journal = noting
+        agents = Agents(wire, daemon.time, timeout_s=settings.message_timeout_s, tree_width=settings.tree_width)
+        self.core = core = Core(
+            tables=tables,
+            names=names,
+            settings=settings,
+            time=daemon.time,
+            agents=agents,
+            journal=journal,
+            users=HostUsers(cluster.users, cluster.groups),
+            signer=None if settings.emulates_jobs else Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s),
+            selector=registry.selector(config.text("SelectType"), frozenset(config.words("SelectTypeParameters"))),
+        )
+        connect(core)
+        core.launch_s = cluster.job_launch_s
+        core.step_signer = Signer(read_key(Path(cluster.key_file)), settings.credential_lifetime_s) if cluster.key_file else None
+        self._accounts = accounts = AccountsOf(lambda: core.associations, core.users.user_name)
+        priorities = priority_registry.priority(config.text("PriorityType"))
+        core.priorities = priorities(tables, read_options(config), accounts, core.start_time)
+        parameters = registry.policy_parameters(config.text("SchedulerParameters"))
+        self._expect(settings, parameters)
+        if settings.enforced.associations and cluster.keeps_accounting:
+            core.job_limits = tables.limits = limits = make_limits(core, read_options(config))
+            noting.listeners.append(lambda job_id: limits.note(job_id, core.time.now()))
+        self._set_preemption(settings, parameters)
+        core.policy = registry.scheduler(config.text("SchedulerType"))(tables, core.selector, Planning(core), parameters)
+        if cluster.plans_when_asked and daemon.time.is_virtual and isinstance(core.policy, Backfill):
+            core.policy.plan_when_asked()
+            core.complete_plan = core.policy.complete_plan
+        elif core.policy.name == "builtin" and isinstance(core.policy, Builtin):
+            core.complete_plan = Forecast(core.policy).complete_plan
+        agents.on_response = lambda name, responds: heard_of(core, name, responds=responds)
+        loop = asyncio.get_running_loop()
+        self.locks = Locks()
+        self.passes = Passes(core, self.locks, soon=loop.call_soon, clock=real_time.perf_counter)
+        self.passes.most_requests = number(parameters, "max_rpc_cnt", 0, most=1000)
+        self.commits: Commits | None = None
+        if self.store is not None and self.dirty is not None:
+            run = _write_here if daemon.time.is_virtual else _write_in_thread(loop)
+            self.commits = Commits(core, self.dirty, self.store, run=run, soon=loop.call_soon, failed=self._cannot_write)
+            assert held is not None
+            held.commits = self.commits
+        self.server = Server(core, self.locks, self.passes, self.commits, soon=loop.call_soon, clock=real_time.perf_counter)
+        if cluster.keeps_accounting:
+            saved = QueueFile(daemon.run_dir / "state" / "accounting.sqlite") if cluster.state == "disk" else None
+            most = max(LEAST_BOUND, 2 * config.count("MaxJobCount") + 4 * len(tables.nodes.nodes))
+            self.accounting = AccountingLink(
+                core,
+                wire,
+                RecordQueue(most),
+                saved,
+                cluster=config.cluster_name,
+                host="127.0.0.1",
+                port=int(cluster.controller.rpartition(":")[2] or config.controller_ports[0]),
+                kept=kept_of(config),
+                slurm_user=user_id_of(config.text("SlurmUser")) or 0,
+                soon=loop.call_soon,
+            )
+            noting.note_nodes = self.accounting.note_nodes
+            noting.note_reservation = self.accounting.note_reservation
+            noting.listeners.append(self.accounting.note)
+        self.completions: CompletionLog | None = None
+        if writes_completions:
+            self.completions = CompletionLog(core, self._append_completion)
+            noting.listeners.append(self.completions.note)
+        if settings.mail_program:
+            core.mailer = Mailer(core)
+            noting.listeners.append(core.mailer.note)
+        set_gang(core)
+        if (plan := PowerPlan.of(config)) is not None:
+            core.power = Power(core, plan)
+        core.shut_down, core.failed = daemon.stop, daemon.fail
+        programs = Programs(loop, daemon.time, daemon.run_dir)
+        core.run_program, core.run_script, core.is_executable = programs.run, programs.run_script, is_executable
+        daemon.at_exit.append(programs.close)
+        core.job_submit = load_plugins(config.words("JobSubmitPlugins"))
+        core.show_configuration = self.show
+        core.read_configuration = self.reconfigure
+        core.change_configuration = self.change
+
+    def _expect(self, settings: Settings, parameters: dict[str, str]) -> None:
+        if isinstance(self.core.selector, ChoosingSelector):
+            overrun_s = settings.kill_wait_s + (settings.over_time_limit_s or 0)
+            self.core.selector.expect(
+                overrun_s=overrun_s,
+                linear_window_s=number(parameters, "bf_window_linear", 0),
+                packs_serial="pack_serial_at_end" in parameters,
+                spares_idle="bf_busy_nodes" in parameters,
+            )
+
+    def _set_preemption(self, settings: Settings, parameters: dict[str, str]) -> None:
+        tables = self.core.tables
+        rules = Rules.read(settings.preempt_type, settings.preempt_mode, settings.preempt_exempt_s)
+        tables.preemption = Preemption(tables.partitions, tables.running, rules, parameters, self._accounts.qos_record) if rules.kind else None
+
+    def start(self, *, in_full: bool = False) -> None:
+        """Come back from the saved state, of which `in_full` takes what is slurm.conf's otherwise, and serve."""
+        core, daemon = self.core, self.daemon
+        self._set_logs()
+        daemon.log.info("slurmctld version %s started on cluster %s", core.settings.version, self.config.cluster_name)
+        for noded in daemon.cluster.nodeds:
+            core.add_daemon(noded.name, noded.address, core.names.to_bitmap(noded.nodes))
+        if self.store is not None and self.dirty is not None:
+            jobs = self.store.read(core, in_full=in_full)
+            self.dirty.scripts_are_saved(set(core.scripts))
+            recover(core, jobs)
+        else:
+            recover(core, ())
+        if self.completions is not None:
+            self.completions.known()
+        if core.mailer is not None:
+            core.mailer.known(core.tables.jobs.values())
+        start_pinging(core)
+        start_checking(core)
+        daemon.messenger.set_handler(self.server.handle)
+        self._end_run, daemon.on_failure = daemon.on_failure, self._failed
+        daemon.at_exit.append(self.close)
+        if self.accounting is not None:
+            self.accounting.start(daemon.cluster.accounting_unix or daemon.cluster.accounting)
+        self.server.settled()
+        self._complain()
+        daemon.log.info("Running as primary controller")
+        unused = not_emulated(self.config)
+        if unused:
+            daemon.log.log(VERBOSE, "accepted, but without effect here: %s", ", ".join(unused))
+
+    def _failed(self) -> None:
+        """The run is over; who follows it is told what became of jobs before."""
+        following, time = self.core.following, self.daemon.time
+        if following is None:
+            self._end_run()
+            return
+        following.end()
+        cluster = self.daemon.cluster
+        time.call_at(time.now() + 2 * cluster.latency_s + max(cluster.link_latency.values(), default=0.0), self._end_run)
+
+    def _append_completion(self, text: str) -> None:
+        try:
+            with Path(self.config.text("JobCompLoc")).open("a", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(text)
+        except OSError as error:
+            self.daemon.log.warning("job completion log %s: %s", self.config.text("JobCompLoc"), error.strerror)
+
+    def _set_logs(self) -> None:
+        if self.daemon.logs is not None:
+            self.daemon.logs.configure(self.config.text("SlurmctldDebug"), self.config.text("LogTimeFormat"))
+
+    def _complain(self) -> None:
+        for text in complaints(self.config.text("SchedulerParameters")):
+            self.daemon.log.error("%s", text)
+        for finding in strange_words(self.config, registry.declared_words(self.config)):
+            self.daemon.log.warning("%s", finding.message)
+
+    async def close(self) -> None:
+        """Write what is left to write."""
+        self.daemon.log.info("Saving all slurm state")
+        if self.accounting is not None:
+            self.accounting.close()
+        if self.store is None or self.commits is None:
+            return
+        idle = asyncio.Event()
+        self.commits.due()
+        self.commits.when_idle(idle.set)
+        await idle.wait()
+        self.store.close()
+
+    def show(self) -> list[tuple[str, str]]:
+        """What `scontrol show config` prints."""
+        core = self.core
+        boot = real_time.strftime("%Y-%m-%dT%H:%M:%S", real_time.localtime(core.start_time))
+        slurm_user = user_id_of(self.config.text("SlurmUser"))
+        shown = self.config.show(
+            boot_time=boot,
+            next_job_id=str(core.next_job_id),
+            slurm_version=core.settings.version,
+            user_id_of=str(slurm_user if slurm_user is not None else 0),
+            host=core.settings.controller_host,
+        )
+        return [(name, self.daemon.cluster.conf or value if name == "SLURM_CONF" else value) for name, value in shown]
+
+    def change(self, changes: dict[str, str]) -> None:
+        """Other values of some keys, until the file is read again."""
+        self.config = replace(self.config, values=self.config.values | {key.lower(): value for key, value in changes.items()})
+        if "SlurmctldDebug" in changes:
+            if self.daemon.logs is not None:
+                self.daemon.logs.set_level(changes["SlurmctldDebug"])
+            self.daemon.log.info("Set debug level to '%s'", changes["SlurmctldDebug"])
+        if "DebugFlags" in changes:
+            self.daemon.log.info("Set DebugFlags to %s", changes["DebugFlags"] or "none")
+        if "FairShareDampeningFactor" in changes:
+            self.core.priorities.reconfigure(read_options(self.config), self.core.time.now())
+
+    def reconfigure(self) -> None:
+        """Read slurm.conf again: settings and partitions are taken over; nodes that come, go or change their size need a restart, as in Slurm.
+
+        Raises:
+            SlurmError: the file has errors, or would need a restart; nothing is changed then.
+        """
+        source, run_dir = Path(self.daemon.cluster.conf), self.daemon.run_dir
+        is_new = has_changed(source, run_dir)
+        self.config = take_over(self.core, source if is_new else run_dir / "slurm.conf", self.config, self._reread)
+        if is_new:
+            copy_configuration(source, run_dir)
+        self._set_logs()
+        parameters = registry.policy_parameters(self.config.text("SchedulerParameters"))
+        self._expect(self.core.settings, parameters)
+        self.passes.most_requests = number(parameters, "max_rpc_cnt", 0, most=1000)
+        self._set_preemption(self.core.settings, parameters)
+        if isinstance(self.core.policy, Builtin):
+            self.core.policy.reconfigure(parameters)
+        set_gang(self.core)
+        self._complain()
+        set_plan(self.core, PowerPlan.of(self.config))
+        options, now = read_options(self.config), self.core.time.now()
+        self.core.priorities.reconfigure(options, now)
+        if self.core.job_limits is not None:
+            self.core.job_limits.reconfigure(options.half_life_s, options.reset_period, options.calc_period_s, now)
+        self.core.job_submit = load_plugins(self.config.words("JobSubmitPlugins"))
+        if self.accounting is not None:
+            self.accounting.kept = kept_of(self.config)
+
+    def _reread(self, config: SlurmConfig) -> Settings:
+        return build_settings(config, self.daemon.cluster, user_id_of)
+
+    def _cannot_write(self, error: BaseException) -> None:
+        self.daemon.log.critical("cannot save the state, ending: %s", error)
+        self.daemon.stop()
+
+
+def _write_here(write: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+    try:
+        write()
+    except Exception as error:  # noqa: BLE001 - handed on
+        done(error)
+    else:
+        done(None)
+
+
+def _write_in_thread(loop: asyncio.AbstractEventLoop) -> Callable[[Callable[[], None], Callable[[BaseException | None], None]], None]:
+    def run(write: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        future = loop.run_in_executor(None, write)
+        future.add_done_callback(lambda ended: done(ended.exception()))
+
+    return run
+
+
+async def start(daemon: Daemon, *, in_full: bool = False) -> Controller:
+    """Start the controller on a daemon. `in_full`: see `Store.read`.
+
+    Raises:
+        ConfigError: slurm.conf cannot be used, or names a scheduler that nobody offers.
+        StateError: the saved state cannot be read.
+    """
+    controller = Controller(daemon, load(daemon.run_dir / "slurm.conf"))
+    controller.start(in_full=in_full)
+    return controller
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the controller of a cluster until told to end. The exit code."""
+    parser = argparse.ArgumentParser(prog="understudy.controller", description="The controller of an emulated cluster.")
+    parser.add_argument("--run-dir", type=Path, required=True, help="the cluster's run directory, with cluster.json and slurm.conf")
+    parser.add_argument("--listener", type=int, help="a socket that listens at the TCP address already")
+    parser.add_argument("--verbose", action="count", default=0, help="log more; several times: still more")
+    parser.add_argument("--recover", action="store_true", help="take partitions and features of nodes from the saved state, too")
+    options = parser.parse_args(arguments)
+    cluster = Cluster.load(options.run_dir)
+    own = cluster.controller if options.listener is None else ""
+    listen = [address for address in (own, cluster.controller_unix) if address]
+
+    async def start_and_forget(daemon: Daemon) -> None:
+        await start(daemon, in_full=options.recover)
+
+    try:
+        return run_daemon(options.run_dir, NAME, listen, start_and_forget, verbose=options.verbose, listener=options.listener)
+    except ConfigError as error:
+        print(f"understudy.controller: {error}")
+        return 1

@@ -1,0 +1,184 @@
+"""When the scheduling policy runs: one timer at the time that it names, and its pass in slices.
+
+Place: between the controller's core and its edge. Under virtual time, where computing takes no time, a pass runs whole. Else it holds the locks for a
+slice of some milliseconds and then lets waiting requests in, as Slurm's backfill yields its locks.
+
+A pass that raises, in a policy or in what it calls, is over like any other. What failed is told to the core, which knows whether this ends the run.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.edge.rpc import PASS_NEEDS
+from understudy.controller.jobs.crontabs import only_entries_wait
+from understudy.controller.jobs.hold import set_aside
+from understudy.controller.pending.eligibility import split_waiting
+from understudy.controller.pending.prioritise import settle_accrual
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from understudy.controller.core.core import Core
+    from understudy.controller.core.locks import Locks
+    from understudy.controller.ports import TimerHandle
+    from understudy.controller.scheduling.slurm.cycles import Cycles
+
+SLICE_S: Final = 0.005
+PUT_OFF_S: Final = 1.0  # until the schedulers look again whether there are fewer requests
+YIELD_S: Final = 0.5  # until a backfill pass does so (bf_yield_sleep's default)
+LONGEST_PUT_OFF_S: Final = 60.0  # after passes that failed
+FEW_REQUESTS: Final = 20  # with as many at most, or a tenth of max_rpc_cnt, such a pass goes on
+
+
+class _End(Enum):
+    """Why a pass has stopped."""
+
+    OVER = auto()
+    SLICE = auto()  # others have their turn
+    PAUSED = auto()  # it wants to go on later, and will
+
+
+class Passes:
+    """Runs `core.policy`. `soon` calls a function after what waits now has been handled; `clock` measures real time (both the edge's)."""
+
+    def __init__(self, core: Core, locks: Locks, *, soon: Callable[[Callable[[], None]], object], clock: Callable[[], float]) -> None:
+        self._core, self._locks, self._soon, self._clock = core, locks, soon, clock
+        self._timer: tuple[float, TimerHandle] | None = None
+        self._is_running = False
+        self._pass: Iterator[float | None] | None = None  # None until a running one has the locks
+        self.passes = self.slices = 0
+        self.requests = 0  # that wait for locks or are being answered in slices; the server counts them
+        self.most_requests = 0  # from so many on no pass begins (max_rpc_cnt); 0: any number
+        self._not_before = -math.inf
+        self._failures = 0  # one after the other, with nobody to blame
+        self._began = 0.0
+        self._cycles_before: list[tuple[Cycles, int]] = []
+
+    def arm(self) -> None:
+        """Set the timer to when the policy wants to run next. To be called after everything that was handled."""
+        if self._core.power is not None:
+            self._core.power.arm()
+        if self._is_running:
+            return
+        when = self._core.policy.next_run()
+        if when is not None and when < self._not_before:
+            when = self._not_before
+        timer = self._timer
+        if timer is not None:
+            if timer[0] == when:
+                return
+            timer[1].cancel()
+            self._timer = None
+        if when is None or when == math.inf:
+            return
+        core = self._core
+        if core.crontabs.entries:
+            self._timer = (when, core.time.call_periodically(when, lambda: not only_entries_wait(core), self._due))
+        else:
+            self._timer = (when, core.time.call_at(when, self._due))
+
+    def _due(self) -> None:
+        self._timer = None
+        if self._is_running:
+            return
+        if self.most_requests and self.requests >= self.most_requests:
+            self._not_before = self._core.time.now() + PUT_OFF_S
+            self.arm()
+            return
+        self.passes += 1
+        self._began, self._cycles_before = self._clock(), self._cycles()
+        self._is_running = True
+        self._go_on()
+
+    def _begin(self) -> Iterator[float | None]:
+        core = self._core
+        now = core.time.now()
+        core.tables.looked_at = None
+        if core.unsplit:
+            split_waiting(core, now)
+        settle_accrual(core, now)
+        return iter(core.policy.run(now))
+
+    def _go_on(self) -> None:
+        if self._core.time.is_virtual and self._locks.available(PASS_NEEDS):
+            if self._advance(math.inf) is _End.OVER:
+                self._ended()
+        else:
+            self._locks.when_available(PASS_NEEDS, self._slice)
+
+    def _advance(self, until: float) -> _End:
+        """Let the pass run until then, by the real clock."""
+        try:
+            if self._pass is None:
+                self._pass = self._begin()
+            for pause in self._pass:
+                if pause is not None and self._pauses(pause):
+                    return _End.PAUSED
+                if until != math.inf and self._clock() >= until:
+                    return _End.SLICE
+        except Exception as error:  # noqa: BLE001 - policies and selectors may be anybody's
+            self._failed(error)
+        else:
+            self._failures = 0
+        return _End.OVER
+
+    def _failed(self, error: Exception) -> None:
+        """The pass is over. The job that it was at is set aside, so that others have their turn; else the next pass waits, each time longer."""
+        core, job = self._core, self._core.tables.looked_at
+        now = core.time.now()
+        if job is None or not job.is_pending or not job.priority:
+            self._failures += 1
+            self._not_before = now + min(PUT_OFF_S * 2**self._failures, LONGEST_PUT_OFF_S)
+            core.fail("the scheduler's pass", error)
+            return
+        self._not_before = now + PUT_OFF_S
+        core.fail(f"the scheduler's pass, at job {job.job_id}, which is held now,", error)
+        set_aside(core, job, now)
+
+    def _pauses(self, until: float) -> bool:
+        """The pass wants to go on at that time; False if it has come."""
+        if until <= self._core.time.now():
+            return False
+        self._core.time.call_at(until, self._go_on)
+        self._core.settled()
+        return True
+
+    def _slice(self) -> None:
+        """One slice, with the locks held."""
+        self.slices += 1
+        try:
+            end = self._advance(self._clock() + SLICE_S)
+        finally:
+            self._locks.drop(PASS_NEEDS)
+        if end is _End.OVER:
+            self._ended()
+        elif end is _End.SLICE:
+            is_too_much = bool(self.most_requests) and self.requests >= self.most_requests
+            self._soon(self._when_few if is_too_much and getattr(self._core.policy, "is_backfilling", False) else self._next_slice)
+
+    def _next_slice(self) -> None:
+        self._locks.when_available(PASS_NEEDS, self._slice)
+
+    def _when_few(self) -> None:
+        """A backfill pass that has made way for requests goes on when few of them are left; the main scheduler's, once begun, comes to its end."""
+        if self.requests > max(self.most_requests // 10, FEW_REQUESTS):
+            self._core.time.call_at(self._core.time.now() + YIELD_S, self._when_few)
+        else:
+            self._next_slice()
+
+    def _cycles(self) -> list[tuple[Cycles, int]]:
+        """The schedulers' counts, the one first whose cycle takes longer."""
+        policy = self._core.policy
+        found = getattr(policy, "backfill_cycles", None), getattr(policy, "main_cycles", None)
+        return [(cycles, cycles.count) for cycles in found if cycles is not None]
+
+    def _ended(self) -> None:
+        self._is_running, self._pass = False, None
+        for cycles, count in self._cycles_before:
+            if cycles.count > count:
+                cycles.took(int((self._clock() - self._began) * 1e6))
+                break
+        self._core.settled()

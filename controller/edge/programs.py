@@ -1,0 +1,113 @@
+"""Programs that triggers run, and those of the site around jobs (`job_programs.py`, `mail.py`), on the controller's host.
+
+Place: the edge. A trigger's program runs as the user who set the trigger, in the run directory, without input or output, and is killed with all that
+it has started if it takes longer than LIMIT_S. Virtual time stands still as long as it runs. The site's own run as the controller does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import subprocess
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from understudy.clock.timekeeper import Timekeeper
+
+LIMIT_S: Final = 300.0
+log = logging.getLogger("understudy.controller.edge.programs")
+
+
+def is_executable(program: str) -> bool:
+    """Whether the first word is a file that can be run."""
+    path = next(iter(program.split()), "")
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+class Programs:
+    """Starts programs and sees to their end."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, time: Timekeeper, run_dir: Path) -> None:
+        self._loop, self._time, self._run_dir = loop, time, run_dir
+        self._running: dict[int, subprocess.Popen[bytes]] = {}
+
+    def run(self, user_id: int, group_id: int, program: str, argument: str) -> None:
+        """Start it; what goes wrong is logged."""
+        ids = {"user": user_id, "group": group_id, "extra_groups": []} if os.geteuid() == 0 and user_id != 0 else {}
+        try:
+            process = subprocess.Popen(
+                [*program.split(), argument],
+                cwd=self._run_dir,
+                env={**os.environ, "SLURM_CONF": str(self._run_dir / "slurm.conf")},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                **ids,  # type: ignore[call-overload]
+            )
+        except (OSError, ValueError) as error:
+            log.error("trigger program %s: %s", program, error)  # noqa: TRY400 - the text says all
+            return
+        self._running[process.pid] = process
+        hold = self._time.hold()
+        hold.__enter__()
+        future = self._loop.run_in_executor(None, _await_end, process)
+
+        def ended(_future: asyncio.Future[None]) -> None:
+            hold.__exit__(None, None, None)
+            self._running.pop(process.pid, None)
+
+        future.add_done_callback(ended)
+
+    def run_script(self, words: list[str], environment: dict[str, str], done: Callable[[int], None]) -> None:
+        """Start one of the site's; `done` gets its exit code, or 127."""
+        try:
+            process = subprocess.Popen(
+                words,
+                cwd=self._run_dir,
+                env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            log.error("%s: %s", words[0], error.strerror)  # noqa: TRY400 - the text says all
+            self._loop.call_soon(done, 127)
+            return
+        self._running[process.pid] = process
+        pidfd = os.pidfd_open(process.pid)
+
+        def ended() -> None:
+            self._loop.remove_reader(pidfd)
+            os.close(pidfd)
+            if self._running.pop(process.pid, None) is not None:
+                done(process.wait())
+
+        self._loop.add_reader(pidfd, ended)
+
+    async def close(self) -> None:
+        """The controller ends: so do its programs."""
+        running, self._running = list(self._running.values()), {}
+        for process in running:
+            _kill(process)
+
+
+def _await_end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(LIMIT_S)
+    except subprocess.TimeoutExpired:
+        log.warning("trigger program with pid %d is killed after %d s", process.pid, LIMIT_S)
+        _kill(process)
+        process.wait()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,189 @@
+"""What follows from a job and is stored nowhere: nodes and CPUs that it will take, times, memory, what it is billed for.
+
+Place: facts; shown by views, recorded by accounting, told to programs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.facts.feasibility import largest_node, nodes_if_empty
+from understudy.controller.facts.tres import tres_text
+from understudy.controller.priority.tres import billing, billing_weights, tres_of, whole_memory_mb
+from understudy.controller.tables.gres_texts import counts_of
+from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER
+from understudy.controller.tables.licenses import read_licenses
+from understudy.model.states import JobState
+
+if TYPE_CHECKING:
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.job import Job
+
+MIN_CPUS_NODE: Final = "min_cpus_node"  # in a spec's `extra`: the number of CPUs a node that is shown
+
+
+def is_expected(job: Job, now: float) -> int | None:
+    """When a pending job is expected to start: by the scheduler's promise, or because it begins later."""
+    if job.expected_start is not None:
+        return job.expected_start
+    if job.begin_time is not None and job.begin_time > now:
+        return job.begin_time
+    return None
+
+
+def start_time(_core: Core, job: Job, now: float) -> int | None:
+    return is_expected(job, now) if job.state is JobState.PENDING else job.start_time
+
+
+def end_time(_core: Core, job: Job, now: float) -> int | None:
+    if job.state is JobState.PENDING:
+        start = is_expected(job, now)
+        return None if start is None or job.time_limit_s is None else start + job.time_limit_s
+    return job.end_time
+
+
+def run_time_s(_core: Core, job: Job, now: float) -> int:
+    if job.state is JobState.PENDING or job.start_time is None:
+        return 0
+    if job.state is JobState.SUSPENDED:
+        return job.pre_suspend_s
+    end = now if job.state is JobState.RUNNING else job.end_time
+    if job.suspend_time is not None:
+        return job.pre_suspend_s + max(0, int(now if end is None else end) - job.suspend_time)
+    return max(0, int(now if end is None else end) - job.start_time)
+
+
+def node_count(core: Core, job: Job, now: float) -> int:
+    """Nodes held; while pending those that it would get if all were free, or an estimate of a job that is held or fits nowhere."""
+    if job.allocation is not None:
+        return job.allocation.node_count
+    estimates = core.node_estimates
+    is_tried = _is_tried(job, now)
+    known = estimates.get(job.job_id)
+    if known is not None and known[0] == is_tried:
+        return known[1]
+    if len(estimates) > 2 * len(core.tables.jobs):  # most of those jobs are gone
+        estimates.clear()
+    count = _estimated_nodes(core, job, is_tried=is_tried)
+    estimates[job.job_id] = (is_tried, count)
+    return count
+
+
+def _is_tried(job: Job, now: float) -> bool:
+    """Whether schedulers look for nodes for it."""
+    is_put_off = job.dependency is not None or (job.begin_time is not None and job.begin_time > now)
+    return job.is_pending and not job.is_held and not is_put_off and job.reason not in {HELD_BY_USER, HELD_BY_ADMIN}
+
+
+def _estimated_nodes(core: Core, job: Job, *, is_tried: bool) -> int:
+    if is_tried:
+        for name in job.partitions:
+            where = core.tables.partitions.get(name)
+            if where is not None and (found := nodes_if_empty(core, job, where)):
+                return found
+    return _nodes_for_tasks(job, largest_node(core, job.partitions))
+
+
+def _asked_nodes(job: Job) -> int:
+    """Without those that its tasks need beyond what was asked for."""
+    return min(job.min_nodes, job.spec.min_nodes or 1) if job.spec.ntasks_per_node else job.min_nodes
+
+
+def _nodes_for_tasks(job: Job, cpus: int) -> int:
+    """How many nodes with so many CPUs Slurm thinks that the job's tasks need.
+
+    Where it was told of several CPUs a task, tasks that do not fill a node count as one more, even with the nodes that were asked for.
+    """
+    if job.spec.ntasks_per_node:
+        return max(_asked_nodes(job), job.num_tasks // job.spec.ntasks_per_node)
+    tasks_a_node = max(1, cpus // max(1, job.cpus_per_task))
+    if job.cpus_per_task > 1 and job.spec.num_tasks is not None:
+        return max(job.min_nodes, job.num_tasks // tasks_a_node) + bool(job.num_tasks % tasks_a_node)
+    return max(job.min_nodes, -(-job.num_tasks // tasks_a_node)) if cpus else job.min_nodes
+
+
+def step_memory_mb(core: Core, megabytes: int) -> int:
+    """What a step is said to have of memory: none where nobody counts it."""
+    return megabytes if getattr(core.selector, "consumes_memory", True) else 0
+
+
+def memory_text(megabytes: int) -> str:
+    """`4000M`, `2G`, `62.50G`: in a larger unit where that makes a whole number of halves."""
+    size, units = megabytes, "MGTP"
+    while size >= 1024 and size % 512 == 0 and len(units) > 1:
+        units = units[1:]
+        if size % 1024:
+            return f"{size / 1024:.2f}{units[0]}"
+        size //= 1024
+    return f"{size}{units[0]}"
+
+
+def tres_requested(core: Core, job: Job, _now: float) -> str:
+    cpus = job.min_cpus
+    nodes = _asked_nodes(job)
+    memory = 0
+    if job.memory_per_cpu_mb is not None:
+        memory = job.memory_per_cpu_mb * cpus
+    elif job.memory_per_node_mb:
+        memory = job.memory_per_node_mb * nodes
+    else:  # all of it, also where memory is not counted
+        memory = whole_memory_mb(core.tables.partitions.get(job.partition), core.tables.nodes) * nodes
+    plain = f"cpu={cpus},{f'mem={memory_text(memory)},' if memory else ''}node={nodes},billing={_billing(core, job, cpus, memory)}"
+    return plain + _further_tres(core, job)
+
+
+def _billing(core: Core, job: Job, cpus: int, memory_mb: int) -> int:
+    """What the job bills where its partition has weights, else its CPUs."""
+    where = core.tables.partitions.get(job.partition)
+    if where is None or not where.tres_billing_weights:
+        return cpus
+    return int(billing({**tres_of(job), "mem": float(memory_mb)}, billing_weights(where.tres_billing_weights)))
+
+
+def tres_allocated(core: Core, job: Job, _now: float) -> str:
+    held = job.allocation
+    if held is None:
+        return ""
+    memory = sum(group.memory_mb * group.nodes.bit_count() for group in held.groups)
+    cost = _billing(core, job, held.cpus, memory)
+    plain = f"cpu={held.cpus},{f'mem={memory_text(memory)},' if memory else ''}node={held.node_count},billing={cost}"
+    return plain + _further_tres(core, job)
+
+
+def _further_tres(core: Core, job: Job) -> str:
+    """What AccountingStorageTRES names of generic resources and licences, in its order: `,license/a=2,gres/gpu=1`."""
+    settings = core.settings
+    devices = tres_text(core, counts_of(job)) if settings.tracked_gres else ""
+    if not job.spec.licenses or not any(name.startswith("license/") for name in settings.tracked_tres):
+        return devices
+    counts: dict[str, int] = {}
+    for name, count in read_licenses(job.spec.licenses):
+        if f"license/{name.lower()}" in settings.tracked_tres:
+            counts[name] = counts.get(name, 0) + count
+    parts = [*filter(None, devices.split(",")), *(f"license/{name}={count}" for name, count in counts.items() if count)]
+    places = {name: place for place, name in enumerate(settings.tracked_tres)}
+    parts.sort(key=lambda part: places.get(part.partition("=")[0].lower(), len(places)))
+    return "".join(f",{part}" for part in parts)
+
+
+def min_memory_mb(_core: Core, job: Job, _now: float) -> int | None:
+    if job.memory_per_cpu_mb is not None:
+        return job.memory_per_cpu_mb
+    if job.memory_per_node_mb is None:
+        return 0
+    return job.memory_per_node_mb or None
+
+
+def min_cpus_node(_core: Core, job: Job, _now: float) -> int:
+    known = job.spec.extra.get(MIN_CPUS_NODE, "")  # updates of what it was made of leave it as it was
+    per_node = (job.spec.ntasks_per_node or 1) * job.cpus_per_task
+    return int(known) if known else max(per_node, job.spec.min_cpus_node or 1)
+
+
+def num_tasks(_core: Core, job: Job, _now: float) -> int:
+    """Once it has nodes: so many on each as were asked for, and no node without one."""
+    if job.allocation is None:
+        return job.num_tasks
+    if job.spec.ntasks_per_node:
+        return job.spec.ntasks_per_node * job.allocation.node_count
+    return max(job.num_tasks, job.allocation.node_count)

@@ -1,0 +1,1 @@
+"""What is done to jobs: taken in, started, launched, ended, held, requeued, suspended, preempted."""

@@ -1,0 +1,132 @@
+"""Whether a submission is as it must be: lengths, words, generic resources, licences, limits, its reservation; whether it can ever run.
+
+Place: jobs; for `take_in.py`, and for changes of jobs. Follows: sbatch(1); slurm.conf(5) EnforcePartLimits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.core.lookups import check_features
+from understudy.controller.tables.licenses import read_licenses
+from understudy.controller.tables.partition import limit_broken
+from understudy.model.errors import ErrorCode, SlurmError
+from understudy.model.gres import GPU, SHARED, BadCountError, mixes_types, read_request
+from understudy.protocol.messages import AllocateJob, SubmitJob
+
+if TYPE_CHECKING:
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.job import Job
+    from understudy.controller.tables.partition import Partition
+    from understudy.protocol.messages import JobSpec
+
+MAX_SCRIPT: Final = 4 * 1024 * 1024  # characters
+_MAX_TEXT: Final = 1024  # of a job's texts, as Slurm 22.05.8 was seen to take them
+_MAX_PATH: Final = 4096
+_TEXTS: Final = attrgetter("account", "comment", "features", "licenses", "mail_user", "name", "partition", "qos", "wckey")
+_STREAMS: Final = attrgetter("std_in", "std_out", "std_err")
+_LIMIT_CODES: Final = {
+    "PartitionTimeLimit": 2051,
+    "PartitionNodeLimit": 2006,
+    "PartitionCpuLimit": 2005,
+    "MaxMemPerLimit": 2044,
+    "AccountNotAllowed": 2045,
+    "QOSNotAllowed": 2066,
+}
+
+
+def check_lengths(message: SubmitJob | AllocateJob) -> None:
+    spec = message.spec
+    folder = len(spec.work_dir)
+    too_long = (
+        max(map(len, _TEXTS(spec))) > _MAX_TEXT
+        or len(spec.extra.get("network", "")) > _MAX_TEXT
+        or folder > _MAX_PATH
+        or any(len(path) + (0 if path.startswith("/") else folder + 1) > _MAX_PATH for path in _STREAMS(spec) if path)
+        or (isinstance(message, SubmitJob) and len(message.script) > MAX_SCRIPT)
+    )
+    if too_long:
+        raise SlurmError(ErrorCode.TOO_LONG)
+
+
+def check_words(core: Core, spec: JobSpec) -> None:
+    if spec.features:
+        check_features(core, spec.features)
+    if spec.prefer:
+        check_features(core, spec.prefer, ErrorCode.INVALID_PREFERENCE)
+    if spec.licenses:
+        check_licenses(core, spec.licenses)
+    if spec.gres or spec.tres_per_job or spec.tres_per_socket or spec.tres_per_task or spec.cpus_per_tres or spec.mem_per_tres:
+        check_gres(core, spec)
+
+
+def check_licenses(core: Core, text: str) -> None:
+    """Refuse a licence that is not configured, or more of it than there is."""
+    try:
+        licenses = read_licenses(text)
+    except ValueError:
+        raise SlurmError(ErrorCode.INVALID_LICENSES) from None
+    if any(count > core.tables.licenses.totals.get(name, 0) for name, count in licenses):
+        raise SlurmError(ErrorCode.INVALID_LICENSES)
+
+
+def no_gres(error: ValueError) -> SlurmError:
+    return SlurmError(ErrorCode.INVALID_TRES if isinstance(error, BadCountError) else ErrorCode.INVALID_GRES)
+
+
+def check_gres(core: Core, spec: JobSpec) -> None:
+    """Refuse what is no generic resource of the cluster, and what contradicts itself."""
+    try:
+        wants = [read_request(text) for text in (spec.gres, spec.tres_per_job, spec.tres_per_socket, spec.tres_per_task)]
+        others = read_request(spec.cpus_per_tres) + read_request(spec.mem_per_tres)
+    except ValueError as error:
+        raise no_gres(error) from None
+    together = tuple(want for each in wants for want in each)
+    if any(want.name not in core.settings.gres_types for want in together + others):
+        raise SlurmError(ErrorCode.INVALID_GRES)
+    names = {want.name for want in together}
+    if GPU in names and not names.isdisjoint(SHARED):
+        raise SlurmError(ErrorCode.INVALID_GRES)
+    if mixes_types(together):
+        raise SlurmError(ErrorCode.MIXED_GRES)
+    if any(wants[1:]) + len(others) and not getattr(core.selector, "counts_gpus", True):
+        raise SlurmError(ErrorCode.UNSUPPORTED_GRES)
+    per_job, per_task = wants[1], wants[3]
+    if any(whole.count < (spec.min_nodes or 1) for whole in per_job):
+        raise SlurmError(ErrorCode.INVALID_GRES)
+    for whole in per_job:
+        for each in per_task:
+            if (whole.name, whole.type) == (each.name, each.type) and whole.count % each.count:
+                raise SlurmError(ErrorCode.INVALID_GRES)
+    if spec.tres_per_socket and "sockets_per_node" not in spec.extra:
+        raise SlurmError(ErrorCode.INVALID_GRES)
+
+
+def enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:
+    """EnforcePartLimits: ALL of the partitions must allow the job, ANY one of them, or (NO) it is taken in and waits."""
+    rule = core.settings.enforce_part_limits
+    if rule == "NO":
+        return
+    max_memory = (core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb)
+    broken = [limit_broken(job, partition, max_memory) or _too_small(core, job, partition) for partition in partitions]
+    if not any(broken) or (rule == "ANY" and not all(broken)):
+        return
+    raise SlurmError(_LIMIT_CODES[next(filter(None, broken))])
+
+
+def _too_small(core: Core, job: Job, partition: Partition) -> str:
+    """Whether all of the partition would not be enough."""
+    if job.min_nodes > partition.nodes.bit_count():
+        return "PartitionNodeLimit"
+    cpus = sum(kind.all_cpus * (kind.nodes & partition.nodes).bit_count() for kind in core.tables.nodes.kinds)
+    return "PartitionCpuLimit" if job.min_cpus > cpus and not job.spec.overcommit else ""
+
+
+def fits_reservation(core: Core, job: Job, partition: Partition) -> bool:
+    """Whether the nodes of one of the job's reservations, if it is bound to them, could hold it; one that has not begun is not asked."""
+    own, now = core.tables.reservations.of(job), core.time.now()
+    if any(not reservation.binds_nodes or not reservation.is_active(now) for reservation in own):
+        return True
+    return any(core.selector.could_ever_run(job, replace(partition, nodes=partition.nodes & each.nodes), core.tables) for each in own)

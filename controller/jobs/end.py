@@ -1,0 +1,129 @@
+"""The end of running jobs: from the script's end to the return of the last node.
+
+Place: the controller's core. A job's end has three steps: its state becomes final and `COMPLETING` is set (`end_job`), the node daemons end what is
+left of it and run the epilog, and as each says so (`epilog_complete`) its nodes are given back. Follows: squeue(1) on states and reasons.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.controller.core.alarms import unwatch
+from understudy.controller.core.log_lines import ended, is_told
+from understudy.controller.jobs.orders import run_epilog, terminate
+from understudy.controller.jobs.steps import end_steps
+from understudy.controller.pending.awaited import REASON as PROLOG_REASON
+from understudy.controller.pending.awaited import tell_waiting
+from understudy.controller.pending.eligibility import note_end, notify_dependents, review
+from understudy.controller.tables.het_job import others
+from understudy.controller.tables.job import NO_STEPS, NO_USAGE, NO_WAITS, JobEvent, advance, count_suspension
+from understudy.model.states import JobFlag, JobState
+
+if TYPE_CHECKING:
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.job import Job
+
+
+def end_job(core: Core, job: Job, event: JobEvent, now: float, *, reason: str, lost_nodes: int = 0) -> None:
+    """End a running job and have its nodes cleaned up; `lost_nodes` (a bitmap) are clean or do not answer, and the caller gives them back."""
+    allocation = job.allocation
+    assert allocation is not None
+    if job.state is JobState.SUSPENDED:
+        count_suspension(job, now)
+        job.suspend_time = int(now)
+    advance(job, event, now)
+    job.end_time = int(now)
+    job.reason, job.reason_detail = PROLOG_REASON if job.prolog_nodes and reason == "None" else reason, ""
+    job.prolog_nodes = 0
+    job.flags = JobFlag.COMPLETING if not job.flags else job.flags & ~(JobFlag.CONFIGURING | JobFlag.STOPPED) | JobFlag.COMPLETING
+    job.completing_nodes = allocation.nodes
+    tables = core.tables
+    del tables.running[job.job_id]
+    tables.licenses.give_back(job.job_id)
+    core.priorities.ended(job, now)
+    if job.array is not None:
+        job.array.running -= 1
+    core.completing[job.job_id] = job
+    tables.nodes.completing_nodes |= allocation.nodes
+    core.last_job_update = core.last_node_update = now
+    core.journal.job(job.job_id)
+    if is_told():
+        ended(job, event, core.names.to_expression(lost_nodes) if lost_nodes else "")
+    if core.alarms.heap:
+        unwatch(core, job)
+    if core.awaited:
+        tell_waiting(core, job)
+    run_epilog(core, job)
+    terminate(core, job, allocation.nodes & ~lost_nodes, "" if core.settings.emulates_jobs else _why(job, event))
+    if job.het is not None:
+        for other in others(job):
+            if not other.is_finished and other.allocation is not None and not other.is_pending:
+                other.exit_code, other.exit_signal, other.killed_by = job.exit_code, job.exit_signal, job.killed_by
+                end_job(core, other, event, now, reason=reason)
+
+
+def _why(job: Job, event: JobEvent) -> str:
+    """What the job's output says of its end."""
+    if event is JobEvent.PREEMPTED:
+        return "PREEMPTION"
+    return "JOB REQUEUE" if job.flags & JobFlag.REQUEUE else ""
+
+
+def give_back(core: Core, job: Job, nodes: int, now: float, *, by_epilog: bool = False) -> None:
+    """The nodes (a bitmap) that a completing job held are free again; `by_epilog`: they said so."""
+    if not nodes:
+        return
+    allocation = job.allocation
+    assert allocation is not None
+    table = core.tables.nodes
+    if job.held is None:
+        table.release(allocation, nodes)
+    elif job.held.nodes & nodes:
+        table.release(job.held, nodes)
+    job.completing_nodes &= ~nodes
+    if job.steps:
+        end_steps(core, job, nodes)
+    freed = nodes
+    if len(core.completing) > 1:
+        for other in core.completing.values():
+            freed &= ~other.completing_nodes
+    table.completing_nodes &= ~freed
+    table.note_departure(nodes & table.idle_nodes, int(now))
+    for react in core.when_freed:
+        react(core, now)
+    core.last_node_update = now
+    if job.completing_nodes:
+        core.journal.job(job.job_id)  # before others start on these nodes: after a crash they must not be taken for this job's
+    else:
+        _all_given_back(core, job, now)
+    core.changed("free" if job.script_ended or job.completing_nodes or not by_epilog else "cleaned", now)
+
+
+def _all_given_back(core: Core, job: Job, now: float) -> None:
+    del core.completing[job.job_id]
+    if core.gang is not None:
+        core.gang.remove(job, now)
+    job.flags = JobFlag.NONE if job.flags == JobFlag.COMPLETING else job.flags & ~JobFlag.COMPLETING
+    core.last_job_update = now
+    if job.array is not None and job.array.limit:
+        core.changed("change", now)  # another task may run now
+    if job.is_pending:  # requeued: now it may wait for its next run
+        enqueue_again(core, job, now)  # only now: until here messages about the old run may come
+        if core.dependents or core.singletons:
+            notify_dependents(core, job, now)
+        core.journal.job(job.job_id)
+        core.changed("change", now)
+    elif not any(takes(core, job, now) for takes in core.when_over):
+        note_end(core, job, now)
+
+
+def enqueue_again(core: Core, job: Job, now: float, *, begin_time: int | None = None) -> None:
+    """A requeued job of which no node has anything any more: it is as if it were submitted now, to begin when its old credential is worthless."""
+    job.allocation, job.held, job.node_list = None, None, ""
+    job.restarts += 1
+    job.waits, job.waits_since = NO_WAITS, now
+    job.steps, job.next_step_id, job.batch_usage = NO_STEPS, 0, NO_USAGE
+    job.submit_time = int(now)
+    job.begin_time = begin_time or int(now) + core.settings.credential_lifetime_s + 1
+    core.tables.pending[job.job_id] = job
+    review(core, job, now)

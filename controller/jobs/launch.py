@@ -1,0 +1,141 @@
+"""A job that has started is launched: its prologs have run, its nodes are up, its script is handed to a node daemon.
+
+Place: jobs. Those that start are `start.py`'s.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from understudy.controller.core.alarms import watch_limits
+from understudy.controller.core.core import log
+from understudy.controller.facts.environment import NO_ENVIRONMENT, job_environment, node_environment
+from understudy.controller.jobs.orders import ask
+from understudy.controller.jobs.requeue import requeue_job
+from understudy.controller.pending.awaited import LAUNCH_FAILED_HELD, REASON, is_ready, tell_waiting
+from understudy.controller.tables.het_job import components
+from understudy.controller.tables.job import HELD_BY_ADMIN, JobEvent
+from understudy.model.states import JobFlag
+from understudy.protocol.messages import Failure, LaunchBatch, Message
+
+if TYPE_CHECKING:
+    from understudy.controller.core.core import Core, DaemonRecord
+    from understudy.controller.tables.job import Job
+
+
+def finish_configuring(core: Core, job: Job, now: float) -> None:
+    """If a job's nodes have all booted, its script may begin, and its time counts from now."""
+    if not job.is_running or not job.flags & JobFlag.CONFIGURING or job.allocation is None or job.job_id in core.in_prolog:
+        return
+    if job.allocation.nodes & core.tables.nodes.boot_nodes:
+        return
+
+    job.flags &= ~JobFlag.CONFIGURING
+    job.start_time = int(now)
+    if job.time_limit_s is not None:
+        job.end_time = job.start_time + job.time_limit_s
+    core.last_job_update = now
+    watch_limits(core, job, core.tables.partitions.get(job.partition))
+    core.journal.job(job.job_id)
+    daemon = core.daemon_of_node[job.allocation.first_node]
+    if daemon is not None and not job.het_offset:  # the leader's script alone is launched
+        hand_over(core, job, daemon)
+
+
+def begin_on_nodes(core: Core, job: Job) -> None:
+    """A job has its nodes: run the prolog there if it is to be run now."""
+    flags = core.settings.prolog_flags
+    if core.settings.emulates_jobs or "alloc" not in flags:
+        return
+    assert job.allocation is not None
+    if "nohold" not in flags:
+        job.prolog_nodes = job.allocation.nodes
+        job.reason = REASON
+        core.last_job_update = core.time.now()
+        core.journal.job(job.job_id)
+    ask(core, job, job.allocation.nodes)
+
+
+def hand_over(core: Core, job: Job, daemon: DaemonRecord) -> None:
+    """The job's nodes are there: its script is launched, or who waits for it may begin."""
+    if core.settings.prolog_flags:
+        for each in components(job):
+            begin_on_nodes(core, each)
+    if job.interactive:
+        job.launch_acknowledged = True
+        tell_waiting(core, job)
+    elif "deferbatch" not in core.settings.prolog_flags or is_ready(job):
+        launch(core, job, daemon)
+
+
+def launch(core: Core, job: Job, daemon: DaemonRecord) -> None:
+    """Send the job to the node daemon of its first node, until it has it or the job is over."""
+    run, job_id = job.restarts, job.job_id
+    assert job.start_time is not None
+    credential = b""
+    if core.signer is not None:
+        credential = core.signer.sign(job_id, run, job.node_list, job.user_id, job.start_time)
+    if core.settings.emulates_jobs and job.emulation is not None:
+        script, spec, environment = "", None, NO_ENVIRONMENT
+    else:
+        script, spec, environment = core.scripts.get(job_id, ""), job.spec, job_environment(core, job)
+    message = LaunchBatch(
+        job_id,
+        run,
+        job.node_list,
+        job.start_time,
+        credential,
+        job.user_id,
+        job.group_id,
+        job.emulation,
+        script,
+        spec,
+        environment,
+        job.time_limit_s if core.policy.exact_limits else None,
+        begins_after_s=_turn(core) if core.launch_s and job.emulation is not None else 0.0,
+    )
+    if not core.settings.emulates_jobs:
+        told = node_environment(core, job, is_over=False)
+        message = msgspec.structs.replace(message, memory_mb=_first_nodes_memory_mb(job), program_environment=told)
+
+    def is_wanted() -> bool:
+        return job.restarts == run and job.is_running
+
+    def launched(answer: Message) -> None:
+        if job.restarts != run or not job.is_running:
+            return
+        if type(answer) is Failure:
+            _could_not_launch(core, job, daemon, answer)
+        else:
+            job.launch_acknowledged = True
+            core.journal.job(job_id)
+
+    core.agents.send(daemon.name, message, wanted=is_wanted, done=launched)
+
+
+def _turn(core: Core) -> float:
+    """How long an emulated job has to wait until those are launched that were sent before it; it is one of them from now on.
+
+    The controller counts, which sends all of them: in turns of each node daemon schedules would depend on how nodes are dealt to daemons.
+    """
+    now = core.time.now()
+    begin = max(now, core.launches_until)
+    core.launches_until = begin + core.launch_s
+    return begin - now
+
+
+def _first_nodes_memory_mb(job: Job) -> int:
+    """What the job may use where its script runs; 0: nobody said. Where memory is given to nobody, what was asked for counts."""
+    held = job.allocation
+    share = held.share_on(held.first_node) if held is not None else None
+    if share is None or share.memory_mb:
+        return share.memory_mb if share is not None else 0
+    return job.memory_per_node_mb or (job.memory_per_cpu_mb or 0) * share.cpus
+
+
+def _could_not_launch(core: Core, job: Job, daemon: DaemonRecord, answer: Failure) -> None:
+
+    log.error("node daemon %s refused job %d: %s (%d)", daemon.name, job.job_id, answer.text, answer.code)
+    requeue_job(core, job, core.time.now(), hold_reason=LAUNCH_FAILED_HELD, held_by=HELD_BY_ADMIN, event=JobEvent.LAUNCH_FAILED)

@@ -1,0 +1,129 @@
+"""Requeueing: a job that ran, or runs, waits in the queue again.
+
+Place: the controller's core. Follows: scontrol(1) requeue, requeuehold; slurm.conf(5) JobRequeue, RequeueExit, RequeueExitHold, AuthInfo cred_expire
+(a requeued job waits until its old credential is worthless).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.core.core import log
+from understudy.controller.core.log_lines import is_told, job_name
+from understudy.controller.jobs.end import end_job, enqueue_again, give_back
+from understudy.controller.pending.dependencies import watch_dependency
+from understudy.controller.tables.het_job import whole
+from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER, JobEvent, advance
+from understudy.model.errors import ErrorCode, SlurmError
+from understudy.model.states import JobFlag, JobState
+
+if TYPE_CHECKING:
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.job import Job
+
+HELD_STATE: Final = "job requeued in held state"
+
+
+def requeue(core: Core, job: Job, now: float, *, hold: bool, held_by: str = HELD_BY_USER) -> None:
+    """What `scontrol requeue` and `requeuehold` do.
+
+    Raises:
+        SlurmError: it is pending, completing, or was submitted with --no-requeue.
+    """
+    if job.is_pending:
+        raise SlurmError(ErrorCode.JOB_PENDING)
+    if not job.requeue:
+        raise SlurmError(ErrorCode.DISABLED)
+    if job.is_completing:
+        raise SlurmError(ErrorCode.ALREADY_DONE)
+    if job.job_id not in core.scripts:
+        raise SlurmError(ErrorCode.NO_SCRIPT)
+    if job.state is JobState.SUSPENDED and not hold:
+        requeue_job(core, job, now, held_by=HELD_BY_ADMIN)
+        return
+    requeue_job(core, job, now, hold_reason=HELD_STATE if hold else "", held_by=held_by if hold else "")
+
+
+def requeue_job(
+    core: Core,
+    job: Job,
+    now: float,
+    *,
+    hold_reason: str = "",
+    held_by: str = "",
+    event: JobEvent = JobEvent.CANCELLED,
+    lost_nodes: int = 0,
+    begin_time: int | None = None,
+) -> None:
+    """Put the job back into the queue. A running one is ended first, by `event`, and waits until its nodes are free of it.
+
+    `begin_time`: of a job that has ended; else it waits until its credential is worthless. A heterogeneous job goes back as a whole, whichever of its
+    components is meant.
+    """
+    for each in reversed(whole(job)):  # the leader, whose end is that of all, comes last
+        own = each is job
+        if own or not (each.is_pending or (each.is_finished and each.is_completing)):  # a component that has ended runs again with the others
+            lost, begin = (lost_nodes, begin_time) if own else (0, None)
+            _requeue_one(core, each, now, hold_reason=hold_reason, held_by=held_by, event=event, lost_nodes=lost, begin_time=begin)
+
+
+def _requeue_one(
+    core: Core,
+    job: Job,
+    now: float,
+    *,
+    hold_reason: str,
+    held_by: str,
+    event: JobEvent,
+    lost_nodes: int = 0,
+    begin_time: int | None = None,
+) -> None:
+    was_running = job.allocation is not None and not job.is_finished
+    if was_running:
+        if core.mailer is not None:
+            core.mailer.requeued(job)
+        if event is JobEvent.CANCELLED:
+            job.flags |= JobFlag.REQUEUE  # so accounting calls the run that ends here
+        end_job(core, job, event, now, reason="None", lost_nodes=lost_nodes)
+        if core.following is not None:
+            core.following.note(job, now)
+        job.flags &= ~JobFlag.REQUEUE
+        if event is JobEvent.CANCELLED:
+            core.counters.completed += 1
+    if is_told():
+        log.info("Requeuing %s", job_name(job))
+    advance(job, JobEvent.REQUEUED, now)
+    if job.dependency is not None:  # cancelled while it waited for others: it waits for them again
+        watch_dependency(core, job)
+    job.start_time = job.end_time = job.eligible_time = job.accrue_time = None
+    job.accrues = True
+    job.exit_code = job.exit_signal = 0
+    job.killed_by = None
+    job.suspend_time = job.preempt_time = job.resize_time = None
+    job.pre_suspend_s = job.suspended_s = 0
+    job.pushed_aside = False
+    job.launch_acknowledged = False
+    job.expected_start, job.expected_nodes = None, 0
+    job.partition = job.partitions[0]
+    if held_by:
+        job.priority, job.held_by = 0, held_by
+    elif job.priority == 0:
+        job.priority, job.held_by = core.priorities.assign(job, now), ""
+    if was_running:
+        job.reason, job.reason_detail = (held_by or "BeginTime"), hold_reason
+        core.last_job_update = now
+        if lost_nodes:
+            give_back(core, job, lost_nodes & job.completing_nodes, now)
+        core.journal.job(job.job_id)
+        return
+    enqueue_again(core, job, now, begin_time=begin_time)
+    if hold_reason:
+        job.reason_detail = hold_reason
+    core.last_job_update = now
+    core.journal.job(job.job_id)
+    core.changed("change", now)
+
+
+def requeue_after_exit(core: Core, job: Job, now: float, *, hold: bool) -> None:
+    """RequeueExit and RequeueExitHold: the script's exit code asks for another run."""
+    requeue_job(core, job, now, hold_reason=HELD_STATE if hold else "", held_by=HELD_BY_USER if hold else "", event=JobEvent.EXITED_BADLY)

@@ -1,0 +1,244 @@
+"""Starting jobs: what a scheduling policy asks for is done here, or refused.
+
+Place: the controller's core; implements understudy.controller.scheduling.api.Planner. Follows: sbatch(1) "OUTPUT ENVIRONMENT VARIABLES".
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.core.alarms import watch_limits
+from understudy.controller.core.core import log, nodeset_indices
+from understudy.controller.core.log_lines import allocated, is_told
+from understudy.controller.facts.environment import environment, percentage
+from understudy.controller.jobs.end import end_job
+from understudy.controller.jobs.launch import finish_configuring, hand_over
+from understudy.controller.jobs.preempt import make_room
+from understudy.controller.jobs.requeue import requeue
+from understudy.controller.jobs.time_limits import end_by_deadline
+from understudy.controller.pending.arrays import explain_limit, split
+from understudy.controller.pending.awaited import tell_waiting
+from understudy.controller.pending.eligibility import notify_dependents
+from understudy.controller.reservations.admission import may_take
+from understudy.controller.reservations.over_time import watch_end
+from understudy.controller.tables.job import BAD_CONSTRAINTS, JobEvent, advance
+from understudy.controller.tables.partition import limit_broken
+from understudy.model.errors import SlurmError
+from understudy.model.gres import SHARED
+from understudy.model.states import JobFlag, NodeFlag
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.allocation import Allocation
+    from understudy.controller.tables.job import Job
+    from understudy.controller.tables.partition import Partition
+    from understudy.controller.tables.step import Step
+
+PRIORITY_REASON: Final = "Priority"
+
+
+class Planning:
+    """The planner that policies are given."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
+        """Start the job, unless it may not start (any more) or the nodes are not what the policy thinks."""
+        core = self._core
+        core.tables.looked_at = job
+        if not self._may_start(job, partition, allocation, now):
+            return False
+        first = core.daemon_of_node[allocation.first_node]
+        if first is None:
+            return False
+        job = self._begin(job, partition, allocation, now)
+        if not begin_prolog(core, job) and not (job.flags and job.flags & JobFlag.CONFIGURING):
+            hand_over(core, job, first)
+        elif job.interactive:
+            tell_waiting(core, job)
+        if core.gang is not None and allocation.is_shared:
+            core.gang.add(job, now)
+        if core.dependents or core.singletons:
+            notify_dependents(core, job, now)
+        return True
+
+    def start_together(self, plans: Sequence[tuple[Job, Partition, Allocation]], now: float) -> bool:
+        """Start all components of a heterogeneous job, the leader first, or none."""
+        core = self._core
+        with ExitStack() as counted:  # what one gets counts for the limits of the next
+            for plan in plans:
+                if not self._may_start(*plan, now):
+                    return False
+                if core.job_limits is not None and core.job_limits.enforced:
+                    counted.enter_context(core.job_limits.counting(*plan))
+        if any(core.daemon_of_node[allocation.first_node] is None for _, _, allocation in plans):
+            return False
+        for job, partition, allocation in plans:
+            self._begin(job, partition, allocation, now)
+        leader, _, held = plans[0]
+        daemon = core.daemon_of_node[held.first_node]
+        assert daemon is not None
+        if not begin_prolog(core, leader) and not leader.flags & JobFlag.CONFIGURING:
+            hand_over(core, leader, daemon)
+        if core.gang is not None:
+            for job, _, allocation in plans:
+                if allocation.is_shared:
+                    core.gang.add(job, now)
+        if core.dependents or core.singletons:
+            for job, _, _ in plans:
+                notify_dependents(core, job, now)
+        return True
+
+    def _may_start(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> bool:
+        core = self._core
+        nodes = core.tables.nodes
+        taken = allocation.nodes
+        if not job.is_eligible(now) or not taken or taken & ~nodes.up_nodes & ~nodes.completing_nodes or taken & nodes.exclusive_nodes:
+            return False
+        if taken & nodes.completing_nodes:
+            return False
+        if not partition.can_schedule or limit_broken(job, partition) or not core.tables.licenses.are_free(job.spec.licenses):
+            return False
+        if core.tables.reservations and not may_take(core, job, partition, allocation, now):
+            return False
+        limits = core.tables.limits
+        if limits.enforced and (reason := limits.before(job, partition, now) or limits.by_allocation(job, partition, allocation, now)):
+            self.explain(job, reason)
+            return False
+        return True
+
+    def _begin(self, job: Job, partition: Partition, allocation: Allocation, now: float) -> Job:
+        """The job, or a task that is split off an array's record, takes its nodes."""
+        core = self._core
+        nodes, taken = core.tables.nodes, allocation.nodes
+        reservation, job.used_reservation, job.blocked_cores = job.used_reservation, "", None
+        if job.array_tasks:
+            job = split(core, job, (job.array_tasks & -job.array_tasks).bit_length() - 1)
+        nodes.allocate(allocation)
+        advance(job, JobEvent.ALLOCATED, now)
+        start = job.start_time = int(now)
+        if job.spec.deadline is not None:
+            _end_by(job, int(job.spec.deadline) - start)
+        job.end_time = None if job.time_limit_s is None else start + job.time_limit_s
+        job.allocation = allocation
+        job.partition = partition.name
+        job.used_reservation = reservation
+        job.node_list = core.names.to_expression(taken)
+        job.reason, job.reason_detail = "None", ""
+        job.expected_start, job.expected_nodes = None, 0
+        job.launch_acknowledged = job.kill_sent = job.script_ended = False
+        job.exit_code = job.exit_signal = 0
+        job.last_sched_eval = start
+        tables = core.tables
+        del tables.pending[job.job_id]
+        tables.running[job.job_id] = job
+        core.counters.started += 1
+        tables.licenses.take(job.job_id, job.spec.licenses)
+        core.last_job_update = core.last_node_update = now
+        watch_limits(core, job, partition)
+        if reservation:
+            watch_end(core, job)
+        core.priorities.started(job, now)
+        if job.array is not None:
+            job.array.running += 1
+            explain_limit(core, job.array)
+        waits = core.power is not None and taken & nodes.boot_nodes
+        if waits:
+            job.flags |= JobFlag.CONFIGURING
+        if told := taken & ((nodes.boot_nodes if waits else 0) | core.reboots):
+            _forget_reasons(core, told)
+        core.journal.job(job.job_id)
+        if is_told():
+            allocated(job, allocation.cpus)
+        if job.job_id in core.breakpoints:
+            core.breakpoints.discard(job.job_id)
+            core.time.pause(f"job {job.job_id} starts")
+        return job
+
+    def preempt(self, job: Job, victims: Sequence[Job], now: float) -> bool:
+        """Have the victims make room for the job. Whether they have done so at once, as suspended ones do."""
+        return make_room(self._core, job, victims, now)
+
+    def give_up(self, job: Job, now: float) -> None:
+        """End a pending job that cannot be over by its deadline any more."""
+        end_by_deadline(self._core, job, now)
+
+    def explain(self, job: Job, reason: str, detail: str = "") -> None:
+        """Record why a pending job does not start now. One that could never run is held until somebody releases it."""
+        self._core.tables.looked_at = job
+        if reason == BAD_CONSTRAINTS and job.priority:
+            job.priority, job.admin_priority, job.held_by = 0, None, BAD_CONSTRAINTS
+            self._core.journal.job(job.job_id)
+            self._core.policy.note("change", self._core.time.now())
+        job.last_sched_eval = int(self._core.time.now())
+        if job.reason != reason or job.reason_detail != detail:
+            job.note_wait(self._core.time.now())
+            job.reason, job.reason_detail = reason, detail
+            self._core.last_job_update = self._core.time.now()
+
+    def promise(self, job: Job, start: int | None, nodes: int) -> None:
+        """Record when and where a pending job is expected to start."""
+        job.expected_start, job.expected_nodes = start, nodes
+
+
+def _end_by(job: Job, left_s: int) -> None:
+    """A job that is content with less, or that named no limit, gets as many minutes as there are until its deadline."""
+    if job.time_limit_s is None or (job.spec.time_min_s and job.time_limit_s > left_s):
+        job.time_limit_s = max(left_s // 60 * 60, 60)
+
+
+def _forget_reasons(core: Core, nodes: int) -> None:
+    """A job has got nodes (a bitmap) that are off or are to boot: what was said of them is forgotten, unless they are to take no others."""
+    for index in nodeset_indices(nodes):
+        node = core.tables.nodes.nodes[index]
+        if not node.flags & NodeFlag.DRAIN:
+            node.reason, node.reason_time, node.reason_user_id = "", None, 0
+    core.journal.nodes(nodes)
+
+
+def parts_environment(core: Core, step: Step) -> list[str]:
+    """What a step's tasks are told of the parts of GPUs that it has, which are as many on each of its nodes."""
+    place, table = step.places[0], core.tables.nodes.gres
+    parts = {each.name: each for each in place.gres if each.name in SHARED}
+    found = []
+    if (mps := parts.get("mps")) and mps.devices and table is not None:
+        found.append(f"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE={percentage(mps, table.layouts[place.node])}")
+    if shard := parts.get("shard"):
+        found.append(f"SLURM_SHARDS_ON_NODE={shard.amount}")
+    return found
+
+
+def begin_prolog(core: Core, job: Job) -> bool:
+    """Run PrologSlurmctld; the job is configuring until it has ended. Whether there is one."""
+    program = core.settings.prolog_slurmctld
+    if not program or core.settings.emulates_jobs:
+        return False
+    run = job.restarts
+    job.flags |= JobFlag.CONFIGURING
+    core.in_prolog.add(job.job_id)
+
+    def ended(code: int) -> None:
+        core.in_prolog.discard(job.job_id)
+        if job.restarts == run and job.is_running:
+            if code:
+                log.error("PrologSlurmctld of job %d ended with %d", job.job_id, code)
+                _give_up(core, job)
+            else:
+                finish_configuring(core, job, core.time.now())
+        core.settled()
+
+    core.run_script([program], {**environment(core, job), "SLURM_SCRIPT_CONTEXT": "prolog_slurmctld"}, ended)
+    return True
+
+
+def _give_up(core: Core, job: Job) -> None:
+    """The prolog has failed: the job waits for another run, or is cancelled if it must not have one."""
+    try:
+        requeue(core, job, core.time.now(), hold=False)
+    except SlurmError:
+        job.killed_by = 0
+        end_job(core, job, JobEvent.CANCELLED, core.time.now(), reason="None")

@@ -1,0 +1,373 @@
+"""Submission: what sbatch sends becomes a job record, or is refused as Slurm refuses it.
+
+Place: the controller's core. Follows: sbatch(1) on options and their defaults; slurm.conf(5) on limits.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+from functools import reduce
+from operator import or_
+from sys import intern
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import msgspec
+
+from understudy.controller.core.alarms import watch_deadline
+from understudy.controller.core.core import log
+from understudy.controller.core.lookups import find_partitions, node_bitmap
+from understudy.controller.facts.feasibility import complaint, could_ever_run, is_too_large
+from understudy.controller.jobs.checks import check_lengths, check_words, enforce_limits, fits_reservation
+from understudy.controller.jobs.sizes import fill_gpus, fit_memory_cap, set_memory, set_time_limit, size
+from understudy.controller.pending.access import at_work, check_policy, give_default_time, resolve
+from understudy.controller.pending.arrays import make_array, read_tasks, split_all
+from understudy.controller.pending.dependencies import check_circle, watch_dependency
+from understudy.controller.pending.eligibility import note_end, review, split_ended
+from understudy.controller.pending.prioritise import prioritise
+from understudy.controller.reservations.admission import check_access, first_reason
+from understudy.controller.reservations.over_time import catch_up
+from understudy.controller.tables.dependency import parse as parse_dependency
+from understudy.controller.tables.het_job import form as form_het_job
+from understudy.controller.tables.job import BAD_CONSTRAINTS, HELD_BY_USER, Job, JobEvent, advance
+from understudy.controller.tables.partition import limit_broken
+from understudy.controller.tables.reservation import WAITS
+from understudy.model import nodeset
+from understudy.model.errors import ErrorCode, SlurmError
+from understudy.protocol.messages import AllocateJob, SubmitJob
+
+if TYPE_CHECKING:
+    from understudy.controller.core.core import Core
+    from understudy.controller.ports import Sender
+    from understudy.controller.tables.partition import Partition
+    from understudy.protocol.messages import JobSpec
+
+UNLIMITED_S: Final = -1
+LEAST_TO_DEADLINE_S: Final = 60  # what 22.05.8 shows as TimeMin
+
+
+def _allowed_as(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> tuple[int, int]:
+    """User and group of a new job, if there may be one more."""
+    user_id, group_id = sender.user_id, sender.group_id
+    if message.user_id not in (-1, user_id):
+        if not core.is_admin(user_id):
+            raise SlurmError(ErrorCode.INVALID_USER)
+        user_id = message.user_id
+    if message.group_id not in (-1, group_id):
+        if not core.is_admin(sender.user_id):
+            raise SlurmError(ErrorCode.INVALID_GROUP)
+        group_id = message.group_id
+    if core.federation is not None and "DRAIN" in core.federation.state:
+        raise SlurmError(ErrorCode.SUBMISSIONS_DISABLED)
+    if len(core.tables.jobs) >= core.settings.max_job_count:
+        log.warning("MaxJobCount %d reached", core.settings.max_job_count)
+        raise SlurmError(ErrorCode.TRY_AGAIN, "Resource temporarily unavailable")
+    return user_id, group_id
+
+
+def checked(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> tuple[Job, int, int]:
+    """The job's record, not in the tables yet; of an array its tasks and how many of them may run at a time."""
+    now, spec = core.time.now(), message.spec
+    user_id, group_id = _allowed_as(core, message, sender)
+    tasks, task_limit = read_tasks(core, spec.array) if spec.array else (0, 0)
+    job = build_job(core, message, user_id, group_id, now, by_admin=core.is_operator(sender.user_id))
+    check_policy(core, job, tasks.bit_count() or 1)
+    if core.tables.reservations:
+        catch_up(core, now)
+    if spec.reservation:
+        check_reservation(core, job)
+    return job, tasks, task_limit
+
+
+def take_in(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job:
+    """Put a new job into the tables."""
+    try:
+        job, tasks, task_limit = checked(core, message, sender)
+    except SlurmError as error:
+        if error.code == ErrorCode.INVALID_FEATURE:  # found out late: the job has had a number
+            core.take_job_id()
+        raise
+    now, spec, tables = core.time.now(), message.spec, core.tables
+    job_id = job.job_id = core.take_job_id()
+    tables.jobs[job_id] = job
+    core.counters.submitted += tasks.bit_count() or 1
+    if spec.dependency:
+        try:
+            job.dependency = parse_dependency(spec.dependency, job_id, core.arrays)
+            check_circle(job, job.dependency, tables.jobs, core.settings.max_depend_depth)
+        except SlurmError:
+            del tables.jobs[job_id]
+            raise
+        if job.dependency is not None:
+            watch_dependency(core, job)
+    if isinstance(message, SubmitJob):
+        core.scripts[job_id] = intern(message.script)
+    else:
+        job.interactive = True
+    # Users submit job after job from the same shell: what is equal is kept once, which is 2 instead of 8 kB a job.
+    spec.environment[:] = map(intern, spec.environment)
+    if tasks:
+        make_array(core, job, tasks, task_limit)
+    is_held = spec.hold or (spec.priority == 0 and core.is_operator(sender.user_id))
+    if not is_held and not is_feasible(core, job):  # of a held job it is found out when it is released
+        job.reason = BAD_CONSTRAINTS
+        job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))
+        advance(job, JobEvent.CANNOT_RUN, now)
+        job.eligible_time = job.start_time = job.end_time = int(now)
+        job.exit_signal = 1  # so Slurm shows it: 0:1
+        note_end(core, job, now)
+        core.journal.job(job_id)
+        refuse(core, job)
+    if not is_held and "switches" in spec.extra:
+        job.switches_since = int(now)  # it has been looked at
+    if core.tables.reservations and job.reason == "None" and (reason := first_reason(core, job, now)):
+        job.reason, job.reason_detail = WAITS, "" if reason == WAITS else reason
+    job.priority = _held_or_fixed(job, is_admin=core.is_operator(sender.user_id))
+    tables.pending[job_id] = job
+    job.last_sched_eval = int(now)
+    review(core, job, now)
+    prioritise(core, job, now)
+    if job.array_tasks and job.dependency is not None:
+        split_ended(core, job, now)
+    if job.array_tasks and core.policy.exact_limits:
+        split_all(core, job)
+    if spec.deadline is not None:
+        watch_deadline(core, job)
+    core.last_job_update = now
+    core.journal.job(job_id)
+    core.changed("submit", now)
+    return job
+
+
+def check_submission(core: Core, message: SubmitJob, sender: Sender) -> tuple[list[Job], int]:
+    """The records that a submission would make, in no table, and how many tasks an array has.
+
+    Raises:
+        SlurmError: as it would be refused.
+    """
+    if message.components:
+        return checked_components(core, message, sender), 1
+    if message.spec.reservation:  # without using up a job id
+        catch_up(core, core.time.now())
+        check_access(core, message.spec.reservation, _allowed_as(core, message, sender)[0], message.spec.account)
+    job, tasks, _ = checked(core, message, sender)
+    return [job], tasks.bit_count() or 1
+
+
+def checked_components(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> list[Job]:
+    (user_id, group_id), now = _allowed_as(core, message, sender), core.time.now()
+    by_admin = core.is_operator(sender.user_id)
+    specs = [message.spec, *message.components]
+    if any(spec.array for spec in specs):
+        raise SlurmError(ErrorCode.INVALID_ARRAY)
+    jobs = [build_job(core, msgspec.structs.replace(message, spec=spec), user_id, group_id, now, by_admin=by_admin) for spec in specs]
+    limits = at_work(core)
+    with ExitStack() as taken_in:
+        for job in jobs:
+            check_policy(core, job, 1)
+            if limits is not None:
+                taken_in.enter_context(limits.with_submitted(job, core.tables.partitions[job.partitions[0]]))
+    for job in jobs:
+        job.excluded_nodes |= reduce(or_, (other.required_nodes for other in jobs if other is not job))
+    return jobs
+
+
+def take_in_components(core: Core, message: SubmitJob | AllocateJob, sender: Sender) -> Job:
+    """Take in a heterogeneous job: all components, or none; the leader. Whether each could ever run is found out by the scheduler."""
+    jobs = checked_components(core, message, sender)
+    tables, now, by_admin = core.tables, core.time.now(), core.is_operator(sender.user_id)
+    dependency = parse_dependency(message.spec.dependency, 0, core.arrays) if message.spec.dependency else None
+    for job in jobs:
+        job.job_id = core.take_job_id()
+        tables.jobs[job.job_id] = job
+    form_het_job(jobs)
+    core.counters.submitted += len(jobs)
+    for job in jobs:
+        job.interactive = isinstance(message, AllocateJob)
+        job.dependency = dependency
+        if dependency is not None:
+            watch_dependency(core, job)
+        job.priority = _held_or_fixed(job, is_admin=by_admin)
+        tables.pending[job.job_id] = job
+        job.last_sched_eval = int(now)
+        review(core, job, now)
+        prioritise(core, job, now)
+        if job.spec.deadline is not None:
+            watch_deadline(core, job)
+        core.journal.job(job.job_id)
+    core.last_job_update = now
+    core.changed("submit", now)
+    return jobs[0]
+
+
+def check_reservation(core: Core, job: Job) -> None:
+    """Refuse reservations that the user may not use. The job id is used up."""
+    try:
+        check_access(core, job.spec.reservation, job.user_id, job.spec.account)
+    except SlurmError:
+        core.take_job_id()
+        raise
+
+
+def build_job(core: Core, message: SubmitJob | AllocateJob, user_id: int, group_id: int, now: float, *, by_admin: bool) -> Job:
+    """The job record, checked, without an id and not in the tables.
+
+    Raises:
+        SlurmError: as Slurm would refuse it.
+    """
+    check_lengths(message)
+    partitions = _partitions(core, message.spec, user_id)
+    first = partitions[0]
+    spec = fill_gpus(core, message.spec, first)
+    access = resolve(core, user_id, spec.account, spec.qos, spec.wckey, partitions, reservation=spec.reservation)
+    if (access.account, access.qos, access.wckey) != (spec.account, spec.qos, spec.wckey):
+        spec = msgspec.structs.replace(spec, account=access.account, qos=access.qos, wckey=access.wckey)
+    tasks, cpus_per_task, min_nodes, max_nodes, min_cpus = size(spec)
+    if "spread_job" in spec.extra and spec.num_tasks is not None and max_nodes is None:
+        max_nodes = max(min_nodes, min(tasks, len(core.tables.nodes.nodes)))
+    if spec.nice < 0 and not by_admin:
+        raise SlurmError(ErrorCode.INVALID_NICE)
+    if spec.time_min_s and (spec.time_limit_s or 0) > 0 and spec.time_min_s > (spec.time_limit_s or 0):
+        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
+    if spec.time_min_s and all(each.max_time_s is not None and spec.time_min_s > each.max_time_s for each in partitions):
+        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
+    ordered = partitions
+    if spec.begin_time is not None and spec.begin_time > now and not spec.hold and not spec.dependency:
+        ordered = sorted(partitions, key=lambda each: -each.priority_tier)
+    job = Job(
+        job_id=0,
+        spec=spec,
+        user_id=user_id,
+        group_id=group_id,
+        submit_time=int(now),
+        partitions=tuple([partition.name for partition in ordered]),
+        partition=ordered[0].name,
+        min_nodes=min_nodes,
+        max_nodes=max_nodes,
+        num_tasks=tasks,
+        cpus_per_task=cpus_per_task,
+        min_cpus=min_cpus,
+        exclusive=spec.exclusive,
+        requeue=core.settings.requeue_by_default if spec.requeue is None else spec.requeue,
+        emulation=message.emulation if isinstance(message, SubmitJob) else None,
+        nice=spec.nice,
+        qos_flags=access.qos_flags,
+    )
+    if spec.begin_time is not None and spec.begin_time > now:
+        job.begin_time = int(spec.begin_time)
+    set_time_limit(job, first, spec.time_limit_s)
+    give_default_time(core, job, first)
+    if spec.time_min_s and job.time_limit_s is not None and spec.time_min_s > job.time_limit_s:
+        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
+    set_memory(core, job, first)
+    fit_memory_cap(core, job, partitions)
+    _named_nodes(core, job)
+    check_words(core, spec)
+    if spec.deadline is not None and spec.deadline < int(now):
+        raise SlurmError(ErrorCode.INVALID_TIME_LIMIT)
+    if spec.deadline is not None and spec.deadline < int(now) + (spec.time_min_s or 0):
+        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
+    if spec.deadline is not None and job.time_limit_s is None and not spec.time_limit_s and not spec.time_min_s:
+        job.spec = msgspec.structs.replace(job.spec, time_min_s=LEAST_TO_DEADLINE_S)  # it may be given as little, so that it ends in time
+    if (wanted := spec.extra.get("batch")) and not set(wanted.split(",")) <= set(re.split(r"[&|,]", spec.features)):
+        raise SlurmError(ErrorCode.INVALID_BATCH_FEATURES)
+    enforce_limits(core, job, partitions)
+    return job
+
+
+def _partitions(core: Core, spec: JobSpec, user_id: int) -> list[Partition]:
+    try:
+        partitions = find_partitions(core, spec.partition)
+    except SlurmError as error:
+        if error.code != ErrorCode.INVALID_PARTITION:
+            raise
+        missing = next(name for name in spec.partition.split(",") if name not in core.tables.partitions)
+        raise SlurmError(ErrorCode.INVALID_PARTITION, f"invalid partition specified: {missing}\n{error.text}") from None
+    is_admin = core.is_slurm_user(user_id)
+    partitions = [_open_partition(core, partition) for partition in partitions]
+    partitions = [partition for partition in partitions if partition.can_submit]
+    if not partitions:
+        raise SlurmError(ErrorCode.PARTITION_NOT_AVAILABLE)
+    for partition in partitions:
+        if partition.root_only and not is_admin:
+            raise SlurmError(ErrorCode.ACCESS_DENIED)
+        if partition.requires_reservation and not spec.reservation and all(each.requires_reservation for each in partitions):
+            raise SlurmError(ErrorCode.ACCESS_DENIED)
+        if user_id == 0 and (partition.disable_root_jobs or core.settings.disable_root_jobs):
+            raise SlurmError(ErrorCode.ACCESS_DENIED)
+        if partition.allow_groups is not None and not is_admin and not core.users.groups_of(user_id).intersection(partition.allow_groups):
+            raise SlurmError(ErrorCode.GROUP_NOT_PERMITTED)
+    return partitions
+
+
+def _open_partition(core: Core, partition: Partition) -> Partition:
+    """The partition, or while it takes no jobs its alternate."""
+    seen: list[str] = []
+    while not partition.can_submit and partition.alternate in core.tables.partitions and partition.name not in seen:
+        seen.append(partition.name)
+        partition = core.tables.partitions[partition.alternate]
+    return partition
+
+
+def _named_nodes(core: Core, job: Job) -> None:
+    spec = job.spec
+    if spec.required_nodes:
+        job.required_nodes = node_bitmap(core, spec.required_nodes)
+        if spec.num_tasks is not None:  # no node may be without a task
+            job.required_nodes = nodeset.lowest(job.required_nodes, spec.num_tasks)
+        if spec.contiguous:
+            first = nodeset.first(job.required_nodes)
+            job.required_nodes = nodeset.span(first, nodeset.last(job.required_nodes) - first + 1)
+        count = job.required_nodes.bit_count()
+        if job.max_nodes is not None and count > job.max_nodes:
+            raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
+        if count > job.min_nodes:
+            job.min_nodes = count
+            job.min_cpus = max(job.min_cpus, count)
+            if spec.num_tasks is None and not spec.ntasks_per_node:
+                job.num_tasks = count
+                job.min_cpus = max(job.min_cpus, count * job.cpus_per_task)
+    if spec.excluded_nodes:
+        job.excluded_nodes = node_bitmap(core, spec.excluded_nodes)
+        if job.excluded_nodes & job.required_nodes:
+            raise SlurmError(ErrorCode.INVALID_NODE)
+
+
+def is_feasible(core: Core, job: Job) -> bool:
+    """Whether the job may wait. One of its partitions could hold it, or it breaks limits of one, which may change.
+
+    Where a single partition is open and smaller than the job, that waits for a larger one, too. Nor is it noticed in a closed partition that a node's
+    CPUs are too few for the job's memory (MaxMemPerCPU); the scheduler will.
+    """
+    max_memory = (core.settings.max_memory_per_node_mb, core.settings.max_memory_per_cpu_mb)
+    needs_cpus = job.memory_cap_mb is not None and job.memory_per_node_mb is not None and job.memory_per_node_mb > job.memory_cap_mb
+    for name in job.partitions:
+        partition = core.tables.partitions[name]
+        if is_too_large(core, job, partition) or job.asked_nodes > partition.nodes.bit_count():
+            if partition.can_schedule and len(job.partitions) == 1:
+                return True
+            continue
+        if limit_broken(job, partition, max_memory) or (needs_cpus and not partition.can_schedule):
+            return True
+        if could_ever_run(core, job, partition) and (not job.spec.reservation or fits_reservation(core, job, partition)):
+            return True
+    return False
+
+
+def refuse(core: Core, job: Job) -> NoReturn:
+    """Say what it is that no node has."""
+    error = SlurmError(ErrorCode.NOT_AVAILABLE)
+    why = complaint(core, job, core.tables.partitions[job.partitions[-1]])
+    raise SlurmError(ErrorCode.NOT_AVAILABLE, f"{why}\n{error.text}") if why else error
+
+
+def _held_or_fixed(job: Job, *, is_admin: bool) -> int:
+    """0 for a held job, what an administrator fixes, or 1 until `prioritise` knows better."""
+    spec = job.spec
+    if spec.hold or (spec.priority == 0 and is_admin):
+        job.held_by = HELD_BY_USER
+        return 0
+    if spec.priority is not None and is_admin:
+        job.admin_priority = spec.priority
+        return spec.priority
+    return 1

@@ -1,0 +1,1 @@
+"""Nodes over time: they come, fall silent, are drained, rebooted and switched off."""

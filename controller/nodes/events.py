@@ -1,0 +1,242 @@
+"""What happens to nodes: registration, silence, failure.
+
+Place: the controller's core. Follows: slurm.conf(5) SlurmdTimeout, ReturnToService; sinfo(1) on node states. Under virtual time nobody is pinged
+from time to time: there the clock service watches the daemons.
+
+Whatever a node's daemon answers shows that the node is well: it loses NOT_RESPONDING, and comes back from DOWN where ReturnToService says so. That a
+job's node was set down therefore lasts, with ReturnToService=2, until the daemon has taken the order to end the job.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.core.core import DaemonRecord, log, nodeset_indices
+from understudy.controller.jobs.end import end_job, give_back
+from understudy.controller.jobs.requeue import requeue_job
+from understudy.controller.jobs.resize import leave
+from understudy.controller.pending.eligibility import review_all
+from understudy.controller.rhythm import next_look
+from understudy.controller.tables.job import LAUNCH_FAILURE, JobEvent
+from understudy.controller.tables.node import OFF
+from understudy.model.states import JobFlag, NodeFlag, NodeState
+from understudy.protocol.messages import Failure, Message, Ping, RegisterNodes, TerminateJob
+
+if TYPE_CHECKING:
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.job import Job
+    from understudy.controller.tables.node import Node
+
+NOT_RESPONDING: Final = "Not responding"
+NODE_DOWN: Final = "NodeDown"
+SIGKILL: Final = 9
+SIGTERM: Final = 15
+
+
+def bring_up(core: Core, nodes: int, message: RegisterNodes, now: float) -> int:
+    """Set what the registration says of its nodes. The nodes (a bitmap) that may take jobs now and could not before."""
+    table = core.tables.nodes
+    before = table.up_nodes
+    boot, start = int(message.boot_time), int(message.slurmd_start_time)
+    listed = table.nodes
+    for index in nodeset_indices(nodes):
+        node = listed[index]
+        node.last_response, node.daemon = now, message.daemon
+        if node.flags & OFF:
+            continue  # its daemon is there, it is not
+        node.boot_time, node.slurmd_start_time = boot, start
+        if node.flags:
+            node.flags &= ~NodeFlag.NO_RESPOND
+        if node.state is NodeState.UNKNOWN:
+            node.state = NodeState.IDLE
+        elif _may_return(core, node):
+            log.info("node %s returned to service", node.name)
+            node.state = NodeState.IDLE
+            node.reason, node.reason_time = "", None
+        table.set_availability(node)
+    return table.up_nodes & ~before
+
+
+def ask_whether_well(core: Core, nodes: int) -> None:
+    """Hear from the daemons of the nodes (a bitmap) that they are well. A front end's word says nothing of nodes, so it is not asked."""
+    if core.settings.front_end:
+        return
+    for record, part in core.parts(nodes):
+        core.agents.ping(record.name, Ping(), partial(_heard, core, part))
+
+
+def _heard(core: Core, nodes: int, answer: Message) -> None:
+    if type(answer) is not Failure:
+        _well(core, nodes, core.time.now())
+
+
+def _well(core: Core, nodes: int, now: float) -> None:
+    """The daemons of the nodes (a bitmap) have answered: what they were asked to do or, if not, whether they are there."""
+    table = core.tables.nodes
+    changed = 0
+    for index in nodeset_indices(nodes & ~table.up_nodes):
+        node = table.nodes[index]
+        if node.flags & OFF:
+            continue
+        was = node.state, node.flags
+        node.flags &= ~NodeFlag.NO_RESPOND
+        if _may_return(core, node):
+            log.info("node_did_resp: node %s returned to service", node.name)
+            node.state = NodeState.IDLE
+            if not node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL):
+                node.reason, node.reason_time = "", None
+        if was != (node.state, node.flags):
+            table.set_availability(node)
+            changed |= 1 << index
+    if changed:
+        core.last_node_update = now
+        core.journal.nodes(changed)
+        core.changed("change", now)
+
+
+def _may_return(core: Core, node: Node) -> bool:
+    """Whether a node comes back into service now that its daemon has been heard of."""
+    returns = core.settings.return_to_service
+    is_down = node.state is NodeState.DOWN and not node.flags & NodeFlag.REBOOT_ISSUED
+    return is_down and (returns == 2 or (returns == 1 and node.reason == NOT_RESPONDING))
+
+
+def ask_at_next_look(core: Core, nodes: int) -> None:
+    """Nodes that are put back into service are believed to be there when they have said so, and the controller's loop asks them."""
+    core.at(next_look(core.start_time, core.time.now()), ask_whether_well, core, nodes)
+
+
+def ask_at_next_ping(core: Core, nodes: int) -> None:
+    """Nodes that are set down come back (ReturnToService=2) when they next say that they are there. In real time they are pinged anyway."""
+    settings = core.settings
+    if core.time.is_virtual and nodes and settings.return_to_service == 2 and settings.slurmd_timeout_s > 0 and not settings.front_end:
+        since, interval = core.time.now() - core.start_time, _ping_interval(core)
+        core.at(core.start_time + (since // interval + 1) * interval, ask_whether_well, core, nodes)
+
+
+def nodes_down(core: Core, nodes: int, now: float) -> None:
+    """The nodes (a bitmap) have failed, or were set down: end or requeue the jobs there, and wait for no epilog from them."""
+    if not nodes & ~core.tables.nodes.idle_nodes:
+        return
+    for job in list(core.tables.running.values()):
+        assert job.allocation is not None
+        lost = job.allocation.nodes & nodes if job.is_active else 0  # a component may have gone with another one
+        if lost and job.spec.no_kill and lost != job.allocation.nodes:
+            _go_on_without(core, job, lost, now)
+        elif lost:
+            lose_node(core, job, lost, now)
+    for job in list(core.completing.values()):
+        give_back(core, job, job.completing_nodes & nodes, now)
+
+
+def _go_on_without(core: Core, job: Job, lost: int, now: float) -> None:
+    """The nodes are no longer the job's (--no-kill), but free for others once they are well. Its script ends where it ran on one of them."""
+    allocation = job.allocation
+    assert allocation is not None
+    loses_script = bool(lost >> allocation.first_node & 1) and not job.interactive and not core.settings.front_end
+    leave(core, job, lost, now)
+    if loses_script:
+        _clean_up(core, job, lost)
+        job.exit_code, job.exit_signal = 0, SIGKILL
+        end_job(core, job, JobEvent.EXITED_BADLY, now, reason=LAUNCH_FAILURE)
+
+
+def lose_node(core: Core, job: Job, lost: int, now: float) -> None:
+    """End or requeue a running job that has lost nodes (a bitmap). Nobody waits for them, but if they are there after all they hear of it."""
+    _clean_up(core, job, lost)
+    if job.requeue and not job.interactive:
+        requeue_job(core, job, now, event=JobEvent.NODE_FAILED, lost_nodes=lost)
+        return
+    has_begun = not job.flags & JobFlag.CONFIGURING
+    job.exit_code, job.exit_signal = 0, SIGTERM if has_begun else 0
+    if not has_begun:
+        job.notice = f"error: Node failure on {core.names.to_expression(lost)}"
+    end_job(core, job, JobEvent.NODE_FAILED, now, reason=NODE_DOWN, lost_nodes=lost)
+    give_back(core, job, lost & job.completing_nodes, now)
+
+
+def _clean_up(core: Core, job: Job, nodes: int) -> None:
+    for daemon, part in core.parts(nodes):
+        core.agents.send(daemon.name, TerminateJob(job.job_id, job.restarts, core.names.to_expression(part)))
+    ask_whether_well(core, nodes)
+
+
+def heard_of(core: Core, daemon: str, responds: bool) -> None:
+    """The agents have reached a daemon again, or not reached it."""
+    record = core.daemons.get(daemon)
+    if record is None or core.time.is_virtual:
+        return
+    if responds:
+        record.last_response = core.time.now()
+    if record.is_responding is not responds:
+        _set_responding(core, record, responds=responds)
+
+
+def start_pinging(core: Core) -> None:
+    """Ask each node daemon from time to time whether it is there."""
+    if core.settings.slurmd_timeout_s > 0 and not core.time.is_virtual:
+        core.at(core.time.now() + _ping_interval(core), _ping_all, core)
+
+
+def _ping_interval(core: Core) -> float:
+    return max(1.0, core.settings.slurmd_timeout_s / 3)
+
+
+def _ping_all(core: Core) -> None:
+    now = core.time.now()
+    for record in core.daemons.values():
+        if not record.is_registered:
+            continue
+        # The one is a matter of the cluster's time, the other of real time: at a high rate SlurmdTimeout may be over while an answer is on its way.
+        if now - record.last_response > core.settings.slurmd_timeout_s and not record.is_responding:
+            _set_down(core, record, now)
+        if not record.is_pinged:
+            record.is_pinged = True
+            core.agents.ping(record.name, Ping(), partial(_ponged, core, record))
+    core.at(now + _ping_interval(core), _ping_all, core)
+
+
+def _ponged(core: Core, record: DaemonRecord, answer: Message) -> None:
+    record.is_pinged = False
+    heard_of(core, record.name, responds=type(answer) is not Failure)
+    if not core.settings.front_end:
+        _heard(core, record.nodes, answer)
+
+
+def _set_responding(core: Core, record: DaemonRecord, *, responds: bool) -> None:
+    record.is_responding = responds
+    table = core.tables.nodes
+    for index in nodeset_indices(record.nodes):
+        node = table.nodes[index]
+        if responds:
+            node.flags &= ~NodeFlag.NO_RESPOND
+        else:
+            node.flags |= NodeFlag.NO_RESPOND
+        table.set_availability(node)
+    now = core.time.now()
+    core.last_node_update = now
+    nodes = core.names.to_expression(record.nodes)
+    if responds:
+        log.info("Nodes %s now responding" if record.nodes & (record.nodes - 1) else "Node %s now responding", nodes)
+        core.changed("change", now)
+    else:
+        log.error("Nodes %s not responding", nodes)
+
+
+def _set_down(core: Core, record: DaemonRecord, now: float) -> None:
+    table = core.tables.nodes
+    down = 0
+    for index in nodeset_indices(record.nodes):
+        node = table.nodes[index]
+        if node.state is NodeState.IDLE and not node.flags & OFF:
+            node.state = NodeState.DOWN
+            node.reason, node.reason_time, node.reason_user_id = NOT_RESPONDING, int(now), 0
+            table.set_availability(node)
+            down |= 1 << index
+    if down:
+        log.error("Nodes %s not responding, setting DOWN", core.names.to_expression(down))
+        core.journal.nodes(down)
+        core.last_node_update = now
+        nodes_down(core, down, now)
+        review_all(core, now)

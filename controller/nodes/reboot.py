@@ -1,0 +1,135 @@
+"""scontrol reboot: nodes that are to boot again when nobody is on them.
+
+Place: the controller's core. Follows: scontrol(1) reboot, cancel_reboot. No machine is booted: whatever the executor, the nodes are away for a while
+and come back as if their daemon had registered.
+
+A node waits with REBOOT_REQUESTED until it is idle (and takes no new jobs meanwhile if asked for ASAP), is DOWN with REBOOT_ISSUED while it boots,
+and then returns to service, or to the state that was asked for. If it boots longer than ResumeTimeout it stays DOWN, which is found out when time
+limits are looked at. Nodes that power saving has switched off are left alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.core.alarms import next_look
+from understudy.controller.core.core import log, nodeset_indices
+from understudy.controller.pending.eligibility import review_all
+from understudy.model.errors import ErrorCode, SlurmError
+from understudy.model.states import NodeFlag, NodeState
+
+if TYPE_CHECKING:
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.node import Node
+
+LOOK_S: Final = 1.0  # the controller's loop sees within a second that a node is idle
+ISSUED: Final = "reboot issued"
+IN_PROGRESS: Final = NodeFlag.REBOOT_REQUESTED | NodeFlag.REBOOT_ISSUED
+AFTER: Final = {"": NodeState.UNKNOWN, "RESUME": NodeState.IDLE, "DOWN": NodeState.DOWN}
+
+
+def cancel_reboot(core: Core, node: Node) -> None:
+    """Forget the request.
+
+    Raises:
+        SlurmError: there is none, or the node boots already.
+    """
+    if not node.flags & NodeFlag.REBOOT_REQUESTED:
+        raise SlurmError(ErrorCode.INVALID_NODE_STATE)
+    node.flags &= ~NodeFlag.DRAIN
+    give_up_reboot(core, node)
+    _clear_reason(node)
+
+
+def give_up_reboot(core: Core, node: Node) -> None:
+    """The node has another fate: forget that it is to boot, or boots."""
+    node.flags &= ~IN_PROGRESS
+    node.next_state = NodeState.UNKNOWN
+    core.reboots &= ~(1 << node.index)
+
+
+def _clear_reason(node: Node) -> None:
+    node.reason, node.reason_time, node.reason_user_id = "", None, 0
+
+
+def look_for_idle(core: Core, now: float) -> None:
+    """Nodes may have become idle: those of them that are to boot will."""
+    if core.reboots & core.tables.nodes.idle_nodes:
+        core.at(now + LOOK_S, _issue, core)
+
+
+def _issue(core: Core) -> None:
+    table = core.tables.nodes
+    ready = core.reboots & table.idle_nodes & ~table.completing_nodes
+    if not ready:
+        return
+    core.reboots &= ~ready
+    now = core.time.now()
+    for index in nodeset_indices(ready):
+        node = table.nodes[index]
+        node.flags = node.flags & ~NodeFlag.REBOOT_REQUESTED | NodeFlag.REBOOT_ISSUED
+        node.state, node.boot_request_time = NodeState.DOWN, int(now)
+        _say(node, ISSUED, now)
+        table.set_availability(node)
+    _changed(core, ready, now)
+    watch_boots(core, now)
+
+
+def _say(node: Node, what: str, now: float) -> None:
+    """Add to the node's reason; an earlier boot's is not carried on."""
+    is_told = node.reason and not (what == ISSUED and ISSUED in node.reason)
+    node.reason, node.reason_time = f"{node.reason} : {what}" if is_told else what, int(now)
+
+
+def watch_boots(core: Core, now: float) -> None:
+    """Set the timer for the end of a boot that has just begun."""
+    settings = core.settings
+    in_time = settings.boot_s < settings.resume_timeout_s
+    core.at(now + settings.boot_s if in_time else next_look(core, now + settings.resume_timeout_s), _look, core)
+
+
+def _look(core: Core) -> None:
+    """Nodes whose time to boot is over are back, or (ResumeTimeout) are not."""
+    table, now = core.tables.nodes, core.time.now()
+    done = 0
+    for node in table.nodes:
+        if node.flags & NodeFlag.REBOOT_ISSUED and now - node.boot_request_time >= min(core.settings.boot_s, core.settings.resume_timeout_s):
+            done |= 1 << node.index
+            _booted(node, now, in_time=core.settings.resume_timeout_s > core.settings.boot_s)
+            table.set_availability(node)
+    if done:
+        table.note_departure(done & table.up_nodes & table.idle_nodes, int(now))
+        _changed(core, done, now)
+        review_all(core, now)
+        core.changed("change", now)
+
+
+def _booted(node: Node, now: float, *, in_time: bool) -> None:
+    after, node.next_state = node.next_state, NodeState.UNKNOWN
+    node.flags &= ~NodeFlag.REBOOT_ISSUED
+    if in_time:
+        node.boot_time = node.slurmd_start_time = int(now)
+    if after or not in_time:
+        node.flags &= ~NodeFlag.DRAIN
+    if not in_time or after is NodeState.DOWN:
+        _say(node, "reboot complete" if in_time else "reboot timed out", now)
+        return
+    node.state = NodeState.IDLE
+    if not node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL):
+        _clear_reason(node)
+
+
+def _changed(core: Core, nodes: int, now: float) -> None:
+    core.journal.nodes(nodes)
+    core.last_node_update = now
+    log.info("nodes %s: %s", core.names.to_expression(nodes), core.tables.nodes.nodes[(nodes & -nodes).bit_length() - 1].reason or "booted")
+
+
+def recover_reboots(core: Core, now: float) -> None:
+    """The controller was away: go on with the boots that were asked for or had begun."""
+    for node in core.tables.nodes.nodes:
+        if node.flags & NodeFlag.REBOOT_REQUESTED:
+            core.reboots |= 1 << node.index
+        elif node.flags & NodeFlag.REBOOT_ISSUED:
+            watch_boots(core, max(float(node.boot_request_time), now - core.settings.boot_s))
+    look_for_idle(core, now)

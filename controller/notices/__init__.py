@@ -1,0 +1,1 @@
+"""What is told of events: triggers, mail, the log of completed jobs."""

@@ -1,0 +1,1 @@
+"""What is asked of the controller: every handler is (core, message, sender)."""

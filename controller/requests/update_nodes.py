@@ -1,0 +1,274 @@
+"""scontrol update nodename=...
+
+Place: the controller's core. Follows: scontrol(1) "NODES - SPECIFICATIONS FOR UPDATE COMMAND": administrators only; a reason is needed to take a
+node out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.core.core import log, nodeset_indices
+from understudy.controller.core.lookups import node_bitmap
+from understudy.controller.nodes.events import ask_at_next_look, ask_at_next_ping, nodes_down
+from understudy.controller.nodes.reboot import IN_PROGRESS, cancel_reboot, give_up_reboot
+from understudy.controller.tables.node import OFF
+from understudy.model import hostlist
+from understudy.model.cpu_binding import cpu_binding
+from understudy.model.errors import ErrorCode, SlurmError
+from understudy.model.gres import read_configured
+from understudy.model.states import NodeFlag, NodeState
+from understudy.protocol.messages import Message, Ok
+
+if TYPE_CHECKING:
+    from understudy.controller.core.core import Core
+    from understudy.controller.ports import Sender
+    from understudy.controller.tables.node import Node
+    from understudy.protocol.messages import UpdateNodes
+
+NOBODY: Final = 65_534  # who drains a node for POWER_DOWN_ASAP
+NEEDS_REASON: Final = "You must specify a reason when DOWNING or DRAINING a node. Request denied"
+_KEYS: Final = frozenset(
+    {
+        "state",
+        "reason",
+        "weight",
+        "features",
+        "availablefeatures",
+        "activefeatures",
+        "comment",
+        "extra",
+        "gres",
+        "cpubind",
+        "nodeaddr",
+        "nodehostname",
+    }
+)
+_FEATURES: Final = frozenset({"features", "availablefeatures", "activefeatures"})
+_NEED_REASON: Final = frozenset({"DOWN", "DRAIN", "FAIL"})
+
+
+def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
+    """Change what is said of nodes. If the state is wrong for some of them, the others are changed all the same."""
+    core.require_admin(sender)
+    nodes = core.names.all if message.nodes.upper() == "ALL" else node_bitmap(core, message.nodes)
+    if not nodes:
+        raise SlurmError(ErrorCode.INVALID_NODE)
+    changes = {key.lower(): value for key, value in message.changes.items()}
+    for key in changes:
+        if key not in _KEYS:
+            raise SlurmError(-1, f"Update of this parameter is not supported: {key}")
+    state = changes.get("state", "").upper()
+    if state in _NEED_REASON and not changes.get("reason"):
+        raise SlurmError(-1, NEEDS_REASON)
+    if "weight" in changes and not changes["weight"].isdecimal():
+        raise SlurmError(-1, f"Invalid weight value: {changes['weight']}")
+    if changes.keys() & _FEATURES:
+        _check_features(core, nodes, changes)
+    _set_addresses(core, message.nodes, changes)
+    now = core.time.now()
+    table = core.tables.nodes
+    failed: SlurmError | None = None
+    down = 0
+    for index in nodeset_indices(nodes):
+        node = table.nodes[index]
+        _describe(node, changes)
+        if state:
+            try:
+                _set_state(core, node, state)
+            except SlurmError as error:
+                failed = error
+                continue
+            if node.state is NodeState.DOWN:
+                down |= 1 << index
+        if "reason" in changes and (state or node.state is NodeState.DOWN or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL)):
+            node.reason = changes["reason"]
+            node.reason_time = int(now) if node.reason else None
+            node.reason_user_id = sender.user_id
+            log.info("update_node: node %s reason set to: %s", node.name, node.reason)
+        if state:
+            log.info("update_node: node %s state set to %s", node.name, _NOW.get(state, state))
+        if "weight" in changes:
+            log.info("_update_node_weight: nodes %s weight set to: %d", node.name, node.weight)
+        table.set_availability(node)
+    if "gres" in changes:
+        _set_gres(core, nodes, changes["gres"])
+    if changes.keys() & {"weight", *_FEATURES}:
+        table.reconfigured()
+        core.forget_feasibility()
+    core.journal.nodes(nodes)
+    core.last_node_update = now
+    if state == "DOWN":
+        nodes_down(core, down, now)
+        ask_at_next_ping(core, down)
+    elif state in ("RESUME", "UNDRAIN"):
+        ask_at_next_look(core, nodes)
+    core.changed("change", now)
+    if failed is not None:
+        raise failed
+    return Ok()
+
+
+def _set_addresses(core: Core, names: str, changes: dict[str, str]) -> None:
+    """Where nodes are to be reached: a list of as many as there are nodes."""
+    for key, field in (("nodeaddr", "address"), ("nodehostname", "hostname")):
+        if key not in changes:
+            continue
+        try:
+            given, nodes = hostlist.expand(changes[key]), hostlist.expand(names)
+        except ValueError:
+            raise SlurmError(ErrorCode.INVALID_NODE) from None
+        if len(given) != len(nodes):
+            raise SlurmError(ErrorCode.INVALID_NODE)
+        for name, value in zip(nodes, given, strict=True):
+            setattr(core.tables.nodes.nodes[core.tables.nodes.index_of[name]], field, value)
+
+
+def _check_features(core: Core, nodes: int, changes: dict[str, str]) -> None:
+    """Active features are among the available ones; what is not given stays as it is."""
+    given = changes.get("availablefeatures", changes.get("features"))
+    for index in nodeset_indices(nodes):
+        node = core.tables.nodes.nodes[index]
+        active = _words(changes["activefeatures"]) if "activefeatures" in changes else node.active_features
+        if not set(active) <= set(node.features if given is None else _words(given)):
+            raise SlurmError(ErrorCode.FEATURES_NOT_AVAILABLE)
+
+
+def _describe(node: Node, changes: dict[str, str]) -> None:
+    if "weight" in changes:
+        node.weight = int(changes["weight"])
+    if "features" in changes or "availablefeatures" in changes:
+        node.features = _words(changes.get("availablefeatures", changes.get("features", "")))
+        node.active_features = node.active_features or node.features
+    node.active_features = _words(changes["activefeatures"]) if "activefeatures" in changes else node.active_features
+    node.comment = changes.get("comment", node.comment)
+    node.extra = changes.get("extra", node.extra)
+    if "cpubind" in changes:
+        try:
+            node.cpu_bind = cpu_binding(changes["cpubind"])
+        except ValueError:
+            raise SlurmError(-1, f"Invalid input cpubind={changes['cpubind']}") from None
+
+
+def _set_gres(core: Core, nodes: int, text: str) -> None:
+    """Other generic resources from now on; what jobs hold stays theirs. Only a cluster that has some can be given others."""
+    table = core.tables.nodes
+    gres = table.gres
+    if gres is None or gres.configured is None:
+        raise SlurmError(ErrorCode.INVALID_GRES)
+    try:
+        words = read_configured(text)
+    except ValueError:
+        raise SlurmError(ErrorCode.INVALID_GRES) from None
+    if any(word.name not in gres.names for word in words):
+        raise SlurmError(ErrorCode.INVALID_GRES)
+    for index in nodeset_indices(nodes):
+        if not gres.configured.has_devices_for(table.nodes[index].name, words):
+            raise SlurmError(ErrorCode.INVALID_GRES)
+    for index in nodeset_indices(nodes):
+        node = table.nodes[index]
+        node.gres = text
+        gres.set_layout(index, gres.configured.of(node.name, text))
+    table.reconfigured()
+    core.forget_feasibility()
+
+
+_NOW: Final = {"DRAIN": "DRAINED", "RESUME": "IDLE", "UNDRAIN": "IDLE"}  # what Slurm's log calls the state after it was set
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in text.split(",") if word)
+
+
+def _set_state(core: Core, node: Node, state: str) -> None:
+    if state == "DOWN":
+        node.state = NodeState.DOWN
+    elif state == "DRAIN":
+        node.flags |= NodeFlag.DRAIN
+    elif state == "FAIL":
+        node.flags |= NodeFlag.FAIL
+    elif state == "UNDRAIN":
+        node.flags &= ~NodeFlag.DRAIN if _is_busy(core, node) else ~(NodeFlag.DRAIN | NodeFlag.FAIL)
+        if node.state is not NodeState.DOWN and not node.flags & NodeFlag.FAIL:
+            _clear_reason(node)
+        _doubt(core, node)
+        _note_return(core, node)
+    elif state in ("RESUME", "IDLE"):
+        is_out = node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWERING_DOWN)
+        if not is_out if state == "RESUME" else _is_busy(core, node) or node.state is NodeState.FUTURE:
+            raise SlurmError(ErrorCode.INVALID_NODE_STATE)
+        if state == "RESUME" and (node.state in (NodeState.DOWN, NodeState.FUTURE) or node.flags & NodeFlag.DRAIN):
+            _doubt(core, node)
+        node.flags &= ~(NodeFlag.DRAIN | NodeFlag.FAIL | NodeFlag.POWER_DRAIN)
+        if node.flags & IN_PROGRESS:
+            give_up_reboot(core, node)
+        if core.power is not None and node.flags & NodeFlag.POWERING_DOWN:
+            core.power.stay_off(node)
+        if node.state in (NodeState.DOWN, NodeState.FUTURE) or (state == "IDLE" and node.state is NodeState.UNKNOWN):
+            node.state = NodeState.IDLE
+            if not _is_there(core, node):
+                node.flags |= NodeFlag.NO_RESPOND
+        _clear_reason(node)
+        _note_return(core, node)
+    elif state in ("POWER_UP", "POWER_DOWN", "POWER_DOWN_ASAP", "POWER_DOWN_FORCE"):
+        _switch(core, node, state)
+    elif state == "CANCEL_REBOOT":
+        cancel_reboot(core, node)
+    elif state == "NORESP":
+        node.flags |= NodeFlag.NO_RESPOND
+    elif state == "FUTURE":
+        if not core.tables.nodes.idle_nodes >> node.index & 1:
+            raise SlurmError(ErrorCode.INVALID_NODE_STATE)
+        node.state = NodeState.FUTURE
+        _clear_reason(node)
+    else:
+        raise SlurmError(ErrorCode.INVALID_NODE_STATE)
+
+
+def _is_busy(core: Core, node: Node) -> bool:
+    return not core.tables.nodes.idle_nodes >> node.index & 1
+
+
+def _is_there(core: Core, node: Node) -> bool:
+    record = core.daemon_of_node[node.index]
+    return bool(node.flags & OFF) or (record is not None and record.is_registered)
+
+
+def _doubt(core: Core, node: Node) -> None:
+    """Take the node for silent until its daemon has answered. That one node is back says nothing about a front end."""
+    if not core.settings.front_end and not node.flags & (NodeFlag.POWERING_DOWN | NodeFlag.POWERING_UP):
+        node.flags |= NodeFlag.NO_RESPOND
+        if node.flags & NodeFlag.POWERED_DOWN:  # nobody answers there, so it stays unknown
+            node.boot_time = None
+
+
+def _note_return(core: Core, node: Node) -> None:
+    """The node is put back into service: it is idle from now on, not since its last job."""
+    bit = 1 << node.index
+    if not node.flags & OFF and core.tables.nodes.idle_nodes & bit:
+        core.tables.nodes.note_departure(bit, int(core.time.now()))
+
+
+def _switch(core: Core, node: Node, state: str) -> None:
+    power, now = core.power, core.time.now()
+    if power is None:
+        raise SlurmError(ErrorCode.INVALID_NODE_STATE)
+    if state == "POWER_UP":
+        power.power_up(node)
+        return
+    if state == "POWER_DOWN_ASAP" and not node.flags & NodeFlag.DRAIN:
+        node.flags |= NodeFlag.DRAIN | NodeFlag.POWER_DRAIN
+        node.reason, node.reason_time, node.reason_user_id = state, int(now), NOBODY
+    elif state == "POWER_DOWN_FORCE":
+        nodes_down(core, 1 << node.index, now)
+        node.state = NodeState.IDLE
+    if node.flags & NodeFlag.REBOOT_ISSUED:
+        give_up_reboot(core, node)
+        node.flags &= ~NodeFlag.DRAIN
+        node.state = NodeState.IDLE
+        _clear_reason(node)
+    power.power_down(node)
+
+
+def _clear_reason(node: Node) -> None:
+    node.reason, node.reason_time, node.reason_user_id = "", None, 0

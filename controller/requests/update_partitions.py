@@ -1,0 +1,191 @@
+"""scontrol create, update and delete partition.
+
+Place: the controller's core. Follows: scontrol(1) "PARTITIONS - SPECIFICATIONS FOR CREATE, UPDATE, AND DELETE COMMANDS": administrators only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.core.lookups import node_bitmap
+from understudy.controller.pending.access import accounting_has_changed
+from understudy.controller.pending.eligibility import review_all
+from understudy.controller.priority.tres import billing_weights
+from understudy.controller.tables.partition import Partition
+from understudy.model.cpu_binding import cpu_binding
+from understudy.model.errors import ErrorCode, SlurmError
+from understudy.model.times import parse_limit, parse_memory
+from understudy.protocol.messages import Message, Ok
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.controller.core.core import Core
+    from understudy.controller.ports import Sender
+    from understudy.protocol.messages import UpdatePartition
+
+STATES: Final = ("UP", "DOWN", "DRAIN", "INACTIVE")
+_INFINITE: Final = frozenset({"infinite", "unlimited", "-1"})
+
+
+def update_partition(core: Core, message: UpdatePartition, sender: Sender) -> Message:
+    """Create, change or delete a partition."""
+    core.require_admin(sender)
+    now = core.time.now()
+    table = core.tables.partitions
+    if message.action == "create":
+        if message.name in table or not message.name:
+            raise SlurmError(ErrorCode.INVALID_PARTITION)
+        table[message.name] = Partition(message.name)
+    elif message.name not in table:
+        raise SlurmError(ErrorCode.INVALID_PARTITION)
+    if message.action == "delete":
+        _delete(core, message.name)
+    elif message.action in ("create", "update"):
+        _change(core, table[message.name], {key.lower(): value for key, value in message.changes.items()})
+    else:
+        raise SlurmError(-1, f"unknown action {message.action}")
+    core.forget_feasibility()
+    if core.job_limits is not None:
+        accounting_has_changed(core)
+    core.journal.partition(message.name)
+    core.last_partition_update = now
+    review_all(core, now, partition=message.name)
+    core.changed("change", now)
+    return Ok()
+
+
+def _delete(core: Core, name: str) -> None:
+    jobs = [*core.tables.pending.values(), *core.tables.running.values(), *core.completing.values()]
+    if any(job.partition == name or name in job.partitions for job in jobs):
+        raise SlurmError(ErrorCode.PARTITION_IN_USE)
+    del core.tables.partitions[name]
+
+
+def _change(core: Core, partition: Partition, changes: dict[str, str]) -> None:
+    """All changes or none; except that Slurm leaves a partition without nodes when it is given nodes that do not exist."""
+    trial = replace(partition)
+    if changes.get("qos") and core.associations.qos and changes["qos"] not in core.associations.qos:
+        raise SlurmError(ErrorCode.INVALID_QOS)
+    for key, text in changes.items():
+        if key == "nodes":
+            continue
+        setter = _SETTERS.get(key)
+        if setter is None:
+            raise SlurmError(-1, f"Update of this parameter is not supported: {key}={text}")
+        try:
+            setter(trial, text)
+        except ValueError:
+            raise SlurmError(-1, f"Invalid input {key}={text}") from None
+    for field in Partition.__dataclass_fields__:
+        setattr(partition, field, getattr(trial, field))
+    if partition.is_default:
+        for other in core.tables.partitions.values():
+            other.is_default = other is partition
+    if "nodes" in changes:
+        text = changes["nodes"]
+        partition.nodes, partition.node_expression = 0, ""
+        partition.nodes = core.names.all if text.upper() == "ALL" else node_bitmap(core, text)
+        partition.node_expression = text
+
+
+def _time(text: str) -> int | None:
+    return None if text.lower() == "none" else parse_limit(text)
+
+
+def _count(text: str) -> int | None:
+    return None if text.lower() in _INFINITE else int(text)
+
+
+def _memory(text: str) -> int | None:
+    return None if text.lower() in _INFINITE else parse_memory(text) or None
+
+
+def _yes(text: str) -> bool:
+    if text.lower() not in ("yes", "no"):
+        raise ValueError(text)
+    return text.lower() == "yes"
+
+
+def _names(text: str) -> tuple[str, ...] | None:
+    return None if text.upper() in ("ALL", "") else tuple(text.split(","))
+
+
+def _set(field: str, read: Callable[[str], object]) -> Callable[[Partition, str], None]:
+    return lambda partition, text: setattr(partition, field, read(text))
+
+
+def _set_memory(field: str, other: str) -> Callable[[Partition, str], None]:
+    """There is one of the two at most."""
+
+    def change(partition: Partition, text: str) -> None:
+        setattr(partition, field, _memory(text))
+        setattr(partition, other, None)
+
+    return change
+
+
+def _over_time_limit(partition: Partition, text: str) -> None:
+    partition.over_time_limit_is_unlimited = text.lower() in _INFINITE
+    partition.over_time_limit_s = None if partition.over_time_limit_is_unlimited else 60 * int(text)
+
+
+def _job_defaults(text: str) -> str:
+    for word in filter(None, text.split(",")):
+        key, _, value = word.partition("=")
+        if key.lower() not in {"defcpupergpu", "defmempergpu"} or not value.isdecimal():
+            raise SlurmError(ErrorCode.INVALID_JOB_DEFAULTS)
+    return text
+
+
+def _weights(text: str) -> str:
+    if text and len(billing_weights(text)) != len(text.split(",")):
+        raise SlurmError(ErrorCode.INVALID_WEIGHTS)
+    return text
+
+
+def _set_state(partition: Partition, text: str) -> None:
+    if text.upper() not in STATES:
+        raise ValueError(text)
+    partition.state = text.upper()
+
+
+_SETTERS: Final[dict[str, Callable[[Partition, str], None]]] = {
+    "state": _set_state,
+    "default": _set("is_default", _yes),
+    "maxtime": _set("max_time_s", _time),
+    "defaulttime": _set("default_time_s", _time),
+    "minnodes": _set("min_nodes", int),
+    "maxnodes": _set("max_nodes", _count),
+    "prioritytier": _set("priority_tier", int),
+    "priorityjobfactor": _set("priority_job_factor", int),
+    "priority": _set("priority_tier", int),
+    "oversubscribe": _set("oversubscribe", str.upper),
+    "shared": _set("oversubscribe", str.upper),
+    "defmempernode": _set_memory("default_memory_per_node_mb", "default_memory_per_cpu_mb"),
+    "defmempercpu": _set_memory("default_memory_per_cpu_mb", "default_memory_per_node_mb"),
+    "maxmempernode": _set_memory("max_memory_per_node_mb", "max_memory_per_cpu_mb"),
+    "maxmempercpu": _set_memory("max_memory_per_cpu_mb", "max_memory_per_node_mb"),
+    "maxcpuspernode": _set("max_cpus_per_node", _count),
+    "hidden": _set("hidden", _yes),
+    "rootonly": _set("root_only", _yes),
+    "disablerootjobs": _set("disable_root_jobs", _yes),
+    "lln": _set("least_loaded_nodes", _yes),
+    "allowgroups": _set("allow_groups", _names),
+    "allowaccounts": _set("allow_accounts", _names),
+    "allowqos": _set("allow_qos", _names),
+    "denyaccounts": _set("deny_accounts", lambda text: _names(text) or ()),
+    "denyqos": _set("deny_qos", lambda text: _names(text) or ()),
+    "gracetime": _set("grace_time_s", int),
+    "preemptmode": _set("preempt_mode", str.upper),
+    "overtimelimit": _over_time_limit,
+    "exclusiveuser": _set("exclusive_user", _yes),
+    "reqresv": _set("requires_reservation", _yes),
+    "allocnodes": _set("alloc_nodes", lambda text: text or "ALL"),
+    "alternate": _set("alternate", lambda text: "" if text.upper() == "NONE" else text),
+    "cpubind": _set("cpu_bind", cpu_binding),
+    "qos": _set("qos", str),
+    "jobdefaults": _set("job_defaults", _job_defaults),
+    "tresbillingweights": _set("tres_billing_weights", _weights),
+}

@@ -1,0 +1,422 @@
+"""scontrol create, update and delete reservation: what may be reserved, and which nodes and cores are.
+
+Place: the controller's core. Follows: scontrol(1) "RESERVATIONS - SPECIFICATIONS FOR CREATE, UPDATE, AND DELETE COMMANDS": administrators only.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.core.lookups import check_features, find_partitions, node_bitmap
+from understudy.controller.reservations.admission import jobs_in
+from understudy.controller.reservations.choose import busy_nodes, check_overlap, free_cores, free_nodes, meet, pick, some_nodes
+from understudy.controller.reservations.over_time import arm, catch_up, remove, watch_end
+from understudy.controller.reservations.times import skip
+from understudy.controller.tables.licenses import read_licenses
+from understudy.controller.tables.reservation import Reservation
+from understudy.model import nodeset
+from understudy.model.errors import ErrorCode, SlurmError
+from understudy.model.reservations import (
+    ALL_NODES,
+    ANY_NODES,
+    FIRST_CORES,
+    IGNORE_JOBS,
+    PART_NODES,
+    PURGE_COMP,
+    REPEATS,
+    REPLACE,
+    REPLACE_DOWN,
+    SPEC_NODES,
+    STATIC,
+    TIME_FLOAT,
+    read_flags,
+)
+from understudy.model.times import parse_limit
+from understudy.protocol.messages import Message, Ok, ReservationChanged
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from understudy.controller.core.core import Core
+    from understudy.controller.ports import Sender
+    from understudy.controller.tables.partition import Partition
+    from understudy.protocol.messages import UpdateReservation
+
+YEAR_S: Final = 365 * 24 * 3600
+UNKNOWN_END: Final = 0xFFFFFFFF  # of a reservation without a length
+GRACE_S: Final = 60  # a start so long ago still counts as now
+PURGE_COMP_S: Final = 300
+
+
+def update_reservation(core: Core, message: UpdateReservation, sender: Sender) -> Message:
+    """Create, change or delete a reservation."""
+    if not core.is_operator(sender.user_id):
+        raise SlurmError(ErrorCode.INVALID_USER)
+    now = core.time.now()
+    catch_up(core, now)
+    changes = dict(message.changes)
+    if message.action == "create":
+        answer: Message = ReservationChanged(_create(core, message.name, changes, now))
+    elif message.action == "update":
+        reservation = _known(core, message.name)
+        _update(core, reservation, changes, now)
+        answer = ReservationChanged(reservation.name)
+    elif message.action == "delete":
+        reservation = _known(core, message.name)
+        if jobs_in(core, reservation):
+            raise SlurmError(ErrorCode.RESERVATION_IN_USE)
+        remove(core, reservation)
+        answer = Ok()
+    else:
+        raise SlurmError(-1, f"unknown action {message.action}")
+    core.last_reservation_update = core.last_node_update = now
+    catch_up(core, now)
+    core.changed("change", now)
+    arm(core)
+    return answer
+
+
+def _known(core: Core, name: str) -> Reservation:
+    reservation = core.tables.reservations.by_name.get(name)
+    if reservation is None:
+        raise SlurmError(ErrorCode.INVALID_RESERVATION)
+    return reservation
+
+
+# --- create --------------------------------------------------------------------------------------------------------------------
+
+
+def _create(core: Core, name: str, changes: dict[str, str], now: float) -> str:
+    table = core.tables.reservations
+    number = table.next_id
+    flags, _, purge = read_flags(changes.get("flags", "")) if changes.get("flags") else (0, 0, "")
+    start, end = _times(changes, now)
+    new = Reservation(name, number, start, end, flags=flags)
+    _set_purge(new, purge)
+    _set_people(core, new, changes)
+    if not (new.users or new.groups or new.accounts):
+        raise SlurmError(ErrorCode.RESERVATION_WITHOUT_USERS)
+    _set_texts(core, new, changes, now)
+    _choose(core, new, changes, now)
+    if name and name in table.by_name:
+        raise SlurmError(ErrorCode.DUPLICATE_RESERVATION)
+    new.name = name or _default_name(new)
+    while new.name in table.by_name:
+        number += 1
+        new.reservation_id = number
+        new.name = _default_name(new)
+    table.next_id = new.reservation_id + 1
+    if flags & TIME_FLOAT:
+        new.start_time, new.end_time = start - int(now), end - int(now)
+    table.by_name[new.name] = new
+    core.journal.reservation(new.name)
+    return new.name
+
+
+def _default_name(reservation: Reservation) -> str:
+    """The first account's, user's or group's name with the reservation's number."""
+    names = reservation.accounts or reservation.users or reservation.groups
+    return f"{names[0].lstrip('-')}_{reservation.reservation_id}"
+
+
+def _times(changes: dict[str, str], now: float) -> tuple[int, int]:
+    start = int(changes["starttime"])
+    if start < now - GRACE_S:
+        raise SlurmError(ErrorCode.INVALID_TIME)
+    if "endtime" in changes:
+        end = int(changes["endtime"])
+        if end < start or end < now:
+            raise SlurmError(ErrorCode.INVALID_TIME)
+        return start, end
+    duration = _minutes(changes["duration"])
+    return start, start + YEAR_S if duration is None else start + duration if duration else UNKNOWN_END
+
+
+def _minutes(text: str) -> int | None:
+    """Seconds; None for without end."""
+    return parse_limit(text)
+
+
+def _set_purge(reservation: Reservation, text: str) -> None:
+    if reservation.flags & PURGE_COMP:
+        reservation.purge_comp_s = (parse_limit(text) or PURGE_COMP_S) if text else reservation.purge_comp_s or PURGE_COMP_S
+
+
+def _set_texts(core: Core, reservation: Reservation, changes: dict[str, str], now: float) -> None:
+    """Partition, licences, burst buffer and the longest delay of a start."""
+    if "partitionname" in changes:
+        reservation.partition = find_partitions(core, changes["partitionname"])[0].name if changes["partitionname"] else ""
+    if "licenses" in changes:
+        _check_licenses(core, reservation, changes["licenses"], now)
+        reservation.licenses = changes["licenses"]
+    if "burstbuffer" in changes:
+        reservation.burst_buffer = changes["burstbuffer"]
+    if "maxstartdelay" in changes:
+        reservation.max_start_delay_s = parse_limit(changes["maxstartdelay"])
+
+
+def _check_licenses(core: Core, reservation: Reservation, text: str, now: float) -> None:
+    """Refuse licences that are not there, or that others have reserved for the time."""
+    if not text:
+        return
+    try:
+        wanted = read_licenses(text)
+    except ValueError:
+        raise SlurmError(ErrorCode.INVALID_LICENSES) from None
+    held: dict[str, int] = {}
+    for each in core.tables.reservations:
+        if each.licenses and each is not reservation and each.name != reservation.name and meet(each, reservation, now):
+            for name, count in read_licenses(each.licenses):
+                held[name] = held.get(name, 0) + count
+    for name, count in wanted:
+        if count + held.get(name, 0) > core.tables.licenses.totals.get(name, 0):
+            raise SlurmError(ErrorCode.INVALID_LICENSES)
+
+
+# --- who -----------------------------------------------------------------------------------------------------------------------
+
+
+def _set_people(core: Core, reservation: Reservation, changes: dict[str, str]) -> None:
+    for key in ("users", "users+", "users-"):
+        if key in changes:
+            words, excludes = _listed(reservation.users, changes[key], key[5:], ErrorCode.INVALID_USER)
+            ids = []
+            for word in words:
+                user_id = core.users.user_id(word.lstrip("-"))
+                if user_id is None:
+                    raise SlurmError(ErrorCode.INVALID_USER)
+                ids.append(user_id)
+            reservation.users, reservation.user_ids, reservation.excludes_users = words, tuple(ids), excludes
+    for key in ("groups", "groups+", "groups-"):
+        if key in changes:
+            words, excludes = _listed(reservation.groups, changes[key], key[6:], ErrorCode.INVALID_GROUP)
+            if excludes or not all(core.users.is_group(word) for word in words):
+                raise SlurmError(ErrorCode.INVALID_GROUP)
+            reservation.groups = words
+    for key in ("accounts", "accounts+", "accounts-"):
+        if key in changes:
+            words, excludes = _listed(reservation.accounts, changes[key], key[8:], ErrorCode.INVALID_ACCOUNT)
+            reservation.accounts, reservation.excludes_accounts = words, excludes
+            reservation.accounts = words
+    if reservation.users and reservation.groups:
+        raise SlurmError(ErrorCode.USERS_OR_GROUPS)
+
+
+def _listed(old: tuple[str, ...], text: str, sign: str, code: int) -> tuple[tuple[str, ...], bool]:
+    """The list set to, extended by, or without the words; whether it names those who are kept out."""
+    given = [word for word in text.split(",") if word]
+    if not sign:
+        words = given
+    elif sign == "+":
+        words = [*old, *(word for word in given if word not in old)]
+    else:
+        words = [word for word in old if word not in given and word.lstrip("-") not in given]
+    out = [word.startswith("-") for word in words]
+    if any(out) and not all(out):
+        raise SlurmError(code)
+    return tuple(word.lstrip("-") for word in words), bool(words) and all(out)
+
+
+# --- which nodes ---------------------------------------------------------------------------------------------------------------
+
+
+def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -> None:
+    """Set the nodes and cores: those named, or so many of a partition."""
+    counts = _numbers(changes.get("nodecnt", ""))
+    core_counts = _numbers(changes.get("corecnt", ""))
+    named = changes.get("nodes", "")
+    if new.flags & ANY_NODES and not named:
+        if counts or core_counts or not (new.licenses or new.burst_buffer):
+            raise SlurmError(ErrorCode.INVALID_RESERVATION)
+        return
+    if named:
+        _take_named(core, new, named)
+        if new.flags & (REPLACE | REPLACE_DOWN):
+            raise SlurmError(ErrorCode.INVALID_NODE)
+        check_overlap(core, new, now)
+        if core_counts:
+            _take_cores_of_named(core, new, core_counts, now)
+        elif not new.flags & (IGNORE_JOBS | TIME_FLOAT) and busy_nodes(core, new, now) & new.nodes:
+            raise SlurmError(ErrorCode.NODES_BUSY)
+        return
+    if new.flags & STATIC and new.flags & REPLACE:
+        raise SlurmError(ErrorCode.NOT_SUPPORTED)
+    if not counts and not core_counts:
+        raise SlurmError(ErrorCode.INVALID_LICENSES if new.licenses else ErrorCode.INVALID_NODE)
+    partition = core.tables.partitions[new.partition] if new.partition else find_partitions(core, "")[0]
+    new.partition = partition.name
+    if "features" in changes:
+        check_features(core, changes["features"])
+        new.features = changes["features"]
+    if core_counts:
+        _take_some_cores(core, new, partition, counts, core_counts, now)
+        return
+    for count in counts:
+        new.nodes |= some_nodes(core, new, partition, count, now, new.nodes)
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(word) for word in text.split(",") if word and int(word)]
+
+
+def _take_named(core: Core, new: Reservation, text: str) -> None:
+    new.flags |= SPEC_NODES
+    new.flags &= ~(ALL_NODES | PART_NODES)
+    if text.upper() == "ALL":
+        if new.partition:
+            new.flags |= PART_NODES
+            new.nodes = core.tables.partitions[new.partition].nodes
+        else:
+            new.flags |= ALL_NODES
+            new.nodes = core.names.all
+    else:
+        new.nodes = node_bitmap(core, text)
+
+
+def _take_cores_of_named(core: Core, new: Reservation, counts: Sequence[int], now: float) -> None:
+    """`CoreCnt=2,3 Nodes=n[1-2]`: so many of each."""
+    nodes = nodeset.indices(new.nodes)
+    if not new.partition:
+        new.partition = find_partitions(core, "")[0].name
+    if len(counts) != len(nodes):
+        raise SlurmError(ErrorCode.CORES_DO_NOT_MATCH)
+    new.cores = {}
+    for node, count in zip(nodes, counts, strict=True):
+        free = free_cores(core, new, node, now)
+        if free.bit_count() < count:
+            raise SlurmError(ErrorCode.NODES_BUSY)
+        new.cores[node] = nodeset.lowest(free, count)
+
+
+def _take_some_cores(core: Core, new: Reservation, partition: Partition, counts: Sequence[int], core_counts: Sequence[int], now: float) -> None:
+    """Cores of nodes that are chosen for it: so many in all, or on so many nodes."""
+    candidates = [(node, free) for node in nodeset.indices(free_nodes(core, new, partition, now)) if (free := free_cores(core, new, node, now))]
+    new.cores = {}
+    if not counts and len(core_counts) == 1:
+        left = core_counts[0]
+        for node, free in candidates:
+            take = min(left, free.bit_count())
+            new.cores[node] = nodeset.lowest(free, take)
+            left -= take
+            if not left:
+                break
+        if left:
+            raise SlurmError(ErrorCode.NODES_BUSY)
+    else:
+        sizes = list(counts) or [len(core_counts)] * len(core_counts)
+        for place, size in enumerate(sizes):
+            wanted = core_counts[min(place, len(core_counts) - 1)]
+            each = wanted if new.flags & FIRST_CORES or not counts else -(-wanted // size)
+            fitting = [(node, free) for node, free in candidates if node not in new.cores and free.bit_count() >= each][:size]
+            if len(fitting) < size:
+                raise SlurmError(ErrorCode.NODES_BUSY)
+            new.cores.update({node: nodeset.lowest(free, each) for node, free in fitting})
+    new.nodes = nodeset.from_positions(new.cores)
+
+
+# --- update --------------------------------------------------------------------------------------------------------------------
+
+
+def _update(core: Core, reservation: Reservation, changes: dict[str, str], now: float) -> None:
+    """All changes or none: they are made to a copy."""
+    new = copy(reservation)
+    if "flags" in changes or "flags+" in changes or "flags-" in changes:
+        _update_flags(new, changes)
+    _set_people(core, new, changes)
+    if not (new.users or new.groups or new.accounts):
+        raise SlurmError(ErrorCode.RESERVATION_WITHOUT_USERS)
+    _set_texts(core, new, changes, now)
+    if "features" in changes and changes["features"] != new.features:
+        raise SlurmError(ErrorCode.NOT_SUPPORTED)
+    _update_times(new, changes, now)
+    if "skip" in changes and not skip(new):
+        raise SlurmError(ErrorCode.NOT_SKIPPABLE)
+    if new.cores is not None and ("corecnt" in changes or "nodecnt" in changes or "nodes" in changes):
+        raise SlurmError(ErrorCode.CORES_ARE_FIXED)
+    if "corecnt" in changes:
+        raise SlurmError(ErrorCode.CORES_ARE_FIXED)
+    if changes.get("nodes"):
+        if not new.flags & SPEC_NODES or new.flags & (REPLACE | REPLACE_DOWN):
+            raise SlurmError(ErrorCode.NOT_SUPPORTED)
+        _take_named(core, new, changes["nodes"])
+    elif changes.get("nodecnt"):
+        _resize(core, new, sum(_numbers(changes["nodecnt"])), now)
+    if new.nodes and new.cores is None:
+        check_overlap(core, new, now)
+        if not new.flags & (IGNORE_JOBS | TIME_FLOAT) and busy_nodes(core, new, now) & new.nodes:
+            raise SlurmError(ErrorCode.NODES_BUSY)
+    new.has_ended = False
+    new.was_active = reservation.was_active and new.start_time <= now
+    for field in Reservation.__dataclass_fields__:
+        setattr(reservation, field, getattr(new, field))
+    core.journal.reservation(reservation.name)
+    for job in jobs_in(core, reservation):
+        if job.is_running:
+            watch_end(core, job)
+
+
+def _update_flags(new: Reservation, changes: dict[str, str]) -> None:
+    for key in ("flags", "flags+", "flags-"):
+        if key in changes:
+            wanted, unwanted, purge = read_flags(changes[key])
+            if key == "flags-":
+                wanted, unwanted = 0, wanted | unwanted
+            if key == "flags" and wanted & REPEATS and new.flags & REPEATS and not wanted & new.flags & REPEATS:
+                raise SlurmError(ErrorCode.NOT_SUPPORTED)
+            new.flags = (new.flags | wanted) & ~unwanted
+            _set_purge(new, purge)
+
+
+def _update_times(new: Reservation, changes: dict[str, str], now: float) -> None:
+    start = end = None
+    if "starttime" in changes:
+        start = int(changes["starttime"])
+        if new.start_time <= now and start != new.start_time:
+            raise SlurmError(ErrorCode.HAS_STARTED)
+        if start < now - GRACE_S:
+            raise SlurmError(ErrorCode.INVALID_TIME)
+        duration = new.duration_s
+        new.start_time = start
+        new.end_time = start + duration
+    if "endtime" in changes:
+        end = int(changes["endtime"])
+        if end < now - GRACE_S:
+            raise SlurmError(ErrorCode.INVALID_TIME)
+        new.end_time = end
+    for sign in ("", "+", "-"):
+        if f"duration{sign}" in changes:
+            seconds = _minutes(changes[f"duration{sign}"])
+            if seconds is None:
+                new.end_time = new.start_time + YEAR_S
+            elif sign == "+":
+                new.end_time += seconds
+            elif sign == "-":
+                new.end_time -= seconds
+            else:
+                new.end_time = new.start_time + seconds
+    if new.start_time >= new.end_time:
+        raise SlurmError(ErrorCode.INVALID_TIME)
+
+
+def _resize(core: Core, new: Reservation, count: int, now: float) -> None:
+    """More nodes, as far as there are some; or fewer: the idle and lowest ones go first."""
+    partition = core.tables.partitions[new.partition] if new.partition else find_partitions(core, "")[0]
+    have = new.nodes.bit_count()
+    if count < have:
+        busy = new.nodes & ~core.tables.nodes.idle_nodes
+        idle = new.nodes & ~busy
+        going = nodeset.lowest(idle, min(have - count, idle.bit_count()))
+        missing = have - count - going.bit_count()
+        if missing:
+            going |= nodeset.lowest(busy, missing)
+        new.nodes &= ~going
+    elif count > have:
+        nodes = free_nodes(core, new, partition, now, rather=True) & ~new.nodes
+        if nodes.bit_count() < count - have:
+            nodes = free_nodes(core, new, partition, now) & ~new.nodes
+        if not new.flags & IGNORE_JOBS:
+            nodes &= ~busy_nodes(core, new, now)
+        missing = min(count - have, nodes.bit_count())
+        if missing:
+            new.nodes |= pick(core, nodes, missing)

@@ -1,0 +1,1 @@
+"""Reservations: who may use them, when they begin and come again, their nodes."""

@@ -1,0 +1,68 @@
+"""When a reservation begins, ends and comes again: weekdays, repetitions, and the looks of Slurm's loop at which it is seen.
+
+Place: reservations. Follows: scontrol(1) "RESERVATIONS".
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.rhythm import look, look_before
+from understudy.controller.rhythm import look_from as first_look
+from understudy.model.reservations import DAILY, HOURLY, WEEKDAY, WEEKEND, WEEKLY
+
+if TYPE_CHECKING:
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.reservation import Reservation
+
+LOOKS_A_BEGIN: Final = 5  # of the controller's loop, from one look for begun reservations to the next
+LOOKS_AN_END: Final = 30
+IDLE_ROUNDS: Final = 10  # a week of days, and some: jobs for which no time was right in all of them wait for something else
+FRIDAY, SATURDAY, SUNDAY = 4, 5, 6
+
+# --- time ----------------------------------------------------------------------------------------------------------------------
+
+
+def look_from(core: Core, when: float, every: int) -> float:
+    """The loop's first look at or after that time, counting only each `every`th."""
+    number = first_look(core.start_time, when)
+    return look(core.start_time, number + -(number + 1) % every)
+
+
+def last_look(core: Core, now: float, every: int) -> float:
+    """The loop's last such look; before the first, the start."""
+    number = look_before(core.start_time, now)
+    number -= (number + 1) % every
+    return look(core.start_time, number) if number >= 0 else core.start_time
+
+
+def come_again(reservation: Reservation) -> bool:
+    """Move a repeating reservation to its next time. False if it is none."""
+    flags = reservation.flags
+    if flags & HOURLY:
+        step = timedelta(hours=1)
+    elif flags & (DAILY | WEEKDAY | WEEKEND):
+        step = timedelta(days=1)
+    elif flags & WEEKLY:
+        step = timedelta(weeks=1)
+    else:
+        return False
+    start = datetime.fromtimestamp(reservation.start_time)  # noqa: DTZ006 - days are those of the site's clock
+    while True:
+        start += step
+        if flags & WEEKDAY and start.weekday() >= SATURDAY:
+            continue
+        if flags & WEEKEND and start.weekday() < SATURDAY:
+            continue
+        break
+    duration = reservation.duration_s
+    reservation.start_time = int(start.timestamp())
+    reservation.end_time = reservation.start_time + duration
+    reservation.has_ended = False
+    return True
+
+
+def skip(reservation: Reservation) -> bool:
+    """Leave out the time that runs or comes next. False if it does not repeat."""
+    return come_again(reservation)

@@ -1,0 +1,1 @@
+"""What outlives the controller: the state on disk, and how it comes back."""

@@ -1,0 +1,27 @@
+"""What is saved as a whole because there is little of it: triggers and crontabs.
+
+Place: the controller's core, between the store and the modules that own these.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.controller.jobs import crontabs
+from understudy.controller.notices import event_triggers
+
+if TYPE_CHECKING:
+    from understudy.controller.core.core import Core
+
+
+def encode(core: Core, name: str) -> bytes | None:
+    """The document as it is now; None: there is none any more."""
+    return event_triggers.encode(core) if name == event_triggers.SAVED_AS else crontabs.encode(core, name)
+
+
+def decode(core: Core, name: str, record: bytes) -> None:
+    """Take over a document as it was saved."""
+    if name == event_triggers.SAVED_AS:
+        event_triggers.decode(core, record)
+    else:
+        crontabs.decode(core, name, record)

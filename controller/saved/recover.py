@@ -1,0 +1,149 @@
+"""Coming back: saved jobs go into the tables, as they were.
+
+Place: the controller's core. Running jobs go on: their node daemons know them, and what has ended meanwhile is reported again until it is
+acknowledged. A job of which it is not known whether its launch arrived is launched again when its node daemon registers
+(understudy.controller.nodes.events). A job on nodes that are no longer where they were in slurm.conf is lost, as if its nodes had failed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from understudy.controller.core.alarms import wait_until, watch_configuration, watch_deadline, watch_limits
+from understudy.controller.core.core import LOCAL_IDS, log
+from understudy.controller.jobs.gang import takes_turns
+from understudy.controller.jobs.suspend import hold_what_is_free
+from understudy.controller.nodes.reboot import recover_reboots
+from understudy.controller.pending.arrays import restore
+from understudy.controller.pending.dependencies import watch_dependency
+from understudy.controller.pending.eligibility import review
+from understudy.controller.pending.prioritise import arm as arm_priorities
+from understudy.controller.pending.purge import schedule_purge
+from understudy.controller.reservations.over_time import watch_end
+from understudy.controller.tables.allocation import Allocation
+from understudy.controller.tables.het_job import restore as restore_component
+from understudy.controller.tables.job import JobEvent, advance
+from understudy.model.states import JobFlag, JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.job import Job
+    from understudy.controller.tables.node import NodeTable
+
+
+def recover(core: Core, jobs: Iterable[Job]) -> None:
+    """Put saved jobs (by ascending id) into the tables, and set all timers that go with them. The policy must be there already."""
+    now = core.time.now()
+    tables = core.tables
+    nodes = tables.nodes
+    nodes.reconfigured()
+    for node in nodes.nodes:
+        nodes.set_availability(node)
+    count = 0
+    for job in jobs:
+        count += 1
+        tables.jobs[job.job_id] = job
+        if job.array is not None:
+            restore(core, job, job.array)
+        if job.het is not None:
+            restore_component(core.tables.jobs, job, job.het, job.het_offset)
+        core.next_job_id = max(core.next_job_id, (job.job_id & LOCAL_IDS) + 1)
+        if job.is_completing or job.is_active:
+            if job.allocation is None or _has_moved(core, job):
+                _lose(core, job, now)
+            else:
+                _take_back(core, job)
+        elif job.is_pending:
+            tables.pending[job.job_id] = job
+        else:
+            schedule_purge(core, job, job.end_time or now)
+    for job in tables.pending.values():
+        if job.dependency is not None:
+            watch_dependency(core, job)
+    for job in list(tables.pending.values()):
+        review(core, job, now)
+        if job.begin_time is not None and job.begin_time > now:
+            wait_until(core, job.begin_time, job.job_id)
+        watch_deadline(core, job)
+    if count:
+        log.info("Recovered information about %d jobs", count)
+    recover_reboots(core, now)
+    if core.gang is not None:
+        core.gang.recover(now)
+    if core.power is not None:
+        core.power.recover(now)
+    arm_priorities(core, now)
+    core.changed("change", now)
+
+
+def _has_moved(core: Core, job: Job) -> bool:
+    assert job.allocation is not None
+    try:
+        return core.names.to_bitmap(job.node_list) != job.allocation.nodes
+    except ValueError:
+        return True
+
+
+def _lose(core: Core, job: Job, now: float) -> None:
+    log.error("job %d ran on %s, which slurm.conf does not have any more, or elsewhere", job.job_id, job.node_list)
+    if job.is_active:
+        advance(job, JobEvent.NODE_FAILED, now)
+        job.end_time, job.reason = int(now), "NodeDown"
+    job.flags, job.completing_nodes, job.allocation = JobFlag.NONE, 0, None
+    if job.is_pending or (job.requeue and not job.interactive):
+        if not job.is_pending:
+            advance(job, JobEvent.REQUEUED, now)
+        job.start_time = job.end_time = job.eligible_time = None
+        job.restarts += 1
+        job.node_list = ""
+        core.tables.pending[job.job_id] = job
+    else:
+        schedule_purge(core, job, now)
+    core.journal.job(job.job_id)
+
+
+def _is_free(nodes: NodeTable, allocation: Allocation) -> bool:
+    """Whether nobody holds the cores; two jobs may share some after one was suspended and resumed."""
+    if not allocation.nodes & ~nodes.idle_nodes:
+        return True
+    used = nodes.used_cores
+    return not any(used[share.node] & share.cores for share in allocation.shares)
+
+
+def _take_back(core: Core, job: Job) -> None:
+    """A job that holds nodes holds them again."""
+    nodes = core.tables.nodes
+    allocation = job.allocation
+    assert allocation is not None, job.story
+    if job.is_active:
+        if core.gang is not None and takes_turns(job):
+            nodes.allocate(allocation)
+        elif job.state is JobState.SUSPENDED or job.held is not None or not _is_free(nodes, allocation):
+            hold_what_is_free(core, job)
+        else:
+            nodes.allocate(allocation)
+        core.tables.running[job.job_id] = job
+        core.tables.licenses.take(job.job_id, job.spec.licenses)
+        watch_limits(core, job, core.tables.partitions.get(job.partition))
+        if job.flags & JobFlag.CONFIGURING and core.power is None:  # nobody knows any more what it waits for
+            watch_configuration(core, job)
+        if job.used_reservation:
+            watch_end(core, job)
+        core.priorities.started(job, core.time.now())
+        if job.array is not None:
+            job.array.running += 1
+        return
+    held = job.completing_nodes  # others may be on what it has given back
+    if allocation.is_shared:
+        nodes.allocate(allocation)
+        nodes.release(allocation, allocation.nodes & ~held)
+        core.completing[job.job_id] = job
+        nodes.completing_nodes |= held
+        return
+    groups = tuple(replace(group, nodes=group.nodes & held) for group in allocation.groups if group.nodes & held)
+    nodes.allocate(Allocation.of_groups(groups, whole=allocation.whole))
+    core.completing[job.job_id] = job
+    nodes.completing_nodes |= job.completing_nodes

@@ -1,0 +1,364 @@
+"""The controller's state on disk: SQLite under StateSaveLocation, written by group commit.
+
+Place: the edge. What changes is noted (`Dirty`, the core's journal) and written in one transaction with all that changed meanwhile. Answers and
+messages that tell of a change leave after the transaction that holds it is on disk (`Commits`), so nobody is told of what a crash could undo.
+
+While one transaction is being written, in a thread, the next one collects. Under virtual time the transaction is written at once, between two steps
+of the loop: no virtual time passes meanwhile, and the order of all that follows stays defined.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from understudy.controller.saved import documents
+from understudy.controller.saved.records import (
+    StateError,
+    decode_job,
+    decode_node,
+    decode_partition,
+    decode_reservation,
+    encode_job,
+    encode_node,
+    encode_partition,
+    encode_reservation,
+)
+from understudy.model import nodeset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.job import Job
+    from understudy.protocol.messages import Message
+
+if TYPE_CHECKING:
+    from understudy.controller.ports import Wire
+
+log = logging.getLogger("understudy.controller.saved.store")
+SCHEMA_VERSION: Final = 1
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS jobs (job_id INTEGER PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS scripts (job_id INTEGER PRIMARY KEY, script TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS nodes (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS partitions (name TEXT PRIMARY KEY, record BLOB) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reservations (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS usage (association_id INTEGER PRIMARY KEY, use REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS limits_use (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS documents (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+"""
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(tuple[int, dict[str, float], float]).decode
+
+
+class Batch(NamedTuple):
+    """What one transaction writes; None as a record: gone."""
+
+    jobs: list[tuple[int, bytes]]
+    forgotten: list[tuple[int]]
+    scripts: list[tuple[int, str]]
+    nodes: list[tuple[str, bytes]]
+    partitions: list[tuple[str, bytes | None]]
+    state: list[tuple[str, int]]
+    reservations: list[tuple[str, bytes | None]]
+    usage: list[tuple[int, float]] | None  # of associations, for fair share; None: as it was
+    limits_use: list[tuple[str, bytes]]  # of associations and QOS, for their limits
+    documents: list[tuple[str, bytes | None]]  # what is saved as a whole
+
+
+class Dirty:
+    """The core's journal: what has changed since the last batch was taken."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[int, None] = {}
+        self._nodes = 0
+        self._partitions: dict[str, None] = {}
+        self._reservations: dict[str, None] = {}
+        self._documents: dict[str, None] = {}
+        self._saved_scripts: set[int] = set()
+        self._saved_counters: tuple[int, int] = (0, 0)
+        self._saved_usage = 0  # as of when
+
+    def job(self, job_id: int) -> None:
+        self._jobs[job_id] = None
+
+    def nodes(self, nodes: int) -> None:
+        self._nodes |= nodes
+
+    def partition(self, name: str) -> None:
+        self._partitions[name] = None
+
+    def reservation(self, name: str) -> None:
+        self._reservations[name] = None
+
+    def document(self, name: str) -> None:
+        self._documents[name] = None
+
+    def scripts_are_saved(self, job_ids: set[int]) -> None:
+        """These scripts were read from the store."""
+        self._saved_scripts |= job_ids
+
+    def __bool__(self) -> bool:
+        return bool(self._jobs or self._nodes or self._partitions or self._reservations or self._documents)
+
+    def take(self, core: Core) -> Batch:
+        """What has changed, as it is now; from here on the next batch collects."""
+        jobs, forgotten, scripts = [], [], []
+        table, saved = core.tables.jobs, self._saved_scripts
+        for job_id in self._jobs:
+            job = table.get(job_id)
+            if job is None:
+                forgotten.append((job_id,))
+                saved.discard(job_id)
+                continue
+            jobs.append((job_id, encode_job(job)))
+            if job_id not in saved and not job.interactive:
+                saved.add(job_id)
+                scripts.append((job_id, core.scripts.get(job_id, "")))
+        nodes = [(node.name, encode_node(node)) for node in (core.tables.nodes.nodes[index] for index in nodeset.indices(self._nodes))]
+        partitions = [
+            (name, None if (partition := core.tables.partitions.get(name)) is None else encode_partition(partition)) for name in self._partitions
+        ]
+        reservations = [(name, _reservation_record(core, name)) for name in self._reservations]
+        counters = (core.next_job_id, core.priorities.last)
+        state = []
+        if counters != self._saved_counters:
+            self._saved_counters = counters
+            state = [("next_job_id", counters[0]), ("last_priority", counters[1])]
+        usage: list[tuple[int, float]] | None = None
+        usage_time = core.priorities.usage_time
+        if usage_time != self._saved_usage:
+            self._saved_usage = usage_time
+            usage = list(core.priorities.usage().items())
+            state.append(("usage_time", usage_time))
+        if reservations:
+            state.append(("next_reservation_id", core.tables.reservations.next_id))
+        saved_whole = [(name, documents.encode(core, name)) for name in self._documents]
+        self._jobs, self._nodes, self._partitions, self._reservations, self._documents = {}, 0, {}, {}, {}
+        limits_use = [] if core.job_limits is None else [(key, _pack(use)) for key, use in core.job_limits.take_touched().items()]
+        return Batch(jobs, forgotten, scripts, nodes, partitions, state, reservations, usage, limits_use, saved_whole)
+
+
+def _reservation_record(core: Core, name: str) -> bytes | None:
+    reservation = core.tables.reservations.by_name.get(name)
+    if reservation is None:
+        return None
+    nodes = core.names.to_expression(reservation.nodes) if reservation.nodes else ""
+    return encode_reservation(reservation, nodes, [node.name for node in core.tables.nodes.nodes])
+
+
+class Store:
+    """The database. Used by one thread at a time."""
+
+    def __init__(self, directory: Path) -> None:
+        """Open it, or begin a new one.
+
+        Raises:
+            StateError: not a database of ours.
+            OSError: the directory cannot be made.
+        """
+        directory.mkdir(parents=True, exist_ok=True)
+        self.path = directory / "state.sqlite"
+        try:
+            self._database = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA synchronous=FULL")
+            (version,) = self._database.execute("PRAGMA user_version").fetchone()
+            if version > SCHEMA_VERSION:
+                raise StateError(f"{self.path} is of version {version}, this program knows {SCHEMA_VERSION}")
+            self._database.executescript(_SCHEMA)
+            self._database.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        except sqlite3.DatabaseError as error:
+            raise StateError(f"{self.path}: {error}") from error
+
+    def write(self, batch: Batch) -> None:
+        """Write the batch in one transaction; it is on disk when this returns."""
+        database = self._database
+        database.execute("BEGIN IMMEDIATE")
+        try:
+            if batch.jobs:
+                database.executemany("INSERT OR REPLACE INTO jobs VALUES (?, ?)", batch.jobs)
+            if batch.scripts:
+                database.executemany("INSERT OR REPLACE INTO scripts VALUES (?, ?)", batch.scripts)
+            if batch.forgotten:
+                database.executemany("DELETE FROM jobs WHERE job_id = ?", batch.forgotten)
+                database.executemany("DELETE FROM scripts WHERE job_id = ?", batch.forgotten)
+            if batch.nodes:
+                database.executemany("INSERT OR REPLACE INTO nodes VALUES (?, ?)", batch.nodes)
+            if batch.partitions:
+                database.executemany("INSERT OR REPLACE INTO partitions VALUES (?, ?)", batch.partitions)
+            if batch.reservations:
+                database.executemany("DELETE FROM reservations WHERE name = ?", [(name,) for name, _ in batch.reservations])
+                database.executemany("INSERT INTO reservations VALUES (?, ?)", [each for each in batch.reservations if each[1] is not None])
+            if batch.usage is not None:
+                database.execute("DELETE FROM usage")
+                database.executemany("INSERT INTO usage VALUES (?, ?)", batch.usage)
+            if batch.limits_use:
+                database.executemany("INSERT OR REPLACE INTO limits_use VALUES (?, ?)", batch.limits_use)
+            if batch.documents:
+                database.executemany("DELETE FROM documents WHERE name = ?", [(name,) for name, _ in batch.documents])
+                database.executemany("INSERT INTO documents VALUES (?, ?)", [each for each in batch.documents if each[1] is not None])
+            if batch.state:
+                database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", batch.state)
+            database.execute("COMMIT")
+        except BaseException:
+            if database.in_transaction:  # a full disk has ended it already
+                database.execute("ROLLBACK")
+            raise
+
+    def read(self, core: Core, *, in_full: bool = False) -> list[Job]:
+        """Set states of nodes and counters of the core to what was saved; the saved jobs, for `understudy.controller.saved.recover`.
+
+        Features of nodes and partitions are slurm.conf's, and those that were saved come back `in_full` alone (slurmctld -R). A partition that
+        slurm.conf does not have is kept as long as there are jobs for it.
+
+        Raises:
+            StateError: a damaged record.
+        """
+        database = self._database
+        index_of = core.tables.nodes.index_of
+        for name, record in database.execute("SELECT name, record FROM nodes"):
+            if name in index_of:
+                node = core.tables.nodes.nodes[index_of[name]]
+                decode_node(record, node, in_full=in_full)
+                if encode_node(node) != record:  # what is not taken up now must not come back another time
+                    core.journal.nodes(1 << node.index)
+        jobs = [decode_job(octets) for (octets,) in database.execute("SELECT record FROM jobs ORDER BY job_id")]
+        asked_for = {partition for job in jobs if not job.is_finished for partition in job.partitions}
+        if not in_full:
+            unwanted = [
+                name for (name,) in database.execute("SELECT name FROM partitions") if name in core.tables.partitions or name not in asked_for
+            ]
+            database.executemany("DELETE FROM partitions WHERE name = ?", [(name,) for name in unwanted])
+        for name, record in database.execute("SELECT name, record FROM partitions"):
+            if record is None:
+                core.tables.partitions.pop(name, None)
+                continue
+            partition = decode_partition(record)
+            try:
+                expression = partition.node_expression
+                partition.nodes = core.names.all if expression.upper() == "ALL" else core.names.to_bitmap(expression)
+            except ValueError as error:
+                log.warning("partition %s as saved has nodes that are not in slurm.conf: %s", name, error)
+            core.tables.partitions[name] = partition
+        state = dict(database.execute("SELECT name, value FROM state"))
+        reservations = [decode_reservation(record, index_of) for (record,) in database.execute("SELECT record FROM reservations")]
+        for reservation in sorted(reservations, key=lambda each: each.reservation_id):
+            try:
+                reservation.nodes = core.names.to_bitmap(reservation.node_expression) if reservation.node_expression else 0
+            except ValueError as error:
+                log.warning("reservation %s is lost, its nodes are not in slurm.conf: %s", reservation.name, error)
+                continue
+            core.tables.reservations.by_name[reservation.name] = reservation
+        core.tables.reservations.next_id = max(core.tables.reservations.next_id, state.get("next_reservation_id", 0))
+        core.next_job_id = max(core.next_job_id, state.get("next_job_id", 0))
+        core.priorities.last = min(core.priorities.last, state.get("last_priority", core.priorities.last))
+        core.priorities.restore(state.get("usage_time", 0), dict(database.execute("SELECT association_id, use FROM usage")))
+        if core.job_limits is not None:
+            core.job_limits.restore({name: _unpack(record) for name, record in database.execute("SELECT name, record FROM limits_use")})
+        for name, record in database.execute("SELECT name, record FROM documents"):
+            documents.decode(core, name, record)
+        core.scripts.update(database.execute("SELECT job_id, script FROM scripts"))
+        return jobs
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
+
+class Commits:
+    """Answers and messages held back until what they tell of is on disk.
+
+    `run` carries out a function elsewhere (a thread) and then calls the second with None or the exception; or does both at once under virtual time.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        dirty: Dirty,
+        store: Store,
+        *,
+        run: Callable[[Callable[[], None], Callable[[BaseException | None], None]], None],
+        soon: Callable[[Callable[[], None]], object],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._core, self._dirty, self._store = core, dirty, store
+        self._run, self._soon, self._failed = run, soon, failed
+        self._held: list[Callable[[], None]] = []  # for the next batch
+        self._is_writing = self._is_due = False
+        self._when_idle: list[Callable[[], None]] = []
+        self.written = 0
+
+    def after(self, release: Callable[[], None]) -> None:
+        """Call `release` when all that has changed so far is on disk; at once if it is."""
+        if not self._dirty and not self._held and not self._is_writing:
+            release()
+            return
+        self._held.append(release)
+        self.due()
+
+    def due(self) -> None:
+        """Something may have changed: write it soon."""
+        if self._is_writing or self._is_due or not (self._dirty or self._held):
+            return
+        self._is_due = True
+        self._soon(self._begin)
+
+    def when_idle(self, call: Callable[[], None]) -> None:
+        """Call when nothing is left to write."""
+        self._when_idle.append(call)
+        self._check_idle()
+
+    def _begin(self) -> None:
+        self._is_due = False
+        held, self._held = self._held, []
+        if not self._dirty:
+            for release in held:
+                release()
+            self._check_idle()
+            return
+        batch = self._dirty.take(self._core)
+        self._is_writing = True
+
+        def written(error: BaseException | None) -> None:
+            self._is_writing = False
+            if error is not None:  # nobody is told what is not on disk
+                self._failed(error)
+                return
+            self.written += 1
+            for release in held:
+                release()
+            self.due()
+            self._check_idle()
+
+        self._run(lambda: self._store.write(batch), written)
+
+    def _check_idle(self) -> None:
+        if self._when_idle and not (self._is_writing or self._is_due or self._dirty or self._held):
+            waiting, self._when_idle = self._when_idle, []
+            for call in waiting:
+                call()
+
+
+class HeldWire:
+    """A wire whose messages leave after what they tell of is on disk."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self.commits: Commits | None = None
+
+    def add_peer(self, name: str, address: str) -> None:
+        self._wire.add_peer(name, address)
+
+    def send(
+        self, peer: str, message: Message, on_reply: Callable[[Message], None] | None = None, timeout_s: float = 10.0, *, only_failures: bool = False
+    ) -> None:
+        """Send it when all that has changed so far is on disk."""
+        assert self.commits is not None
+        self.commits.after(lambda: self._wire.send(peer, message, on_reply, timeout_s, only_failures=only_failures))

@@ -1,0 +1,1 @@
+"""Which nodes, cores and devices a job gets."""

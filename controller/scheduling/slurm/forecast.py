@@ -1,0 +1,81 @@
+"""When pending jobs are expected to start under sched/builtin, which starts nobody ahead of those before him.
+
+Place: scheduling, pure. Decides nothing and tells times alone: made when somebody asks, and again at most every bf_interval.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from understudy.controller.scheduling.slurm.backfill import BackfillPass, PlansOnly
+from understudy.controller.scheduling.slurm.queue import PendingQueue, preempting_order, slurm_order
+from understudy.model.scheduler_parameters import number
+
+if TYPE_CHECKING:
+    from understudy.controller.scheduling.api import Planner
+    from understudy.controller.scheduling.slurm.builtin import Builtin
+    from understudy.controller.scheduling.slurm.plan import Slots
+    from understudy.controller.scheduling.slurm.queue import Record
+    from understudy.controller.tables.job import Job
+
+
+class _Noted(PlansOnly):
+    """Keeps the starts to itself."""
+
+    def __init__(self, planner: Planner) -> None:
+        super().__init__(planner)
+        self.starts: dict[int, int] = {}
+        self.promise = self._note
+
+    def _note(self, job: Job, start: int | None, nodes: int) -> None:
+        del nodes
+        if start is not None:
+            self.starts[job.job_id] = min(start, self.starts.get(job.job_id, start))
+
+
+class _InOrder(BackfillPass):
+    """A pass that does not even try to start a job, and so leaves no trace with it. Who waits keeps his partition's nodes from all behind him."""
+
+    def _try(self, record: Record, slots: Slots, second: int, now: float, *, may_promise: bool, shows: bool = True) -> int | None:
+        when = super()._try(record, slots, second, now, may_promise=may_promise, shows=shows)
+        if when is not None and when > second + 1:
+            slots.promise(second, when, record.partition.nodes)
+        return when
+
+    def _start(self, record: Record, usable: int, now: float) -> bool:
+        del record, usable, now
+        return False
+
+    def _start_together(self, parts: dict[int, tuple[Record, int]], now: float) -> None:
+        del parts, now
+
+
+class Forecast:
+    """The expected starts of one policy's queue."""
+
+    def __init__(self, policy: Builtin) -> None:
+        self._policy = policy
+        self._made = -inf
+
+    def complete_plan(self, now: float) -> None:
+        """Tell pending jobs when they would start, unless that has been done within the interval."""
+        policy, tables = self._policy, self._policy.tables
+        interval_s = number(policy.parameters, "bf_interval", 30, least=-1, most=10_800)
+        if not tables.pending or interval_s <= 0 or now < self._made + interval_s:
+            return
+        self._made = now
+        preemption = tables.preemption
+        order = slurm_order if preemption is None else preempting_order(preemption, slurm_order)
+        queue = PendingQueue(tables, order, prefers=True, reservations=True)
+        queue.refresh(now)
+        noted = _Noted(policy.planner)
+        kept = [(record.job, record.job.switches_since, record.job.most_switches) for record in queue.records if "switches" in record.job.spec.extra]
+        for _ in _InOrder(tables, policy.selector, noted, policy.parameters).run(list(queue.records), now):
+            pass
+        for job, since, most in kept:  # asking does not make their wait begin
+            job.switches_since, job.most_switches = since, most
+        for record in queue.records:
+            job, start = record.job, noted.starts.get(record.job.job_id)
+            if start != job.expected_start:
+                policy.planner.promise(job, start, 0)

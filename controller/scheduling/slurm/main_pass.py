@@ -1,0 +1,384 @@
+"""The main scheduler: one pass over the sorted queue that starts what fits and never lets a job pass a waiting one of the same nodes.
+
+Place: scheduling, pure; used by sched/builtin and sched/backfill.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from understudy.controller.enforcement.reasons import is_limit
+from understudy.controller.scheduling.select.request import wants_whole_nodes
+from understudy.controller.scheduling.slurm.charge import Charge
+from understudy.controller.scheduling.victims import place_of
+from understudy.controller.scheduling.victims import victims as victims_of
+from understudy.controller.tables.job import BAD_CONSTRAINTS
+from understudy.controller.tables.licenses import REASON as LICENSES
+from understudy.controller.tables.partition import limit_broken
+from understudy.controller.tables.reservation import BUSY, MAINTENANCE, WAITS, blocked_cores
+from understudy.model import nodeset
+from understudy.model.hostlist import compress
+from understudy.model.scheduler_parameters import number
+from understudy.model.times import parse_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
+    from understudy.controller.scheduling.slurm.queue import Record
+    from understudy.controller.tables.allocation import Allocation
+    from understudy.controller.tables.job import Job
+    from understudy.controller.tables.partition import Partition
+    from understudy.controller.tables.reservation import Look
+    from understudy.controller.tables.tables import Tables
+
+NODES_DOWN: Final = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
+NOT_AVAILABLE: Final = "ReqNodeNotAvail"
+YEAR_S: Final = 365 * 24 * 3600  # the length of a job without a limit
+CLOSED: Final = {"DOWN": "PartitionDown", "INACTIVE": "PartitionInactive"}
+
+
+def run_length(job: Job, partition: Partition, least_s: int | None = None) -> int:
+    """For how many seconds the job may run at most, a year if there is no limit; `least_s`: it would be content with that (--time-min)."""
+    return min(least_s or job.time_limit_s or YEAR_S, (not job.qos_flags and partition.max_time_s) or YEAR_S)
+
+
+def is_too_late(job: Job, now: int) -> bool:
+    """Whether the job, or the least of it that would do, can no longer be over by its deadline."""
+    deadline = job.spec.deadline
+    return deadline is not None and now + (job.spec.time_min_s or job.time_limit_s or 0) > deadline
+
+
+class Reserves:
+    """Which pending jobs hold others back (bf_min_age_reserve, bf_min_prio_reserve)."""
+
+    def __init__(self, parameters: PolicyParameters) -> None:
+        self.min_age_s = number(parameters, "bf_min_age_reserve", 0, most=2_592_000)
+        self.min_priority = number(parameters, "bf_min_prio_reserve", 0)
+
+    @property
+    def are_few(self) -> bool:
+        """Whether nodes are not kept for every job."""
+        return bool(self.min_age_s or self.min_priority)
+
+    def holds_back(self, job: Job, now: int) -> bool:
+        """Whether nodes are kept for the job."""
+        waited = now - (job.eligible_time if job.eligible_time is not None else now)
+        return waited >= self.min_age_s and job.priority >= self.min_priority
+
+
+def kept_back(selector: Selector, job: Job, partition: Partition, look: Look, tables: Tables) -> str:
+    """Why the job could not run on what reservations leave to it, even if nobody else did; "" if it could.
+
+    A job that wants its nodes alone waits for those of them that are in use, and for no reservation, however much it needs.
+    """
+    if look.reason or not look.overlaps:
+        return look.reason
+    nodes = look.nodes & ~job.excluded_nodes
+    wants_whole = wants_whole_nodes(job, partition) or getattr(selector, "whole_nodes", False)
+    if wants_whole and nodes & ~tables.nodes.idle_nodes:
+        return ""
+    if nodes.bit_count() >= job.min_nodes and selector.could_ever_run(job, replace(partition, nodes=nodes), tables):
+        return ""
+    return MAINTENANCE if look.is_maintenance else BUSY
+
+
+def mind_switches(job: Job, now: int, longest_s: int) -> int | None:
+    """Let the leaf switches that the job asked for (--switches=COUNT[@TIME]) count, as long as it waits for them; until when, None if it does not."""
+    text = job.spec.extra.get("switches")
+    if not text:
+        return None
+    if job.switches_since is None:
+        job.switches_since = now
+    count, _, wait = text.partition("@")
+    limit = parse_limit(wait) if wait else None
+    wait_s = longest_s if limit is None else min(limit, longest_s)
+    due = job.switches_since + wait_s
+    job.most_switches = int(count) if now < due else 0
+    return due if job.most_switches else None
+
+
+def choose(selector: Selector, record: Record, usable: int, tables: Tables) -> Allocation | None:
+    """What the selector gives to the job."""
+    with _asking(record):
+        return selector.select(record.job, record.partition, usable, tables)
+
+
+@contextmanager
+def _asking(record: Record) -> Iterator[None]:
+    """The job asks for what this record of it prefers."""
+    record.job.prefers = record.prefers
+    try:
+        yield
+    finally:
+        record.job.prefers = False
+
+
+def take_place(
+    tables: Tables, selector: Selector, planner: Planner, record: Record, usable: int, ending: int, now: float
+) -> tuple[Allocation | None, str]:
+    """Preempt whom the job may and has to preempt: (what it gets at once, as most of them take a while to end; the limit that forbids it, or "").
+
+    Limits come first: nobody goes for a job that could not have what it would get in their place. While they run, what they use still counts.
+    `ending`: nodes beside the `usable` ones that are about to be.
+    """
+    job, partition, limits, preemption = record.job, record.partition, tables.limits, tables.preemption
+    if preemption is None:
+        return None, ""
+    with _asking(record):
+        victims = victims_of(preemption, tables, job, partition, usable | ending, selector, int(now))
+        if not victims:
+            return None, ""
+        if limits.enforced:
+            place = place_of(preemption, tables, victims, job, partition, usable | ending, selector)
+            reason = limits.before(job, partition, now) or ("" if place is None else limits.by_allocation(job, partition, place, now))
+            if reason:
+                return None, reason
+    if not planner.preempt(job, victims, now):
+        return None, ""
+    return choose(selector, record, usable, tables), ""
+
+
+class MainPass:
+    """`started` and `saw_all` tell about the last pass."""
+
+    def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
+        self.tables, self.selector, self.planner = tables, selector, planner
+        self.reserves = Reserves(parameters)
+        self.partition_depth = number(parameters, "partition_job_depth", 0)
+        self.max_starts = number(parameters, "sched_max_job_start", 0)
+        self.longest_switch_wait_s = number(parameters, "max_switch_wait", 300)
+        self.stops_at_limits = "assoc_limit_stop" in parameters
+        self._is_limited = False  # a limit of an association or QOS keeps the job that was just tried from starting
+        self.charge = Charge.of_main(parameters)
+        self.started = 0
+        self.saw_all = True
+        self.switches_due: int | None = None  # when the first of the jobs seen will wait no longer for few switches
+        self._lost = 0
+
+    def run(self, records: list[Record], depth: int, now: float) -> Iterator[float | None]:
+        """Try the first `depth` + 1 records, not counting those of partitions in which a job already waits for nodes."""
+        self.started, self.saw_all, self.switches_due = 0, False, None
+        if self.tables.preemption is not None:
+            self.tables.preemption.spared_until = None
+        charge, tables = self.charge, self.tables
+        charge.begin(now)
+        table, reservations = tables.nodes, tables.reservations
+        second = int(now)
+        limits = self.tables.limits
+        failed: set[str] = set()
+        self._lost = 0  # nodes for which higher jobs wait
+        tested = 0
+        tested_in: dict[str, int] = {}
+        failed_reservations: set[str] = set()
+        rejected: set[tuple[int, str]] = set()  # arrays of which a task did not start in that partition
+        for record in records:
+            job, partition = record.job, record.partition
+            if not job.is_pending:
+                continue
+            tables.looked_at = job
+            name = partition.name
+            reservation = record.reservation
+            if reservation is not None or job.spec.reservation:
+                if reservation is None:
+                    self._explain(job, WAITS)
+                    continue
+                if reservation.name in failed_reservations:
+                    if job.spec.reservation:
+                        self._explain(job, "Priority")
+                    continue
+            elif name in failed:
+                if job.reason != WAITS and not (limits.enforced and is_limit(job.reason)):  # which was not looked at again
+                    self._explain(job, "Priority")
+                continue
+            if not partition.can_schedule:
+                self._explain(job, CLOSED.get(partition.state, "PartitionDown"))
+                continue
+            if is_too_late(job, second):
+                self.planner.give_up(job, now)
+                continue
+            if job.spec.time_min_s and (reason := limit_broken(job, partition)):  # it has a record for backfill, which may give it less time
+                if len(job.partitions) == 1:
+                    self._explain(job, reason)
+                continue
+            if job.het is not None:  # components start together, which backfill alone can see to: the others wait for that
+                failed.add(name)
+                self._lost |= partition.nodes
+                continue
+            tested += 1
+            if tested > depth + 1 or charge.is_used_up:
+                return
+            charge.test()
+            if self.partition_depth:
+                tested_in[name] = tested_in.get(name, 0) + 1
+                if tested_in[name] > self.partition_depth:
+                    continue
+            if job.array is not None and (job.array.is_full or (job.array.job_id, name) in rejected):
+                continue
+            if not self._has_licenses(record, now):
+                continue
+            usable = partition.nodes & table.up_nodes & ~table.completing_nodes & ~self._lost
+            self._is_limited = False
+            if reservations and self._are_enough_left(job, partition):
+                allowed = self._allowed(record, now)
+                if not allowed:
+                    if job.required_nodes.bit_count() >= job.min_nodes and reservation is None:
+                        self._lost |= job.required_nodes
+                    yield None
+                    continue
+                usable &= allowed
+            has_started = self._start_all(record, usable, now)
+            job.blocked_cores = None
+            if has_started:
+                if self._is_limited and self.stops_at_limits:
+                    failed.add(name)
+                if self.max_starts and self.started >= self.max_starts:
+                    return
+                yield None
+                continue
+            if record.prefers:  # other nodes will do: the next record
+                yield None
+                continue
+            if reservation is not None:
+                failed_reservations.add(reservation.name)
+                yield None
+                continue
+            if job.array is not None:
+                rejected.add((job.array.job_id, name))
+            if not self.selector.could_ever_run(job, partition, self.tables):
+                if not any(self.selector.could_ever_run(job, other, self.tables) for other in self._partitions_of(job)):
+                    self._explain(job, BAD_CONSTRAINTS)
+            elif job.required_nodes and job.required_nodes.bit_count() >= job.min_nodes:
+                self._lost |= job.required_nodes
+            elif self.reserves.holds_back(job, second) and not (limits.enforced and limits.keeps_no_nodes(job, partition, in_plan=False)):
+                failed.add(name)
+                self._lost |= partition.nodes
+            yield None
+        self.saw_all = True
+
+    def _partitions_of(self, job: Job) -> list[Partition]:
+        return [partition for name in job.partitions if (partition := self.tables.partitions.get(name)) is not None]
+
+    def _start_all(self, record: Record, usable: int, now: float) -> bool:
+        """Start the job; of an array one task after the other. Whether nothing of it that may run now waits for nodes."""
+        job = record.job
+        kept = job.blocked_cores
+        while not self._meets_limit(record, now) and self._start(record, usable, now):
+            self.started += 1
+            job.blocked_cores = kept
+            is_over = not job.is_pending or job.array is None or job.array.is_full
+            if is_over or (self.max_starts and self.started >= self.max_starts) or not self._has_licenses(record, now):
+                return True
+        return self._is_limited
+
+    def _meets_limit(self, record: Record, now: float) -> bool:
+        """Whether an association's or a QOS's limit keeps the job from starting; it waits alone."""
+        limits = self.tables.limits
+        if not limits.enforced:
+            return False
+        job, partition = record.job, record.partition
+        reason = limits.before(job, partition, now) or limits.by_request(job, partition, now, whole=False)
+        if reason:
+            self._is_limited = True
+            self._explain(job, reason)
+        return bool(reason)
+
+    def _allowed(self, record: Record, now: float) -> int:
+        """The nodes of the partition that reservations leave to the job, whether they are free or not; 0 if it may not start for them."""
+        job, partition, own = record.job, record.partition, record.reservation
+        up_nodes = partition.nodes & self.tables.nodes.up_nodes
+        look = self.tables.reservations.look(job, own, partition, up_nodes, now, int(now), run_length(job, partition))
+        reason = kept_back(self.selector, job, partition, look, self.tables)
+        job.blocked_cores = None if reason else blocked_cores(look, own, self.tables.nodes)
+        if not reason:
+            return look.nodes
+        if own is None or job.spec.reservation:
+            self._explain(job, WAITS, "" if reason == WAITS else reason)
+        return 0
+
+    def _are_enough_left(self, job: Job, partition: Partition) -> bool:
+        """Whether the partition still has as many nodes as the job needs that are up and for which no higher job waits."""
+        return (partition.nodes & self.tables.nodes.up_nodes & ~self._lost).bit_count() >= job.min_nodes
+
+    def _has_licenses(self, record: Record, now: float) -> bool:
+        """Whether its licences are free; a job that waits for them waits alone."""
+        job = record.job
+        if not job.spec.licenses:
+            return True
+        reservations = self.tables.reservations
+        held_back = None
+        if reservations:
+            held_back = reservations.licenses_held_back(record.reservation, now, run_length(job, record.partition))
+        if self.tables.licenses.are_free(job.spec.licenses, held_back):
+            return True
+        self._explain(job, LICENSES)
+        return False
+
+    def _start(self, record: Record, usable: int, now: float) -> bool:
+        job = record.job
+        if (usable & ~job.excluded_nodes).bit_count() < job.min_nodes or job.required_nodes & ~usable & ~self.tables.nodes.up_nodes:
+            self._explain_nodes(job, record.partition)
+            return False
+        job.used_reservation = record.reservation.name if record.reservation is not None else ""
+        if self.tables.nodes.tree is not None:
+            due = mind_switches(job, int(now), self.longest_switch_wait_s)
+            if due is not None and (self.switches_due is None or due < self.switches_due):
+                self.switches_due = due
+        allocation = choose(self.selector, record, usable, self.tables)
+        if allocation is None and len(job.partitions) > 1 and wants_whole_nodes(job, record.partition):
+            job.exclusive = True  # as in the partition where it was looked for, from now on in the others, too
+        limits = self.tables.limits
+        if limits.enforced:
+            partition = record.partition
+            reason = limits.by_request(job, partition, now) if allocation is None else limits.by_allocation(job, partition, allocation, now)
+            if reason:
+                self._is_limited = True
+                self._explain(job, reason)
+                job.used_reservation = ""
+                return False
+        job.last_scheduler = "Main"
+        if allocation is not None and self.planner.start(job, record.partition, allocation, now):
+            return True
+        if allocation is None and self.tables.preemption is not None and self._takes_place(record, usable, now):
+            return True
+        job.used_reservation = ""
+        if self._is_limited:
+            return False
+        if record.reservation is None or job.spec.reservation:
+            self._explain(job, "Resources")
+        return False
+
+    def _explain_nodes(self, job: Job, partition: Partition) -> None:
+        """Too few nodes are free: because others have them, or because they are out of service. Who chose among the nodes is told which are."""
+        up = self.tables.nodes.up_nodes
+        if not self._are_enough_left(job, partition) and (partition.nodes & up).bit_count() >= job.min_nodes:
+            self._explain(job, "Resources", NODES_DOWN)
+            return
+        wanted = job.required_nodes or partition.nodes & ~job.excluded_nodes
+        out = wanted & ~up
+        if not (job.required_nodes & out or (partition.nodes & up & ~job.excluded_nodes).bit_count() < job.min_nodes):
+            self._explain(job, "Resources")
+        elif out and (job.required_nodes or job.excluded_nodes):
+            nodes = self.tables.nodes.nodes
+            names = compress([nodes[index].name for index in nodeset.indices(out)])
+            self._explain(job, NOT_AVAILABLE, f"{NOT_AVAILABLE}, UnavailableNodes:{names}")
+        else:
+            self._explain(job, "Resources", NODES_DOWN)
+
+    def _takes_place(self, record: Record, usable: int, now: float) -> bool:
+        """Whether the job has started in place of those whom it has preempted."""
+        job, partition = record.job, record.partition
+        ending = partition.nodes & self.tables.nodes.up_nodes & self.tables.nodes.completing_nodes & ~self._lost
+        if self.tables.reservations:
+            ending &= self._allowed(record, now)
+        allocation, reason = take_place(self.tables, self.selector, self.planner, record, usable, ending, now)
+        if reason:
+            self._is_limited = True
+            self._explain(job, reason)
+        return allocation is not None and self.planner.start(job, partition, allocation, now)
+
+    def _explain(self, job: Job, reason: str, detail: str = "") -> None:
+        if job.reason != reason or job.reason_detail != detail:
+            self.planner.explain(job, reason, detail)

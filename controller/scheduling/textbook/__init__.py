@@ -1,0 +1,1 @@
+"""Textbook policies for research."""

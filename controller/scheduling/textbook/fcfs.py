@@ -1,0 +1,38 @@
+"""sched/fcfs: first come, first served. The head of the queue starts when it fits; nobody passes it.
+
+Place: scheduling, pure; a textbook policy for research (see understudy.controller.scheduling.textbook.pools).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.controller.scheduling.textbook.pools import TextbookPolicy
+
+if TYPE_CHECKING:
+    from understudy.controller.scheduling.slurm.queue import Record
+
+
+class Fcfs(TextbookPolicy):
+    """Looks at the head of each pool's queue only, so its cost does not grow with the queue."""
+
+    name = "fcfs"
+
+    def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:
+        """Start jobs from each pool's head on until one does not fit."""
+        del added, freed, second
+        for name, records in self.queue.lists.items():
+            if not records:
+                continue
+            nodes = self.usable(self.tables.partitions[name])
+            free = self.free_processors(nodes)
+            passed = 0
+            for record in records:
+                if record.job.is_pending:
+                    taken = self.start(record, nodes, now) if record.cpus <= free else 0
+                    if not taken:
+                        self.explain(record, "Resources")
+                        break
+                    free -= taken
+                passed += 1
+            del records[:passed]

@@ -1,0 +1,120 @@
+"""What the textbook policies share: instants of one second, and pools of identical processors.
+
+Place: scheduling, pure; research policies that decide as papers do, not as Slurm does.
+
+Textbooks know instants: at one instant all completions come first, then all submissions, then one pass decides. In a cluster of daemons a
+completion takes several messages, a millisecond each, until the resources are free. So the instant here is a second: all that arrives within second s
+belongs to it, the pass runs at s + 0.5, and the jobs that it starts have the start time s. Time limits are enforced by the second.
+What arrives in the second half of a second, after the pass, is part of the next instant.
+
+A pool is a partition: as many processors as its usable nodes have CPUs. Partitions that overlap are pools of their own that share what is free.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import floor, inf
+from typing import TYPE_CHECKING
+
+from understudy.controller.scheduling.slurm.queue import PendingQueue, first_come_order
+from understudy.model import nodeset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from understudy.controller.scheduling.api import Planner, PolicyParameters, Selector
+    from understudy.controller.scheduling.slurm.queue import Record
+    from understudy.controller.tables.partition import Partition
+    from understudy.controller.tables.tables import Tables
+
+PASS_OFFSET_S = 0.5
+
+
+class TextbookPolicy(ABC):
+    """Passes at every second in which something happened; one queue a pool."""
+
+    name: str
+    exact_limits = True
+
+    def __init__(self, tables: Tables, selector: Selector, planner: Planner, parameters: PolicyParameters) -> None:
+        self.tables, self.selector, self.planner, self.parameters = tables, selector, planner, parameters
+        self.queue = PendingQueue(tables, first_come_order, by_partition=True)
+        self.must_review = True  # something other than submissions happened since the last pass
+        self._due: float | None = None
+        self._last_pass = -inf
+
+    def note(self, what: str, now: float) -> None:
+        """As in `SchedulingPolicy`."""
+        if what == "priority":
+            return  # the order is that of submission
+        self.queue.note(what)
+        self.must_review |= what != "submit"
+        due = floor(now) + PASS_OFFSET_S
+        if due < now or due <= self._last_pass:
+            due += 1
+        if self._due is None or due < self._due:
+            self._due = due
+
+    def next_run(self) -> float | None:
+        """The middle of the second in which something happened, or in which a job's begin time comes."""
+        begin = self.queue.next_eligible
+        if begin is None:
+            return self._due
+        at = floor(begin) + PASS_OFFSET_S + (1 if begin % 1 > PASS_OFFSET_S else 0)
+        return at if self._due is None else min(at, self._due)
+
+    def run(self, now: float) -> Iterator[float | None]:
+        """One pass: an instant, which nothing may interrupt."""
+        self._due, self._last_pass = None, now
+        added = self.queue.refresh(now)
+        freed, self.must_review = self.must_review, False
+        self.decide(added, freed or added is None, floor(now), now)
+        for records in self.queue.lists.values() if added is None else (added,):
+            for record in records:
+                if record.job.reason == "None" and record.job.is_pending:
+                    self.planner.explain(record.job, "Priority")
+        yield None
+
+    @abstractmethod
+    def decide(self, added: list[Record] | None, freed: bool, second: int, now: float) -> None:
+        """Start what is to be started in this second.
+
+        `added`: the new records; None if any may be new. `freed`: something else than submissions has happened since the last pass.
+        """
+
+    # --- for policies ----------------------------------------------------------------------------------------------------------
+
+    def usable(self, partition: Partition) -> int:
+        """The nodes of the pool (a bitmap)."""
+        return partition.nodes & self.tables.nodes.up_nodes if partition.can_schedule else 0
+
+    def free_processors(self, nodes: int) -> int:
+        """Free CPUs on the nodes."""
+        table = self.tables.nodes
+        open_nodes = nodes & ~table.full_nodes & ~table.exclusive_nodes & ~table.completing_nodes
+        kind = table.kind_of(open_nodes)
+        if kind is not None and not open_nodes & ~table.idle_nodes:
+            return open_nodes.bit_count() * kind.cpus
+        return int(table.free_cpus[nodeset.to_flags(open_nodes, len(table.nodes))].sum())
+
+    def capacity(self, nodes: int) -> int:
+        """All CPUs of the nodes."""
+        table = self.tables.nodes
+        kind = table.kind_of(nodes)
+        return nodes.bit_count() * kind.cpus if kind is not None else int(table.cpus[nodeset.to_flags(nodes, len(table.nodes))].sum())
+
+    def explain(self, record: Record, reason: str) -> None:
+        """Record why a pending job waits, unless that is known."""
+        if record.job.reason != reason:
+            self.planner.explain(record.job, reason)
+
+    def start(self, record: Record, nodes: int, now: float) -> int:
+        """Choose nodes and start the job. How many processors it took; 0 if it is not pending any more, or the selector or the controller refuses."""
+        job = record.job
+        if not job.is_pending:
+            return 0
+        self.tables.looked_at = job
+        allocation = self.selector.select(job, record.partition, nodes & ~self.tables.nodes.completing_nodes, self.tables)
+        if allocation is None or not self.planner.start(job, record.partition, allocation, now):
+            return 0
+        return allocation.cpus

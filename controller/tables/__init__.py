@@ -1,0 +1,1 @@
+"""Jobs, nodes, partitions, reservations ... as values that know no core."""

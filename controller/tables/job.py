@@ -1,0 +1,284 @@
+"""A job's record and its state machine: one table of transitions, one function that moves a job, nothing else assigns the state.
+
+Place: the controller's core, no I/O. Follows: squeue(1) on states, `../docs/architecture.md` on a job's life.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from understudy.model.states import JobFlag, JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from understudy.controller.tables.allocation import Allocation
+    from understudy.controller.tables.dependency import Dependency
+    from understudy.controller.tables.step import Step
+    from understudy.protocol.messages import Emulation, JobSpec
+
+LAUNCH_FAILURE = "JobLaunchFailure"
+OUT_OF_MEMORY = 125  # the "signal" of a script that used more memory than it had
+
+NO_STEPS: Final[MappingProxyType[int, Any]] = MappingProxyType({})
+NO_USAGE: Final[Mapping[str, int]] = MappingProxyType({})
+NO_WAITS: Final[Mapping[str, float]] = MappingProxyType({})
+HELD_BY_ADMIN: Final = "JobHeldAdmin"
+HELD_BY_USER: Final = "JobHeldUser"
+BAD_CONSTRAINTS: Final = "BadConstraints"  # no partition of its own could ever hold it; also who holds it then
+
+
+@dataclass(slots=True, eq=False)
+class JobArray:
+    """What the records of a job array share. `limit`: how many tasks may run at a time, 0 for any number; `count`, `first`, `last` and `step` tell of
+    the tasks as submitted.
+    """
+
+    job_id: int
+    limit: int
+    count: int
+    first: int
+    last: int
+    step: int
+    records: dict[int, Job] = field(default_factory=dict)  # by job id
+    running: int = 0  # tasks that run or are suspended
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many tasks run as may."""
+        return 0 < self.limit <= self.running
+
+
+@dataclass(slots=True, eq=False)
+class HetJob:
+    """What the components of a heterogeneous job share."""
+
+    job_id: int  # the leader's
+    components: dict[int, Job] = field(default_factory=dict)  # by offset
+
+
+class JobEvent(StrEnum):
+    """What can happen to a job."""
+
+    ALLOCATED = "allocated"
+    EXITED_WELL = "exited well"
+    EXITED_BADLY = "exited badly"
+    TIMED_OUT = "timed out"
+    CANCELLED = "cancelled"
+    NODE_FAILED = "node failed"
+    LAUNCH_FAILED = "launch failed"
+    DEADLINE_PASSED = "deadline passed"
+    RAN_OUT_OF_MEMORY = "ran out of memory"
+    PREEMPTED = "preempted"
+    SUSPENDED = "suspended"
+    RESUMED = "resumed"
+    REQUEUED = "requeued"
+    CANNOT_RUN = "cannot run"
+
+
+_RUNNING_ENDS: Final = {
+    JobEvent.EXITED_WELL: JobState.COMPLETED,
+    JobEvent.EXITED_BADLY: JobState.FAILED,
+    JobEvent.TIMED_OUT: JobState.TIMEOUT,
+    JobEvent.CANCELLED: JobState.CANCELLED,
+    JobEvent.NODE_FAILED: JobState.NODE_FAIL,
+    JobEvent.LAUNCH_FAILED: JobState.FAILED,
+    JobEvent.DEADLINE_PASSED: JobState.DEADLINE,
+    JobEvent.RAN_OUT_OF_MEMORY: JobState.OUT_OF_MEMORY,
+    JobEvent.PREEMPTED: JobState.PREEMPTED,
+}
+TRANSITIONS: Final[Mapping[tuple[JobState, JobEvent], JobState]] = {
+    (JobState.PENDING, JobEvent.ALLOCATED): JobState.RUNNING,
+    (JobState.PENDING, JobEvent.CANCELLED): JobState.CANCELLED,
+    (JobState.PENDING, JobEvent.DEADLINE_PASSED): JobState.DEADLINE,
+    (JobState.PENDING, JobEvent.CANNOT_RUN): JobState.FAILED,
+    **{(JobState.RUNNING, event): state for event, state in _RUNNING_ENDS.items()},
+    **{(JobState.SUSPENDED, event): state for event, state in _RUNNING_ENDS.items()},
+    (JobState.RUNNING, JobEvent.SUSPENDED): JobState.SUSPENDED,
+    (JobState.SUSPENDED, JobEvent.RESUMED): JobState.RUNNING,
+    **{(state, JobEvent.REQUEUED): JobState.PENDING for state in JobState},
+}
+
+
+class InvalidTransition(AssertionError):  # noqa: N818 - a bug, not an error that somebody handles
+    """An event that cannot happen in the job's state: a bug. Carries the job's story."""
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One job. Times are seconds of the cluster's clock since the epoch; None where it has not happened."""
+
+    job_id: int
+    spec: JobSpec
+    user_id: int
+    group_id: int
+    submit_time: int
+    partitions: tuple[str, ...]  # candidates in order; [0] is shown while pending
+    priority: int = 1  # 0: held
+    partition_priorities: dict[str, int] | None = None  # where its partitions give it different ones
+    admin_priority: int | None = None  # set by an administrator, and then not recalculated; textbook policies order by this one alone
+    state: JobState = JobState.PENDING
+    flags: JobFlag = JobFlag.NONE
+    partition: str = ""  # where it runs, or partitions[0]
+    reason: str = "None"
+    reason_detail: str = ""
+    waits: Mapping[str, float] = field(default_factory=lambda: NO_WAITS)  # seconds by reason, up to its last change; replaced, not changed
+    waits_since: float | None = None  # since when it waits for its present reason; None: since it was submitted
+    reason_is_fixed: bool = False  # the reason says why it ended; nothing overwrites it
+    begin_time: int | None = None  # --begin
+    eligible_time: int | None = None  # from when it may run; None: held without --begin, or its dependencies are not met
+    accrue_time: int | None = None  # from when its age counts for its priority
+    accrues: bool = True  # False: as many jobs' age counts as may (MaxJobsAccrue and the like)
+    start_time: int | None = None
+    end_time: int | None = None  # real end; while running the expected one (start + limit)
+    suspend_time: int | None = None
+    pre_suspend_s: int = 0  # run time before its last suspension
+    suspended_s: int = 0  # how long it has been suspended in all
+    pushed_aside: bool = False  # suspended by a job that preempted it
+    resize_time: int | None = None  # when it gave back nodes
+    preempt_time: int | None = None  # when it was chosen to make room for another
+    preempting_since: int | None = None  # when it last had others make room for itself
+    expected_start: int | None = None  # the scheduler's promise while pending
+    expected_nodes: int = 0  # bitmap
+    time_limit_s: int | None = None  # None: unlimited
+    time_limit_is_set: bool = True  # False: the partition's applies
+    min_nodes: int = 1
+    max_nodes: int | None = None
+    num_tasks: int = 1
+    cpus_per_task: int = 1
+    min_cpus: int = 1  # tasks * cpus per task
+    memory_per_node_mb: int | None = None
+    memory_per_cpu_mb: int | None = None
+    memory_cap_mb: int | None = None  # MaxMemPerCPU where it was submitted: whoever needs more memory on a node gets more CPUs there
+    exclusive: bool = False
+    required_nodes: int = 0  # bitmap of --nodelist
+    excluded_nodes: int = 0  # bitmap of --exclude
+    nice: int = 0
+    fits_partition: bool = True  # within the limits of at least one of its partitions, which may start jobs
+    dependency: Dependency | None = None  # what is left of it
+    allocation: Allocation | None = None  # what it holds or held in its last run
+    held: Allocation | None = None  # what it holds in the node table, where that is not its allocation: once it has been suspended
+    node_list: str = ""  # the allocation's nodes as a host list expression
+    completing_nodes: int = 0  # bitmap of nodes whose epilog has not been reported
+    prolog_nodes: int = 0  # bitmap of nodes on which its prolog has yet to end before it may begin (PrologFlags=Alloc)
+    notice: str = ""  # what srun or salloc are told of its end
+    launch_acknowledged: bool = False  # the node daemon has it
+    script_ended: bool = False  # by itself: nobody had to tell its node
+    kill_sent: bool = False  # warned by --signal before its limit
+    exit_code: int = 0
+    exit_signal: int = 0
+    derived_exit_code: int = 0
+    restarts: int = 0
+    preemptions: int = 0  # how often it made room for others
+    requeue: bool = True
+    held_by: str = ""  # HELD_BY_ADMIN, HELD_BY_USER, BAD_CONSTRAINTS or ""
+    switches_since: int | None = None  # when it was first looked at with --switches: from then it waits for few leaf switches
+    most_switches: int = 0  # leaf switches that its nodes may be on, as long as it waits for that
+    prefers: bool = False  # asked for with its preferred features in place of the required ones
+    used_reservation: str = ""  # the one in which it runs, or is asked for
+    blocked_cores: dict[int, int] | None = None  # asked for without these (masks by node), which are reserved
+    last_sched_eval: int | None = None
+    last_scheduler: str = ""  # Main, Backfill, or Submit: started as it was submitted
+    lifted: tuple[str, ...] = ()  # "time", "qos" or resources that an administrator set: their limits of associations and QOS do not count
+    qos_flags: tuple[str, ...] = ()  # those of its QOS that let it pass limits of partitions
+    admin_comment: str = ""
+    killed_by: int | None = None  # the user who cancelled it
+    emulation: Emulation | None = None
+    array: JobArray | None = None
+    array_task_id: int | None = None  # None outside arrays, and for an array's record that stands for several tasks
+    array_tasks: int = 0  # bitmap of the tasks for which an array's record stands
+    withdrawn_tasks: int = 0  # those of it that were cancelled while they waited, and are still on record in accounting
+    het: HetJob | None = None
+    het_offset: int = 0
+    interactive: bool = False  # of srun or salloc: it has no script
+    steps: Mapping[int, Step] = field(default_factory=lambda: NO_STEPS)  # by number; a dict from the first step on
+    next_step_id: int = 0
+    batch_usage: Mapping[str, int] = field(default_factory=lambda: NO_USAGE)  # of its script, once that has ended
+    log: list[tuple[float, str]] = field(default_factory=list)  # the last few events, for `story`
+
+    def note_wait(self, now: float) -> None:
+        """The reason for which it waits is about to change: so long it has been."""
+        if self.state is JobState.PENDING:
+            waited_s = now - (self.submit_time if self.waits_since is None else self.waits_since)
+            if waited_s > 0 and self.reason != "None":
+                self.waits = {**self.waits, self.reason: self.waits.get(self.reason, 0.0) + waited_s}
+            self.waits_since = now
+
+    def longest_wait(self, now: float) -> str:
+        """The reason that it waited for longest, "" if it had to wait for none."""
+        self.note_wait(now)
+        return max((waited_s, reason) for reason, waited_s in self.waits.items())[1] if self.waits else ""
+
+    @property
+    def is_pending(self) -> bool:
+        return self.state is JobState.PENDING
+
+    @property
+    def is_running(self) -> bool:
+        return self.state is JobState.RUNNING
+
+    @property
+    def is_active(self) -> bool:
+        """Running or suspended."""
+        return self.state in (JobState.RUNNING, JobState.SUSPENDED)
+
+    @property
+    def holding(self) -> Allocation | None:
+        """What it holds in the node table."""
+        return self.allocation if self.held is None else self.held
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state >= JobState.COMPLETED
+
+    @property
+    def is_completing(self) -> bool:
+        return self.completing_nodes != 0
+
+    def is_eligible(self, now: float) -> bool:
+        """Whether a scheduler may start it: pending, not held, begin time reached, dependencies met, within a partition's and its array's limits."""
+        eligible = self.eligible_time
+        if self.array is not None and self.array.is_full:
+            return False
+        return self.priority > 0 and eligible is not None and eligible <= now and self.fits_partition and self.state is JobState.PENDING
+
+    @property
+    def asked_nodes(self) -> int:
+        """The least number of nodes that was asked for, as limits look at it: what follows from --ntasks-per-node alone does not count."""
+        if self.spec.ntasks_per_node and self.spec.num_tasks is not None:
+            return min(self.min_nodes, max(self.spec.min_nodes or 1, self.required_nodes.bit_count()))
+        return self.min_nodes
+
+    @property
+    def is_held(self) -> bool:
+        return self.priority == 0
+
+    @property
+    def story(self) -> str:
+        """The job's last events, for error messages."""
+        return f"job {self.job_id} {self.state.name}: " + "; ".join(f"{t:.3f} {what}" for t, what in self.log)
+
+
+def advance(job: Job, event: JobEvent, now: float) -> None:
+    """Move the job's base state.
+
+    Raises:
+        InvalidTransition: with the job's story; the job is unchanged.
+    """
+    after = TRANSITIONS.get((job.state, event))
+    if after is None:
+        raise InvalidTransition(f"{event} while {job.state.name}: {job.story}")
+    job.log.append((now, event))
+    del job.log[:-8]
+    if job.state is JobState.PENDING:
+        job.note_wait(now)
+    job.state = after
+
+
+def count_suspension(job: Job, now: float) -> None:
+    """The suspension is over, or the job is."""
+    assert job.suspend_time is not None
+    job.suspended_s += int(now) - job.suspend_time

@@ -1,0 +1,1 @@
+"""Rows that commands show, one getter a column."""

@@ -1,0 +1,352 @@
+"""The columns of the jobs table: one function each, from a job record to the value that understudy.model.records describes.
+
+Place: the controller's core; read by understudy.controller.views.query, which computes only the columns that were asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from understudy.controller.facts.job import (
+    end_time,
+    min_cpus_node,
+    min_memory_mb,
+    node_count,
+    num_tasks,
+    run_time_s,
+    start_time,
+    tres_allocated,
+    tres_requested,
+)
+from understudy.controller.facts.streams import in_work_dir, stands_for_one, std_err, std_in, std_out
+from understudy.controller.scheduling.select.request import sharing_rows
+from understudy.controller.tables.gres_texts import allocated, share_text
+from understudy.controller.tables.het_job import id_set
+from understudy.controller.tables.preemption import OFF
+from understudy.model import nodeset
+from understudy.model.records import JOBS
+from understudy.model.states import JobFlag, JobState
+from understudy.model.task_numbers import format_tasks
+from understudy.model.times import parse_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.job import Job
+    from understudy.controller.tables.node import Node
+    from understudy.controller.tables.partition import Partition
+
+JobGetter = "Callable[[Core, Job, float], Any]"
+NOT_YET_SEEN_S: Final = 3  # Slurm notes it when its main loop first sees the job, which is soon after its submission
+_COMPLETING: Final = int(JobFlag.COMPLETING)
+
+
+def state(_core: Core, job: Job, _now: float) -> int:
+    return int(job.state)
+
+
+def partition(_core: Core, job: Job, _now: float) -> str:
+    return ",".join(job.partitions) if job.state is JobState.PENDING else job.partition
+
+
+def flags(_core: Core, job: Job, _now: float) -> int:
+    return int(job.flags)
+
+
+def preemptable_time(core: Core, job: Job, _now: float) -> int | None:
+    preemption = core.tables.preemption
+    if preemption is None or job.start_time is None or job.state is JobState.PENDING or preemption.mode_of(job) == OFF:
+        return None
+    return job.start_time + preemption.exempt_s(job)
+
+
+def accrue_time(_core: Core, job: Job, now: float) -> int | None:
+    if not job.accrues:
+        return None
+    if job.accrue_time is not None:
+        return job.accrue_time
+    if job.eligible_time is None:
+        return None
+    if job.state is JobState.PENDING:
+        if job.dependency is not None:
+            return None
+        is_held = job.priority == 0 and job.eligible_time <= now
+        return None if is_held or now < job.submit_time + NOT_YET_SEEN_S else job.eligible_time
+    return job.eligible_time
+
+
+def time_limit(core: Core, job: Job, _now: float) -> int | None:
+    """Until a scheduler looks at a job of several partitions, of which the first has no DefaultTime, it is bound by the most of the highest tier."""
+    if job.time_limit_is_set or len(job.partitions) == 1 or not job.is_pending or job.last_scheduler:
+        return job.time_limit_s
+    if job.is_held or job.dependency is not None or job.reason == "BeginTime":
+        known = [where for name in job.spec.partition.split(",") if (where := core.tables.partitions.get(name)) is not None]
+        if known and known[0].default_time_s is None:
+            return max(known, key=lambda where: where.priority_tier).max_time_s
+    return job.time_limit_s
+
+
+def node_shares(core: Core, job: Job, _now: float) -> list[Any]:
+    if job.allocation is None:
+        return []
+    table = core.tables.nodes.nodes
+    return [[table[share.node].name, share.cpus, share.memory_mb, _ranges(share.cores), share_text(share.gres)] for share in job.allocation.shares]
+
+
+def cpu_ids(core: Core, job: Job, _now: float) -> list[Any]:
+    """The CPUs of the cores that it holds, of each node: all threads of a core, where they are CPUs."""
+    found = []
+    table = core.tables.nodes.nodes
+    for share in [] if job.allocation is None else job.allocation.shares:
+        node = table[share.node]
+        found.append(cpus_of(node, share.cores))
+    return found
+
+
+def cpus_of(node: Node, cores: int) -> str:
+    """The CPUs of the cores, as `0-3,8`."""
+    whole = (1 << node.cpus_of_core) - 1
+    return _ranges(sum(whole << (number * node.cpus_of_core) for number in nodeset.indices(cores)))
+
+
+def _ranges(mask: int) -> str:
+    return ",".join(str(first) if length == 1 else f"{first}-{first + length - 1}" for first, length in nodeset.runs(mask))
+
+
+def batch_host(core: Core, job: Job, _now: float) -> str:
+    return "" if job.allocation is None else core.tables.nodes.nodes[job.allocation.first_node].name
+
+
+def dependency(_core: Core, job: Job, _now: float) -> str:
+    return "" if job.dependency is None else str(job.dependency)
+
+
+def oversubscribe(core: Core, job: Job, _now: float) -> str:
+    known = [where for name in job.partitions if (where := core.tables.partitions.get(name)) is not None] if job.is_pending else []
+    if known and job.spec.partition == ",".join(job.partitions):  # as submitted, which puts the highest tier first
+        partition: Partition | None = max(known, key=lambda where: where.priority_tier)
+    else:
+        partition = core.tables.partitions.get(job.partition)
+    owns = job.spec.extra.get("exclusive") == "user"
+    if partition is not None:
+        if sharing_rows(partition, agrees=False) > 1:
+            return "YES"
+        if partition.oversubscribe == "EXCLUSIVE":
+            return "NO"
+        owns = owns or partition.exclusive_user
+    if job.spec.extra.get("exclusive") == "mcs":
+        return "MCS"
+    return "NO" if job.exclusive else "USER" if owns else "YES" if job.spec.oversubscribe else "OK"
+
+
+def command(_core: Core, job: Job, _now: float) -> str:
+    name = job.spec.command
+    if name in ("", "(null)", "wrap"):
+        return ""
+    return " ".join([name, *job.spec.arguments])
+
+
+def record_flags(_core: Core, job: Job, _now: float) -> list[str]:
+    """What was said about the job, and what has become of it, in the order of Slurm's bits."""
+    spec, extra = job.spec, job.spec.extra
+    kill = extra.get("kill_on_invalid_dep")
+    ran = job.allocation is not None
+    signs = (
+        ("KILL_INV_DEP", kill == "yes"),
+        ("NO_KILL_INV_DEP", kill == "no"),
+        ("GRES_ENFORCE_BIND", "enforce-binding" in spec.gres_flags),
+        ("SPREAD_JOB", "spread_job" in extra),
+        ("USE_MIN_NODES", "use_min_nodes" in extra),
+        ("TRES_STR_CALC", ran and job.state > JobState.SUSPENDED),
+        ("JOB_CPUS_SET", spec.cpus_per_task is not None),
+        ("JOB_WAS_RUNNING", ran and job.state is JobState.RUNNING),
+        ("GRES_DISABLE_BIND", "disable-binding" in spec.gres_flags),
+        ("JOB_MEM_SET", spec.mem_per_node_mb is not None or spec.mem_per_cpu_mb is not None),
+    )
+    return [name for name, is_set in signs if is_set]
+
+
+def _extra(key: str) -> Callable[[Core, Job, float], str]:
+    return lambda _core, job, _now: job.spec.extra.get(key, "")
+
+
+def _constant(value: Any) -> Callable[[Core, Job, float], Any]:
+    return lambda _core, _job, _now: value
+
+
+def delay_boot_s(_core: Core, job: Job, _now: float) -> int:
+    minutes = job.spec.extra.get("delay_boot", "")
+    return int(minutes) * 60 if minutes.isdecimal() else 0
+
+
+def _list(value: list[Any]) -> Callable[[Core, Job, float], Any]:
+    return lambda _core, _job, _now: list(value)
+
+
+def _number(key: str) -> Callable[[Core, Job, float], int | None]:
+    def read(_core: Core, job: Job, _now: float) -> int | None:
+        text = job.spec.extra.get(key, "")
+        return int(text) if text.isdecimal() else None
+
+    return read
+
+
+_LONGEST_SWITCH_WAIT_S: Final = 300  # max_switch_wait where nothing is said
+
+
+def _switches(job: Job, longest_s: int = _LONGEST_SWITCH_WAIT_S) -> tuple[int | None, int]:
+    """On how many leaf switches it wants to be, and how long it waits for that."""
+    count, _, wait = job.spec.extra.get("switches", "").partition("@")
+    if not count.isdecimal():
+        return None, 0
+    try:
+        wanted = parse_limit(wait) if wait else None
+    except ValueError:
+        wanted = None
+    return int(count), longest_s if wanted is None else min(wanted, longest_s)
+
+
+def _cron_spec(core: Core, job: Job, _now: float) -> str:
+    entry = core.crontabs.entries.get(job.job_id)
+    return "" if entry is None else entry.when
+
+
+JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
+    "job_id": lambda _c, j, _n: j.job_id,
+    "array_job_id": lambda _c, j, _n: 0 if j.array is None else j.array.job_id,
+    "array_task_id": lambda _c, j, _n: None if stands_for_one(j) else j.array_task_id,
+    "array_task_expression": lambda _c, j, _n: str(j.array_task_id) if stands_for_one(j) else format_tasks(j.array_tasks),
+    "array_max_tasks": lambda _c, j, _n: 0 if j.array is None else j.array.limit,
+    "name": lambda _c, j, _n: j.spec.name,
+    "user_id": lambda _c, j, _n: j.user_id,
+    "user_name": lambda c, j, _n: c.users.user_name(j.user_id),
+    "group_id": lambda _c, j, _n: j.group_id,
+    "group_name": lambda c, j, _n: c.users.group_name(j.group_id),
+    "account": lambda _c, j, _n: j.spec.account,
+    "qos": lambda c, j, _n: j.spec.qos if c.associations.qos else "",  # without accounting there is none
+    "wckey": lambda _c, j, _n: j.spec.wckey,
+    "cluster": lambda c, _j, _n: c.settings.cluster_name,
+    "state": state,
+    "flags": flags,
+    "reason": lambda _c, j, _n: j.reason,
+    "reason_detail": lambda _c, j, _n: j.reason_detail,
+    "exit_code": lambda _c, j, _n: j.exit_code,
+    "exit_signal": lambda _c, j, _n: j.exit_signal,
+    "derived_exit_code": lambda _c, j, _n: j.derived_exit_code,
+    "restarts": lambda _c, j, _n: j.restarts,
+    "requeue": lambda _c, j, _n: j.requeue,
+    "batch": lambda _c, j, _n: not j.interactive,
+    "reboot": lambda _c, j, _n: j.spec.extra.get("reboot", "0") not in ("0", "no", ""),
+    "priority": lambda _c, j, _n: j.priority,
+    "nice": lambda _c, j, _n: j.nice,
+    "dependency": dependency,
+    "held_by": lambda _c, j, _n: j.held_by,
+    "submit_time": lambda _c, j, _n: j.submit_time,
+    "begin_time": lambda _c, j, _n: j.begin_time,
+    "eligible_time": lambda _c, j, _n: j.eligible_time,
+    "accrue_time": accrue_time,
+    "start_time": start_time,
+    "end_time": end_time,
+    "expected_start": lambda _c, j, _n: j.expected_start,
+    "expected_nodes": lambda c, j, _n: c.names.to_expression(j.expected_nodes),
+    "resize_time": lambda _c, j, _n: j.resize_time,
+    "preempt_time": lambda _c, j, _n: j.preempt_time,
+    "preemptable_time": preemptable_time,
+    "suspend_time": lambda _c, j, _n: j.suspend_time,
+    "pre_suspend_s": lambda _c, j, _n: j.pre_suspend_s,
+    "deadline": lambda _c, j, _n: None if j.spec.deadline is None else int(j.spec.deadline),
+    "last_sched_eval": lambda _c, j, _n: j.last_sched_eval,
+    "last_scheduler": lambda _c, j, _n: "Main" if j.last_scheduler == "Submit" else j.last_scheduler,
+    "time_limit_s": time_limit,
+    "time_limit_is_set": lambda _c, j, _n: j.time_limit_is_set,
+    "time_min_s": lambda _c, j, _n: j.spec.time_min_s,
+    "run_time_s": run_time_s,
+    "partition": partition,
+    "nodes": lambda _c, j, _n: j.node_list,
+    "completing_nodes": lambda c, j, _n: c.names.to_expression(j.completing_nodes),
+    "batch_host": batch_host,
+    "node_count": node_count,
+    "cpus": lambda _c, j, _n: j.min_cpus if j.allocation is None else j.allocation.cpus,
+    "node_shares": node_shares,
+    "cpu_ids": cpu_ids,
+    "het_job_id": lambda _c, j, _n: 0 if j.het is None else j.het.job_id,
+    "het_job_offset": lambda _c, j, _n: j.het_offset,
+    "het_job_id_set": lambda _c, j, _n: id_set(j),
+    "tres_requested": tres_requested,
+    "tres_allocated": tres_allocated,
+    "alloc_node": _extra("alloc_node"),
+    "alloc_session_id": lambda _c, j, _n: int(j.spec.extra.get("alloc_sid", "0") or 0),
+    "reservation": lambda _c, j, _n: j.spec.reservation or j.used_reservation,
+    "min_nodes": lambda _c, j, _n: j.min_nodes,
+    "max_nodes": lambda _c, j, _n: j.max_nodes or 0,
+    "min_cpus": lambda _c, j, _n: j.min_cpus,
+    "num_tasks": num_tasks,
+    "cpus_per_task": lambda _c, j, _n: j.cpus_per_task,
+    "cpus_per_task_is_set": lambda _c, j, _n: j.spec.cpus_per_task is not None,
+    "ntasks_per_node": lambda _c, j, _n: j.spec.ntasks_per_node or 0,
+    "ntasks_per_socket": lambda _c, j, _n: j.spec.ntasks_per_socket,
+    "ntasks_per_core": lambda _c, j, _n: j.spec.ntasks_per_core,
+    "threads_per_core": lambda _c, j, _n: j.spec.threads_per_core,
+    "min_cpus_node": min_cpus_node,
+    "min_memory_mb": min_memory_mb,
+    "min_memory_per_cpu": lambda _c, j, _n: j.memory_per_cpu_mb is not None,
+    "min_tmp_disk_mb": lambda _c, j, _n: j.spec.tmp_disk_mb or 0,
+    "features": lambda _c, j, _n: j.spec.features,
+    "prefer": lambda _c, j, _n: j.spec.prefer,
+    "required_nodes": lambda c, j, _n: c.names.to_expression(j.required_nodes),
+    "excluded_nodes": lambda c, j, _n: c.names.to_expression(j.excluded_nodes),
+    "exclusive": lambda _c, j, _n: j.exclusive,
+    "oversubscribe": oversubscribe,
+    "overcommit": lambda _c, j, _n: j.spec.overcommit,
+    "contiguous": lambda _c, j, _n: j.spec.contiguous,
+    "licenses": lambda _c, j, _n: j.spec.licenses,
+    "gres": lambda _c, j, _n: j.spec.gres,
+    "gres_allocated": lambda _c, j, _n: allocated(j),
+    "tres_per_job": lambda _c, j, _n: j.spec.tres_per_job,
+    "tres_per_node": lambda _c, j, _n: j.spec.gres,
+    "tres_per_socket": lambda _c, j, _n: j.spec.tres_per_socket,
+    "tres_per_task": lambda _c, j, _n: j.spec.tres_per_task,
+    "cpus_per_tres": lambda _c, j, _n: j.spec.cpus_per_tres,
+    "memory_per_tres": lambda _c, j, _n: j.spec.mem_per_tres,
+    "distribution": lambda _c, j, _n: j.spec.distribution,
+    "no_kill": lambda _c, j, _n: j.spec.no_kill,
+    "command": command,
+    "cron_spec": _cron_spec,
+    "work_dir": lambda _c, j, _n: j.spec.work_dir,
+    "std_in": std_in,
+    "std_out": std_out,
+    "std_err": std_err,
+    "delay_boot_s": delay_boot_s,
+    "burst_buffer": _extra("bb"),
+    "max_cpus": lambda _c, j, _n: int(j.spec.extra.get("max_cpus") or 0) if j.is_pending else 0,
+    "kill_on_invalid_dependency": lambda _c, j, _n: {"yes": 1, "no": 0}.get(j.spec.extra.get("kill_on_invalid_dep", "")),
+    "power_flags": lambda _c, j, _n: "LEVEL" if "level" in j.spec.extra.get("power", "").lower().split(",") else "",
+    "cluster_features": _extra("cluster_constraint"),
+    "batch_features": _extra("batch"),
+    "raw_std_in": lambda _c, j, _n: in_work_dir(j, j.spec.std_in or "/dev/null"),
+    "raw_std_out": lambda _c, j, _n: in_work_dir(j, j.spec.std_out),
+    "raw_std_err": lambda _c, j, _n: in_work_dir(j, j.spec.std_err),
+    "record_flags": record_flags,
+    "comment": lambda _c, j, _n: j.spec.comment,
+    "admin_comment": lambda _c, j, _n: j.admin_comment,
+    "mail_type": lambda _c, j, _n: j.spec.mail_type,
+    "switches": lambda _c, j, _n: _switches(j)[0],
+    "switches_wait_s": lambda c, j, _n: _switches(j, getattr(c.policy, "longest_switch_wait_s", _LONGEST_SWITCH_WAIT_S))[1],
+    "mail_user": lambda _c, j, _n: j.spec.mail_user,
+    "submit_line": lambda _c, j, _n: j.spec.submit_line,
+}
+
+
+# What is not emulated is shown as nobody having asked for it, or as the submitter gave it.
+for _name, _column in JOBS.items():
+    if _name in JOB_COLUMNS:
+        continue
+    if _column.kind is str:
+        JOB_COLUMNS[_name] = _extra(_name)
+    elif _column.optional:
+        JOB_COLUMNS[_name] = _number(_name)
+    elif _column.kind is list:
+        JOB_COLUMNS[_name] = _list([])
+    else:
+        JOB_COLUMNS[_name] = _constant(_column.kind())

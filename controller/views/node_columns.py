@@ -1,0 +1,236 @@
+"""The columns of the nodes table: one function each, from a node to the value that understudy.model.records describes.
+
+Place: the controller's core; read by understudy.controller.views.query. What needs a look at all nodes (who is in which partition, memory in use) is
+prepared once per query in `NodeView`.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from understudy.controller.facts.job import memory_text
+from understudy.controller.facts.tres import tres_text
+from understudy.controller.reservations.over_time import shown_nodes
+from understudy.controller.tables.gres_texts import configured_counts, node_gres, node_gres_used, used_counts
+from understudy.controller.tables.node import OFF
+from understudy.controller.views.job_columns import cpus_of
+from understudy.model import nodeset
+from understudy.model.records import NODES
+from understudy.model.states import NodeFlag, NodeState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.controller.core.core import Core
+    from understudy.controller.tables.node import Node
+
+_CLOSED: Final = int(NodeFlag.DRAIN)
+_COMPLETING: Final = int(NodeFlag.COMPLETING)
+_PLANNED: Final = int(NodeFlag.PLANNED)
+_MAINT: Final = int(NodeFlag.MAINT)
+_RESERVED: Final = int(NodeFlag.RESERVED)
+_ALLOCATED, _MIXED, _IDLE = int(NodeState.ALLOCATED), int(NodeState.MIXED), int(NodeState.IDLE)
+
+
+class NodeView:
+    """The node table as one query sees it, vectors turned into lists once."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.table = core.tables.nodes
+
+    @cached_property
+    def free_cpus(self) -> list[int]:
+        listed: list[int] = self.table.free_cpus.tolist()
+        return listed
+
+    @cached_property
+    def free_memory(self) -> list[int]:
+        listed: list[int] = self.table.free_memory.tolist()
+        return listed
+
+    @cached_property
+    def last_busy(self) -> list[int]:
+        listed: list[int] = self.table.last_busy.tolist()
+        return listed
+
+    def _flags(self, nodes: int) -> list[bool]:
+        listed: list[bool] = nodeset.to_flags(nodes, len(self.table.nodes)).tolist()
+        return listed
+
+    @cached_property
+    def idle(self) -> list[bool]:
+        return self._flags(self.table.idle_nodes)
+
+    @cached_property
+    def whole(self) -> list[bool]:
+        return self._flags(self.table.exclusive_nodes)
+
+    @cached_property
+    def completing(self) -> list[bool]:
+        return self._flags(self.table.completing_nodes)
+
+    @cached_property
+    def planned(self) -> list[bool]:
+        promised = 0
+        for job in self.core.tables.pending.values():
+            promised |= job.expected_nodes
+        return self._flags(promised & self.table.idle_nodes)
+
+    @cached_property
+    def reserved(self) -> tuple[list[bool], list[bool]]:
+        """Whether each node is under maintenance, and whether it is reserved otherwise."""
+        maintained, reserved = shown_nodes(self.core, self.core.time.now())
+        return self._flags(maintained), self._flags(reserved)
+
+    @cached_property
+    def partitions(self) -> list[list[str]]:
+        names: list[list[str]] = [[] for _ in self.table.nodes]
+        for partition in self.core.tables.partitions.values():
+            for index in nodeset.indices(partition.nodes):
+                names[index].append(partition.name)
+        return names
+
+
+def state(view: NodeView, node: Node) -> int:
+    base = int(node.state)
+    index = node.index
+    if base != _IDLE or view.idle[index]:
+        return base
+    return _ALLOCATED if view.free_cpus[index] == 0 or view.whole[index] else _MIXED
+
+
+def flags(view: NodeView, node: Node) -> int:
+    bits = int(node.flags)
+    if view.completing[node.index]:
+        bits |= _COMPLETING
+    if view.planned[node.index]:
+        bits |= _PLANNED
+    if view.core.tables.reservations:
+        maintained, reserved = view.reserved
+        if maintained[node.index]:
+            bits |= _MAINT | _RESERVED
+        if reserved[node.index]:
+            bits |= _RESERVED
+    return bits
+
+
+def alloc_cpus(view: NodeView, node: Node) -> int:
+    """CPUs held; all of them where one job holds the node alone."""
+    return node.effective_cpus if view.whole[node.index] else node.effective_cpus - view.free_cpus[node.index]
+
+
+def _is_usable(node: Node) -> bool:
+    return node.state is NodeState.IDLE and not int(node.flags) & _CLOSED
+
+
+def idle_cpus(view: NodeView, node: Node) -> int:
+    return node.cpus - alloc_cpus(view, node) if _is_usable(node) else 0
+
+
+def other_cpus(view: NodeView, node: Node) -> int:
+    return 0 if _is_usable(node) else node.cpus - alloc_cpus(view, node)
+
+
+def alloc_memory_mb(view: NodeView, node: Node) -> int:
+    return node.memory_mb - node.mem_spec_mb - view.free_memory[node.index]
+
+
+def tres_configured(view: NodeView, node: Node) -> str:
+    cpus = node.effective_cpus
+    plain = (f"cpu={cpus}," if cpus else "") + f"mem={memory_text(node.memory_mb)}" + (f",billing={cpus}" if cpus else "")
+    gres = view.table.gres
+    return plain if gres is None else plain + tres_text(view.core, configured_counts([gres.layouts[node.index]]))
+
+
+def tres_allocated(view: NodeView, node: Node) -> str:
+    cpus, memory = alloc_cpus(view, node), alloc_memory_mb(view, node)
+    if not cpus and not memory:
+        return ""
+    plain = f"cpu={cpus}" + (f",mem={memory_text(memory)}" if memory else "")
+    return plain if view.table.gres is None else plain + tres_text(view.core, used_counts(view.table, node.index))
+
+
+def cpu_load(view: NodeView, node: Node) -> float | None:
+    """An emulated node is loaded by the CPUs that jobs hold."""
+    return None if node.boot_time is None else float(node.effective_cpus - view.free_cpus[node.index])
+
+
+def last_busy(view: NodeView, node: Node) -> int | None:
+    if node.flags & (OFF | NodeFlag.POWER_DOWN):
+        return view.last_busy[node.index] or None
+    return view.last_busy[node.index] or node.slurmd_start_time
+
+
+def owner(view: NodeView, node: Node) -> str | None:
+    """Whose jobs alone may run there, as `ann(1000)`."""
+    if not view.core.tables.nodes.owned_nodes >> node.index & 1:
+        return None
+    for job in view.core.tables.running.values():
+        if job.allocation is not None and job.allocation.owned and job.allocation.nodes >> node.index & 1:
+            return f"{view.core.users.user_name(job.user_id)}({job.user_id})"
+    return None
+
+
+def _constant(value: Any) -> Callable[[NodeView, Node], Any]:
+    return lambda _view, _node: value
+
+
+NODE_COLUMNS: Final[dict[str, Callable[[NodeView, Node], Any]]] = {
+    "index": lambda _v, n: n.index,
+    "name": lambda _v, n: n.name,
+    "address": lambda _v, n: n.address,
+    "hostname": lambda _v, n: n.hostname,
+    "port": lambda _v, n: n.port,
+    "cluster": lambda v, _n: v.core.settings.cluster_name,
+    "state": state,
+    "flags": flags,
+    "next_state": lambda _v, n: int(n.next_state),
+    "reason": lambda _v, n: n.reason,
+    "reason_user": lambda v, n: v.core.users.user_name(n.reason_user_id) if n.reason else "",
+    "reason_user_id": lambda _v, n: n.reason_user_id,
+    "reason_time": lambda _v, n: n.reason_time,
+    "boot_time": lambda _v, n: n.boot_time,
+    "slurmd_start_time": lambda _v, n: n.slurmd_start_time,
+    "last_busy": last_busy,
+    "version": lambda v, n: "" if n.boot_time is None else v.core.settings.version,
+    "os": lambda _v, n: "" if n.boot_time is None else "Linux",
+    "arch": lambda _v, n: "" if n.boot_time is None else "x86_64",
+    "owner": owner,
+    "cpus": lambda _v, n: n.cpus,
+    "effective_cpus": lambda _v, n: n.effective_cpus,
+    "boards": lambda _v, n: n.boards,
+    "sockets": lambda _v, n: n.sockets,
+    "cores_per_socket": lambda _v, n: n.cores_per_socket,
+    "threads_per_core": lambda _v, n: n.threads_per_core,
+    "memory_mb": lambda _v, n: n.memory_mb,
+    "tmp_disk_mb": lambda _v, n: n.tmp_disk_mb,
+    "weight": lambda _v, n: n.weight,
+    "features": lambda _v, n: list(n.features),
+    "active_features": lambda _v, n: list(n.active_features),
+    "gres": lambda v, n: node_gres(v.table, n),
+    "gres_drain": lambda v, _n: "" if v.table.gres is None else "N/A",
+    "gres_used": lambda v, n: node_gres_used(v.table, n),
+    "alloc_cpus": alloc_cpus,
+    "idle_cpus": idle_cpus,
+    "other_cpus": other_cpus,
+    "alloc_memory_mb": alloc_memory_mb,
+    "free_memory_mb": lambda v, n: None if n.boot_time is None else v.free_memory[n.index],
+    "cpu_load": cpu_load,
+    "tres_configured": tres_configured,
+    "tres_allocated": tres_allocated,
+    "partitions": lambda v, n: v.partitions[n.index],
+    "comment": lambda _v, n: n.comment,
+    "extra": lambda _v, n: n.extra,
+    "cpu_bind": lambda _v, n: n.cpu_bind,
+    "core_spec_count": lambda _v, n: n.spec_cores.bit_count(),
+    "cpu_spec_list": lambda _v, n: cpus_of(n, n.spec_cores),
+    "mem_spec_limit_mb": lambda _v, n: n.mem_spec_mb,
+    "daemon": lambda _v, n: n.daemon,
+}
+
+
+for _name, _column in NODES.items():  # what is not emulated
+    if _name not in NODE_COLUMNS:
+        NODE_COLUMNS[_name] = _constant(None if _column.optional else _column.kind())
