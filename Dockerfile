@@ -13,7 +13,7 @@ RUN python3 -m venv /opt/understudy \
  && /opt/understudy/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --require-hashes --requirement /locked/requirements.lock
 COPY . /source
 RUN /opt/understudy/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation /source \
- && /opt/understudy/bin/python -m understudy.commands.starters \
+ && /opt/understudy/bin/python -m understudy.tool.cluster.starters \
  && /opt/understudy/bin/python -m pip uninstall --quiet --yes pyarrow pip setuptools \
  && find /opt/understudy -name tests -type d -prune -exec rm -rf {} +
 

@@ -31,7 +31,7 @@ $(VENV)/.prepared: requirements.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP_INSTALL) --require-hashes -r requirements.lock
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
-	@$(BIN)/python -m understudy.commands.starters
+	@$(BIN)/python -m understudy.tool.cluster.starters
 	@touch $@
 
 $(VENV)/.prepared-dev: $(VENV)/.prepared requirements-dev.lock
@@ -61,11 +61,11 @@ wire: $(VENV)/.prepared
 
 # docs/options.md, after a change in what a command takes.
 options: $(VENV)/.prepared
-	$(BIN)/python -m understudy.commands.option_page
+	$(BIN)/python -m understudy.tool.manual.option_page
 
 # Manual pages for man(1), to be copied where it looks: `man -M build/man squeue`.
 man: $(VENV)/.prepared
-	$(BIN)/python -m understudy.commands.man_pages build/man
+	$(BIN)/python -m understudy.tool.manual.man_pages build/man
 
 # Random configurations with 60 jobs each through whole clusters; `make fuzz-schedules SEED=17` shows one again.
 N ?= 500

@@ -115,7 +115,7 @@ def asked_while_backfilling(environment: dict[str, str], seconds: float = 20.0) 
     """Seconds that each of many questions took while 500 jobs of all sizes wait behind jobs that fill the cluster."""
     import random
 
-    from understudy.commands.client import Client
+    from understudy.commands.shared.client import Client
 
     chance = random.Random(7)
     sizes = [(chance.randrange(1, 200), chance.randrange(60, 1440)) for _ in range(160)]
@@ -180,8 +180,8 @@ def submit_held(run_dir: Path, jobs: int, clients: int = 16) -> None:
     """Held jobs, by clients side by side: each waits until its job is on disk."""
     from threading import Thread
 
-    from understudy.commands.client import Client, pack_named
-    from understudy.commands.locate import Location, find
+    from understudy.commands.shared.client import Client, pack_named
+    from understudy.commands.shared.locate import Location, find
 
     os.environ["SLURM_CONF"] = str(run_dir / "slurm.conf")
     location: Location = find()
@@ -202,7 +202,7 @@ def submit_held(run_dir: Path, jobs: int, clients: int = 16) -> None:
 
 def bench_listings(jobs: int = 100_000) -> None:
     """Long listings, and how long others wait for their answers meanwhile."""
-    from understudy.commands.client import Client
+    from understudy.commands.shared.client import Client
 
     environment = dict(os.environ)
     environment.pop("SLURM_CONF", None)

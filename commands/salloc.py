@@ -4,7 +4,9 @@ import _signal  # type: ignore[import-not-found]  # as in client.py
 import os
 import time
 
-from understudy.commands.allocation import (
+from understudy.commands.shared.client import Client, Context, RefusedError, run
+from understudy.commands.shared.options import NONE, OPTIONAL, REQUIRED, Option
+from understudy.commands.submission.allocation import (
     Allocation,
     AllocationError,
     NotReadyError,
@@ -17,13 +19,10 @@ from understudy.commands.allocation import (
     release,
     table,
 )
-from understudy.commands.client import Client, Context, RefusedError, run
-from understudy.commands.gres_options import GRES_ERRORS, gres_help, refuses_gres
-from understudy.commands.job_shape import fit_nodes, ignore_specialised, options_agree, say_ignored
-from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option
-from understudy.commands.sbatch_options import BadOptionError, Job, apply, check_arbitrary, check_whole, check_x11
-
-TYPE_CHECKING = False
+from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
+from understudy.commands.submission.job import BadOptionError, Job
+from understudy.commands.submission.options import apply, check_arbitrary, check_whole, check_x11
+from understudy.commands.submission.shape import fit_nodes, ignore_specialised, options_agree, say_ignored
 
 OPTIONS = table(
     "SALLOC_",
@@ -78,7 +77,6 @@ _NOT_FOR_COMMANDS = frozenset(
     )
 )
 _USERS_SIGNALS = frozenset((_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGKILL))  # a command that one of them ends went well
-
 _OF_THE_WHOLE = frozenset(("SLURM_CLUSTER_NAME", "SLURM_HET_SIZE", "SLURM_PACK_SIZE", "SLURM_JOB_ID"))
 _OF_COMPONENTS = (
     *("SLURM_JOB_CPUS_PER_NODE", "SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURM_JOB_PARTITION"),
@@ -119,7 +117,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
         context.print(gres_help(context))
         return 0
     if "SLURM_HOSTFILE" in context.environ:
-        from understudy.commands.host_file import use_host_file
+        from understudy.commands.submission.host_file import use_host_file
 
         use_host_file(job, context.environ, job.spec.get("num_tasks"))
     check_whole(job)
@@ -134,7 +132,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
         return 1
     say_ignored(job, context)
     if "verbose" in names:
-        from understudy.commands.verbose import say_options
+        from understudy.commands.submission.verbose import say_options
 
         say_options(settings, job, context)
     kill_signal = _kill_signal(own.get("kill_command")) if "kill_command" in own else 0 if operands else int(_signal.SIGHUP)
@@ -292,11 +290,11 @@ def _run(command: list[str], allocation: Allocation, context: Context, job: Job,
         quietly(os.tcsetpgrp, terminal, os.getpgrp())
     code = os.waitstatus_to_exitcode(status)
     if is_revoked:
-        return _own_code(code)
+        return own_code(code)
     return _give_back(job_id, code, context, quiet=quiet)
 
 
-def _own_code(code: int) -> int:
+def own_code(code: int) -> int:
     """What salloc ends with after a command that ended with the code, or (below 0) by a signal."""
     return code if code >= 0 else int(-code not in _USERS_SIGNALS)
 
@@ -305,7 +303,7 @@ def _give_back(job_id: int, code: int, context: Context, *, quiet: bool) -> int:
     if not quiet:
         context.complain(f"salloc: Relinquishing job allocation {job_id}")
     release(context.client, job_id, max(code, 0), max(-code, 0))
-    return _own_code(code)
+    return own_code(code)
 
 
 def _wait(pid: int, wake: int, job_id: int, context: Context, *, kill_signal: int) -> tuple[int, bool]:

@@ -6,20 +6,21 @@ What the command line says wins over SBATCH_* variables, and these over `#SBATCH
 import os
 import time
 
-from understudy.commands.batch_script import OtherScriptError, ScriptError, directives, other_options, read_script
-from understudy.commands.client import Context, RefusedError, pack_named, run
-from understudy.commands.export import exported, limits
-from understudy.commands.gres_options import GRES_ERRORS, gres_help, refuses_gres
-from understudy.commands.job_shape import fit_nodes, ignore_specialised, options_agree, say_ignored
-from understudy.commands.sbatch_options import KEPT, OPTIONS, USAGE, USAGE_LINE, BadOptionError, Job, apply, check_whole
-from understudy.commands.states import COMPLETED, COMPLETING
+from understudy.commands.shared.client import Context, RefusedError, pack_named, run
+from understudy.commands.submission.batch_script import OtherScriptError, ScriptError, directives, other_options, read_script
+from understudy.commands.submission.export import exported, limits
+from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
+from understudy.commands.submission.job import BadOptionError, Job
+from understudy.commands.submission.options import KEPT, OPTIONS, USAGE, USAGE_LINE, apply, check_whole
+from understudy.commands.submission.shape import fit_nodes, ignore_specialised, options_agree, say_ignored
+from understudy.documents.states import COMPLETED, COMPLETING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeAlias
 
-    from understudy.commands.options import Option
+    from understudy.commands.shared.options import Option
 
     Given: TypeAlias = list[tuple[Option, str | None]]
 
@@ -89,7 +90,7 @@ def _submit(arguments: list[str], context: Context) -> int:
         say_ignored(job, context)
     flags = {flag for job in jobs for flag in job.flags}
     if any(option.dest == "verbose" for option, _ in [*environment, *given]):  # a script's own -v says nothing
-        from understudy.commands.verbose import say_options
+        from understudy.commands.submission.verbose import say_options
 
         for at, job in enumerate(jobs):
             say_options([*(in_script[at] if at < len(in_script) else []), *environment, *groups[min(at, len(groups) - 1)]], job, context)
@@ -204,7 +205,7 @@ def _components(line: "list[Given]", script: "list[Given]", environment: "Given"
         for option, value in [*kept.values(), *source]:
             apply(job, option, value)
         if "SLURM_HOSTFILE" in environ:
-            from understudy.commands.host_file import use_host_file
+            from understudy.commands.submission.host_file import use_host_file
 
             use_host_file(job, environ, job.spec.get("num_tasks"))
         check_whole(job)

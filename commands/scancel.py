@@ -3,9 +3,9 @@
 import os
 import re
 
-from understudy.commands.client import Context, RefusedError, run
-from understudy.commands.options import NONE, REQUIRED, Option, OptionTable, last_values
-from understudy.commands.states import COMPLETED, COMPLETING, job_state, job_state_from
+from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
+from understudy.documents.states import COMPLETED, COMPLETING, job_state, job_state_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,13 +40,11 @@ OPTIONS = OptionTable(
         Option("wckey", "", REQUIRED, "KEY: only jobs of this key", env="SCANCEL_WCKEY"),
     ]
 )
-
 USAGE = """Usage: scancel [-A account] [--batch] [--full] [--interactive] [-n job_name]
                [-p partition] [-Q] [-q qos] [-R reservation] [-s signal | integer]
                [-t PENDING | RUNNING | SUSPENDED] [--usage] [-u user_name]
                [--hurry] [-V] [-v] [-w hosts...] [--wckey=wckey]
                [job_id[_array_id][.step_id]]"""
-
 _VALID_STATES = "Valid job states are PENDING, RUNNING, and SUSPENDED"  # though others are taken, too
 # Job id; component, task, tasks or all tasks; step.
 _JOB = re.compile(r"(\d+)(?:\+\d*|_(?:\d+|\*|\[[\d,:%-]+\])|_?)(?:\.\d+)?")
@@ -58,7 +56,6 @@ _TEXT_FILTERS = (
     ("reservation", "reservation"),
     ("wckey", "wckey"),
 )
-
 INVALID_JOB_ID, IN_TRANSITION, ALREADY_DONE, CONNECT_FAILED, NOT_FEDERATED = 2017, 2020, 2021, 1005, 2239
 _ANY_TASK = 1 << 26
 _PAUSES_S = range(5, 15)  # between ten further attempts, as 22.05.8 makes them
@@ -128,7 +125,7 @@ def _say_options(
     times = sum(option.dest == "verbose" for option, _ in given) + ("verbose" in _environment(context))
     if times < 3:
         return
-    from understudy.commands.verbose import scancel_options
+    from understudy.commands.shared.verbose import scancel_options
 
     state = job_state(max(states[0][0], 0), states[0][1]) if states else ""
     for entry in scancel_options(options, times, signal, state, where["user_id"][0] if "user_id" in where else None, jobs):

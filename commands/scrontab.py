@@ -2,11 +2,12 @@
 
 import os
 
-from understudy.commands.batch_script import ScriptError, directives
-from understudy.commands.client import Context, RefusedError, pack_named, run
-from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable
-from understudy.commands.sbatch_options import OPTIONS as JOB_OPTIONS
-from understudy.commands.sbatch_options import BadOptionError, Job, apply
+from understudy.commands.shared.client import Context, RefusedError, pack_named, run
+from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionError, OptionTable
+from understudy.commands.submission.batch_script import ScriptError, directives
+from understudy.commands.submission.job import BadOptionError, Job
+from understudy.commands.submission.options import OPTIONS as JOB_OPTIONS
+from understudy.commands.submission.options import apply
 from understudy.model.cron import CronError, CronTime
 
 TYPE_CHECKING = False
@@ -25,7 +26,6 @@ OPTIONS = OptionTable(
         Option("version", "V", NONE, "print the version"),
     ]
 )
-
 USAGE = "Usage: scrontab [-u user] [-v] [FILE | - | -e | -l | -r]"
 OFF = "scrontab is disabled on this cluster"
 BAD = "#BAD: "

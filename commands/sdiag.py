@@ -2,8 +2,9 @@
 
 import time
 
-from understudy.commands.client import Context, RefusedError, run
-from understudy.commands.options import NONE, REQUIRED, Option, OptionTable
+from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable
+from understudy.commands.shared.requests import by_count, requests_and_users, when
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,29 +59,6 @@ def _sorted(entries: "list[list[Any]]", order: str) -> "list[list[Any]]":
         return by_count(entries)
     by = {"sort_by_time": lambda entry: entry[3], "sort_by_time2": lambda entry: entry[3] // max(entry[2], 1)}
     return sorted(entries, key=by[order], reverse=True)
-
-
-def when(moment: float) -> str:
-    """A time as sdiag and `sacctmgr show stats` write it."""
-    return f"{time.ctime(int(moment))} ({int(moment)})"
-
-
-def by_count(entries: "list[list[Any]]") -> "list[list[Any]]":
-    """Requests, those that came most often first."""
-    return sorted(entries, key=lambda entry: entry[2], reverse=True)
-
-
-def requests_and_users(requests: "list[list[Any]]", users: "list[list[Any]]", widths: tuple[int, int, int]) -> list[str]:
-    """Two lists, line by line. `widths`: of the requests' names, the users' names and the users' numbers."""
-    request, user, number = widths
-
-    def line(name: str, key: str, count: int, us: int) -> str:
-        return f"\t{name}({key}) count:{count:<6} ave_time:{us // max(count, 1):<6} total_time:{us}"
-
-    lines = ["Remote Procedure Call statistics by message type"]
-    lines += [line(f"{name:<{request}}", f"{key:5}", count, us) for name, key, count, us in requests]
-    lines += ["", "Remote Procedure Call statistics by user"]
-    return [*lines, *(line(f"{name:<{user}}", f"{key:{number}}", count, us) for name, key, count, us in users)]
 
 
 def report(now: float, since: float, numbers: dict[str, int], requests: "list[list[Any]]", users: "list[list[Any]]") -> list[str]:

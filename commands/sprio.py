@@ -1,8 +1,9 @@
 """sprio: what the priorities of waiting jobs are made of. Follows sprio(1) of 22.05."""
 
-from understudy.commands.client import VERSION, Context, RefusedError, run
-from understudy.commands.fields import Cell, Field, FieldTable, header_line, lines
-from understudy.commands.options import NONE, REQUIRED, Option, OptionTable, last_values
+from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.fields import Cell, Field, FieldTable, header_line, lines
+from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
+from understudy.documents.documents import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ _USAGE = """\
 Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions]
    [--federation] [--local] [--sibling] [--usage] [-hlnvVw]
 """
-
 OPTIONS = OptionTable(
     [
         Option("federation", "", NONE, "accepted; this cluster is in no federation", env="SPRIO_FEDERATION"),

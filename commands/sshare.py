@@ -2,9 +2,10 @@
 
 import os
 
-from understudy.commands.accounting_client import say_authenticated
-from understudy.commands.client import CONNECT_FAILED, VERSION, Context, RefusedError, run
-from understudy.commands.options import NONE, REQUIRED, Option, OptionTable, last_values
+from understudy.commands.shared.accounting_client import say_authenticated
+from understudy.commands.shared.client import CONNECT_FAILED, Context, RefusedError, run
+from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
+from understudy.documents.documents import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 NO_SHARES = 255  # the exit code when the controller does not answer
-
 OPTIONS = OptionTable(
     [
         Option("all", "a", NONE, "associations of all users"),

@@ -1,8 +1,8 @@
 """sstat: what the tasks of running steps use. Follows sstat(1) of 22.05."""
 
-from understudy.commands.client import Context, RefusedError, run
-from understudy.commands.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
-from understudy.commands.texts import convert_units, thousands
+from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionError, OptionTable, last_values
+from understudy.commands.shared.texts import convert_units, thousands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

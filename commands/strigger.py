@@ -2,8 +2,8 @@
 
 import os
 
-from understudy.commands.client import Context, RefusedError, run
-from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable
+from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ OPTIONS = OptionTable(
         Option("version", "V", NONE, "print the version"),
     ]
 )
-
 USAGE = "Usage: strigger [--set | --get | --clear | --version] [-aAbBcCdDefFgGhHiIjnNopQrtuv]"
 _NODE_EVENTS = ("down", "drained", "fail", "idle", "up", "reconfig")
 _JOB_EVENTS = ("fini", "time")

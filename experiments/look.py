@@ -1,6 +1,6 @@
 """A look at a run before it begins: the machine, what is asked of it, and which jobs cannot run.
 
-Place: pure; the questions are put to the controller by understudy.commands.replay_check, and no rule of it stands here.
+Place: pure; the questions are put to the controller by understudy.tool.replay.check, and no rule of it stands here.
 
     look = Look(nodes=100, cpus=1600, without_effect=["SlurmdLogFile"])
     look.add("17", submit_s=0.0, work=3600.0, cpus=16, answer=...)     each job, with what the controller said of its like

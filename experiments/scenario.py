@@ -1,6 +1,6 @@
 """Scenario folders: a workload, what the administrator does meanwhile, and the configuration, as files that people can write.
 
-Place: reads files into values; what is done with them is in understudy.commands.scenario_run. The format is documented in docs/scenarios.md.
+Place: reads files into values; what is done with them is in understudy.tool.replay.scenarios. The format is documented in docs/scenarios.md.
 
 FOLDER/
     slurm.conf       the configuration, or the part of it that matters; gres.conf and topology.conf beside it

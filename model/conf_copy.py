@@ -1,6 +1,6 @@
 """The copy of a site's configuration that a run directory holds: slurm.conf with its includes put in their places, and its companion files.
 
-Place: made by commands/launch.py, and again by daemons that start and by a controller that is reconfigured. Understands only what copying needs,
+Place: made by tool/cluster/launch.py, and again by daemons that start and by a controller that is reconfigured. Understands only what copying needs,
 which is `Include` and `ClusterName`; what the file means, and whether it can be used, is for understudy.model.conf, which has read it before it is
 copied. Follows: slurm.conf(5), "Include" and "INCLUDE MODIFIERS".
 

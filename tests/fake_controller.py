@@ -6,8 +6,8 @@ import io
 import time
 from typing import Any
 
-from understudy.commands.client import Context, RefusedError, Rows, guarded
-from understudy.commands.locate import Location
+from understudy.commands.shared.client import Context, RefusedError, Rows, guarded
+from understudy.commands.shared.locate import Location
 from understudy.model.records import TABLES
 from understudy.protocol.wire_table import WIRE
 

@@ -7,9 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-from understudy.commands.processes import recorded
 from understudy.model.cluster import Cluster
 from understudy.noded.journal import entries
+from understudy.tool.cluster.processes import recorded
 
 BIN = Path(sys.executable).parent
 CONF = """

@@ -31,11 +31,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from understudy.commands import launch
-from understudy.commands.client import Client, Context
-from understudy.commands.processes import read_pid_file
 from understudy.commands.sbatch import sbatch
+from understudy.commands.shared.client import Client, Context
 from understudy.model.states import JobState
+from understudy.tool.cluster import launch
+from understudy.tool.cluster.processes import read_pid_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from understudy.commands.processes import daemons_of
+from understudy.tool.cluster.processes import daemons_of
 
 BIN = Path(sys.executable).parent
 CONF = """\

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from understudy.commands.option_page import TARGET, page
+from understudy.tool.manual.option_page import TARGET, page
 
 
 def test_the_page_of_options_is_current():
-    assert TARGET.read_text() == page(), "run `make options` (python -m understudy.commands.option_page) and commit docs/options.md"
+    assert TARGET.read_text() == page(), "run `make options` (python -m understudy.tool.manual.option_page) and commit docs/options.md"

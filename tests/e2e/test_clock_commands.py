@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.commands.processes import recorded
+from understudy.tool.cluster.processes import recorded
 
 BIN = Path(sys.executable).parent
 CONF = """

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from ports import reserved
 
+from understudy.tool.manual.catalogue import module_of
+
 CONF = """ClusterName=d
 SlurmctldHost=localhost
 SlurmctldPort={port}
@@ -39,7 +41,7 @@ class Site:
     def command(self, name, *arguments):
         if name == "sacctmgr":
             return [str(Path(sys.executable).parent / name), *arguments]
-        return [sys.executable, "-P", "-m", f"understudy.commands.{name}", *arguments]
+        return [sys.executable, "-P", "-m", module_of(name), *arguments]
 
     def start(self, name, *arguments):
         with (self.folder / f"{name}.out").open("ab") as out:

@@ -11,9 +11,9 @@ import pytest
 import yaml
 from real_cluster import RealCluster
 
-from understudy.commands.client import Client
-from understudy.commands.launch import location_of
+from understudy.commands.shared.client import Client
 from understudy.model.cluster import Cluster
+from understudy.tool.cluster.launch import location_of
 
 CONVERSATIONS = yaml.safe_load((Path(__file__).with_name("recorded_steps.yaml")).read_text())
 FIRST_JOB = 1000

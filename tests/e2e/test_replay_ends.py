@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.commands.processes import daemons_of, recorded
+from understudy.tool.cluster.processes import daemons_of, recorded
 
 UNDERSTUDY = str(Path(sys.executable).parent / "understudy")
 SCONTROL = str(Path(sys.executable).parent / "scontrol")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from understudy.commands.processes import daemons_of, identify, recorded
 from understudy.model.cluster import Cluster
+from understudy.tool.cluster.processes import daemons_of, identify, recorded
 
 CONF = """
 ClusterName={name}

@@ -8,14 +8,15 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.commands.sbatch_options import OPTIONS, Job, apply
-from understudy.commands.submit_line import read_submit_line
+from understudy.commands.submission.job import Job
+from understudy.commands.submission.options import OPTIONS, apply
 from understudy.experiments.past import Count, HistoryError, PastJob
 from understudy.experiments.past_options import Mapped
 from understudy.experiments.past_scenario import make_scenario
 from understudy.experiments.sacct_rows import read_rows
 from understudy.experiments.simulator_events import read_events
 from understudy.experiments.swf_rows import read_swf_rows
+from understudy.tool.replay.submit_line import read_submit_line
 
 T = 1_700_000_000
 _names = st.sampled_from(["ada", "bob", "x_1", "u-2"])

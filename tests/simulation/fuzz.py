@@ -39,9 +39,6 @@ from understudy.accounting.store import Store
 from understudy.clock.daemon import Daemon
 from understudy.clock.timekeeper import Timekeeper
 from understudy.clock.virtual_loop import VirtualEventLoop
-from understudy.commands import scenario_run
-from understudy.commands.cluster_run import Participant
-from understudy.commands.replay_run import set_up_accounting
 from understudy.controller.edge.main import start as start_controller
 from understudy.controller.scheduling.slurm.builtin import Builtin
 from understudy.controller.tables.partition import limit_broken
@@ -53,6 +50,9 @@ from understudy.model.states import JobState
 from understudy.noded.main import start as start_noded
 from understudy.protocol.messages import CancelJobs, ControlJobs, Failure, Message, UpdateNodes, UpdatePartition, UpdateReservation
 from understudy.protocol.messenger import MemoryNetwork, Messenger
+from understudy.tool.cluster.cluster_run import Participant
+from understudy.tool.replay import scenarios as scenario_run
+from understudy.tool.replay.traces import set_up_accounting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

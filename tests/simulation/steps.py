@@ -15,7 +15,7 @@ from simulation.lives import KEY, CountedTime, FailingNetwork, Life, MortalMesse
 
 from understudy.clock.daemon import Daemon
 from understudy.clock.virtual_loop import VirtualEventLoop
-from understudy.commands.step_io import DONE, EXITED, HELLO, STDOUT
+from understudy.commands.srun.io import DONE, EXITED, HELLO, STDOUT
 from understudy.controller.edge.main import start as start_controller
 from understudy.controller.edge.validate import validate
 from understudy.model.cluster import Cluster, NodeDaemon

@@ -3,9 +3,9 @@
 import csv
 import json
 
-from understudy.commands.replay_request import ReplayRequest
-from understudy.commands.replay_run import replay
-from understudy.commands.run_results import NEVER_STARTED, REFUSED
+from understudy.tool.replay.request import ReplayRequest
+from understudy.tool.replay.results import NEVER_STARTED, REFUSED
+from understudy.tool.replay.traces import replay
 
 JOB = "{id} {submit} -1 {run} {cpus} -1 -1 {cpus} {limit} -1 1 1 1 -1 1 -1 -1 -1\n"
 CONF = """ClusterName=c

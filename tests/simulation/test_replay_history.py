@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from understudy.commands.import_run import ImportRequest, import_history
-from understudy.commands.replay_run import ReplayRequest
-from understudy.commands.scenario_run import replay_scenario
 from understudy.experiments.past import Count
 from understudy.experiments.sacct_rows import read_rows
 from understudy.experiments.sacct_words import megabytes, tres
+from understudy.tool.replay.imports import ImportRequest, import_history
+from understudy.tool.replay.scenarios import replay_scenario
+from understudy.tool.replay.traces import ReplayRequest
 
 HISTORIES = Path(__file__).parents[1] / "unit" / "histories"
 FIRST = SimpleNamespace(

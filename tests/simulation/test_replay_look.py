@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from understudy.commands.replay_request import ReplayRequest
-from understudy.commands.replay_run import replay
-from understudy.commands.scenario_run import replay_scenario
+from understudy.tool.replay.request import ReplayRequest
+from understudy.tool.replay.scenarios import replay_scenario
+from understudy.tool.replay.traces import replay
 
 CONF = """ClusterName=site
 SlurmctldHost=localhost

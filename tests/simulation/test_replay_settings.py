@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from understudy.commands.replay_request import ReplayRequest
-from understudy.commands.replay_run import ReplayError, replay
-from understudy.commands.run_results import NEVER_STARTED
-from understudy.commands.scenario_run import replay_scenario
 from understudy.model.conf_edit import EditError
+from understudy.tool.replay.request import ReplayRequest
+from understudy.tool.replay.results import NEVER_STARTED
+from understudy.tool.replay.scenarios import replay_scenario
+from understudy.tool.replay.traces import ReplayError, replay
 
 CONF = """ClusterName=site
 SlurmctldHost=localhost

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from simulation.site_confs import write_site
 
-from understudy.commands.replay_request import ReplayRequest
-from understudy.commands.replay_run import ReplayError, replay
 from understudy.controller.edge.plugins import plugin_words
 from understudy.model.conf import read
 from understudy.model.conf_check import run as check
 from understudy.model.errors import ConfigError
+from understudy.tool.replay.request import ReplayRequest
+from understudy.tool.replay.traces import ReplayError, replay
 
 GENERATED = int(os.environ.get("UNDERSTUDY_SITES", "20"))
 SITES = Path(__file__).parents[2].parent / "shared" / "slurm-confs"

@@ -3,7 +3,7 @@
 import pytest
 from accounting_harness import NOW, House
 
-from understudy.commands.sreport import sreport
+from understudy.commands.sreport.sreport import sreport
 from understudy.model.states import JobState
 from understudy.protocol.messages import AccountingRecords, JobRecord
 

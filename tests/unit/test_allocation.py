@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from understudy.commands.allocation import allocate
-from understudy.commands.sbatch_options import Job
+from understudy.commands.submission.allocation import allocate
+from understudy.commands.submission.job import Job
 
 
 @pytest.mark.parametrize("at", ["Pending job allocation 7", "queued and waiting", "AwaitJob"])

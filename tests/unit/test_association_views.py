@@ -9,8 +9,8 @@ import pytest
 from tests.controller_harness import OTHER, Harness
 from tests.enforcement_harness import House
 
-from understudy.commands.client import Context
-from understudy.commands.scontrol import scontrol
+from understudy.commands.scontrol.scontrol import scontrol
+from understudy.commands.shared.client import Context
 from understudy.model.associations import AccountingUser, Tres
 from understudy.model.records import accepts, columns
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from understudy.commands import packing
+from understudy.commands.shared import packing
 from understudy.model.byte_texts import restored, sendable
 
 

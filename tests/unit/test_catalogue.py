@@ -8,11 +8,11 @@ import subprocess
 import pytest
 from typer.testing import CliRunner
 
-from understudy.commands.catalogue import EMULATED, WITHOUT_EFFECT, Command, commands, spelled, unknown_names
-from understudy.commands.completions import SHELLS, script
-from understudy.commands.man_pages import plain, roff
-from understudy.commands.option_page import page
-from understudy.commands.understudy_app import app
+from understudy.tool.manual.catalogue import EMULATED, WITHOUT_EFFECT, Command, commands, spelled, unknown_names
+from understudy.tool.manual.completions import SHELLS, script
+from understudy.tool.manual.man_pages import plain, roff
+from understudy.tool.manual.option_page import page
+from understudy.tool.understudy.app import app
 
 NAMES = [command.name for command in commands()]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.commands import states, texts
-from understudy.commands.states import job_state, job_state_code, job_state_from, node_state, node_state_code, node_state_complete
+from understudy.commands.shared import texts
+from understudy.documents import states
+from understudy.documents.states import job_state, job_state_code, job_state_from, node_state, node_state_code, node_state_complete
 from understudy.model.states import JOB_STATE_CODE, JobFlag, JobState, NodeFlag, NodeState
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from understudy.commands.bindings import cpu_variables, memory_variables
-from understudy.commands.srun_settings import cpu_bind
+from understudy.commands.srun.bindings import cpu_variables, memory_variables
+from understudy.commands.srun.srun_settings import cpu_bind
 from understudy.noded.task_exec import cpus_of
 
 

@@ -8,8 +8,8 @@ import pytest
 from controller_harness import OTHER, ROOT, START, USER, Harness
 from fake_controller import FakeClient, record, run_command
 
-from understudy.commands.client import RefusedError
 from understudy.commands.scrontab import scrontab
+from understudy.commands.shared.client import RefusedError
 from understudy.controller.jobs.crontabs import only_entries_wait
 from understudy.controller.saved import documents
 from understudy.controller.tables.settings import Settings

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from understudy.commands import daemons, slurmctld, slurmd, slurmdbd
-from understudy.commands.run_dir import LaunchError
 from understudy.model.cluster import Cluster, NodeDaemon
 from understudy.model.conf import SlurmConfig, load
+from understudy.tool.cluster import daemons, slurmctld, slurmd, slurmdbd
+from understudy.tool.cluster.run_dir import LaunchError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from understudy.commands.documents import write_document
+from understudy.documents.documents import write_document
 
 RECORDS = [
     {"name": 'a/b "q"', "account": "", "owner": None, "load": 4.0, "flag": True, "count": 3, "list": ["x"], "none": [], "map": {"0": {"cores": []}}},

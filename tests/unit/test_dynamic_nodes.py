@@ -6,8 +6,8 @@ import pytest
 from tests.controller_harness import ROOT, START, USER, Harness
 from tests.fake_controller import FakeClient, run_command
 
-from understudy.commands.client import RefusedError
-from understudy.commands.scontrol import scontrol
+from understudy.commands.scontrol.scontrol import scontrol
+from understudy.commands.shared.client import RefusedError
 from understudy.model.states import NodeState
 from understudy.protocol.messages import ChangeNodeTable, Failure, Ok, UpdateReservation
 

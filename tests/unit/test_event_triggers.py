@@ -6,7 +6,7 @@ import pytest
 from controller_harness import OTHER, ROOT, START, FakeSender, Harness
 from fake_controller import FakeClient, record, run_command
 
-from understudy.commands.client import RefusedError
+from understudy.commands.shared.client import RefusedError
 from understudy.commands.strigger import strigger
 from understudy.controller.notices.event_triggers import CHECK_S, SAVED_AS
 from understudy.controller.saved import documents

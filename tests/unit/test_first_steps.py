@@ -15,9 +15,9 @@ from importlib import import_module
 import pytest
 from fake_controller import FakeClient, run_command
 
-from understudy.commands.catalogue import commands
-from understudy.commands.client import Client, RefusedError
-from understudy.commands.locate import Location
+from understudy.commands.shared.client import Client, RefusedError
+from understudy.commands.shared.locate import Location
+from understudy.tool.manual.catalogue import commands, module_of
 
 COMMANDS = {command.name: command for command in commands()}
 USAGE_EXIT = {"sbatch": 255, "srun": 255, "salloc": 255}
@@ -25,7 +25,7 @@ NO_ANSWER = "Unable to contact slurm controller (connect failure)"
 
 
 def function(name):
-    return getattr(import_module(f"understudy.commands.{name}"), name)
+    return getattr(import_module(module_of(name)), name)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -130,7 +130,7 @@ def test_a_controller_that_dies_in_the_middle(tmp_path, answer):
 
 def shell(line, **environ):
     """Run a shell line in which `squeue` is the command; stdout, stderr and the exit code."""
-    program = "import sys; from understudy.commands.squeue import main; main()"
+    program = "import sys; from understudy.commands.squeue.squeue import main; main()"
     prefix = f'squeue() {{ "{sys.executable}" -c "{program}" "$@"; }}; '
     paths = os.pathsep.join(path for path in sys.path if path)
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": paths, "UNDERSTUDY_REGISTRY": "/nowhere", "HOME": "/nowhere", **environ}

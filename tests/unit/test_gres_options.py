@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from understudy.commands.gres_options import complaint
+from understudy.commands.submission.gres import complaint
 
 
 @pytest.mark.parametrize(

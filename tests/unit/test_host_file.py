@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from understudy.commands.host_file import entries, use_host_file
-from understudy.commands.sbatch_options import BadOptionError, Job, check_arbitrary
+from understudy.commands.submission.host_file import entries, use_host_file
+from understudy.commands.submission.job import BadOptionError, Job
+from understudy.commands.submission.options import check_arbitrary
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,9 +4,9 @@ import stat
 
 import pytest
 
-from understudy.commands import hosts
-from understudy.commands.run_dir import LaunchError
 from understudy.model.cluster import Cluster
+from understudy.tool.cluster import hosts
+from understudy.tool.cluster.run_dir import LaunchError
 
 CONF = "ClusterName=c\nSlurmctldHost=head\nSlurmctldPort=7001\nNodeName=n[1-5] CPUs=2\nPartitionName=p Nodes=ALL\n"
 

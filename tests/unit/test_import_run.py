@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from understudy.commands.import_run import ImportRequest, import_history
-from understudy.commands.understudy_app import app
 from understudy.experiments.past import HistoryError
 from understudy.experiments.past_accounts import SiteAccounts
 from understudy.experiments.scenario import read_scenario
 from understudy.experiments.swf import read_swf
 from understudy.experiments.trace import TraceError
+from understudy.tool.replay.imports import ImportRequest, import_history
+from understudy.tool.understudy.app import app
 
 HISTORIES = Path(__file__).parent / "histories"
 ACCOUNTS = (HISTORIES / "past.cfg", HISTORIES / "qos.txt")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from understudy.commands import launch
-from understudy.commands.processes import recorded
-from understudy.commands.run_dir import LaunchError, running
 from understudy.model.cluster import Cluster, NodeDaemon
+from understudy.tool.cluster import launch
+from understudy.tool.cluster.processes import recorded
+from understudy.tool.cluster.run_dir import LaunchError, running
 
 CONF = "ClusterName=tux\nSlurmctldHost=localhost\nSlurmctldPort={port}\nNodeName=n[1-10] CPUs=4\nPartitionName=debug Nodes=ALL Default=YES\n"
 
@@ -220,8 +220,8 @@ def test_more_node_daemons_than_nodes_are_refused(run_dir, conf):
 
 def test_modules_are_compiled_where_python_does_not_do_so_by_itself(tmp_path):
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": str(tmp_path)}
-    program = "import sys; from understudy.commands.launch import compile_house; compile_house(); print(sys.dont_write_bytecode)"
+    program = "import sys; from understudy.tool.cluster.launch import compile_house; compile_house(); print(sys.dont_write_bytecode)"
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
-    compiled = {path.name.partition(".")[0] for path in tmp_path.rglob("understudy/*/*.pyc")}
+    compiled = {path.name.partition(".")[0] for path in tmp_path.rglob("understudy/**/*.pyc")}
     assert {"sbatch", "client", "core", "real", "messenger"} <= compiled

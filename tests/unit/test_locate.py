@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from understudy.commands import locate
-from understudy.commands.locate import BadConfigurationError, Location, NoClusterError, find, from_configuration, latest, register, unregister
+from understudy.commands.shared import locate
+from understudy.commands.shared.locate import BadConfigurationError, Location, NoClusterError, find, from_configuration, latest, register, unregister
 from understudy.model.conf_copy import copy_configuration
 
 if TYPE_CHECKING:

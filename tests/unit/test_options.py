@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.commands import sbatch_options, scancel, scontrol, sinfo, squeue
-from understudy.commands.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable
+from understudy.commands import scancel
+from understudy.commands.scontrol import session as scontrol
+from understudy.commands.shared.options import NONE, OPTIONAL, REQUIRED, Option, OptionError, OptionTable
+from understudy.commands.sinfo import sinfo
+from understudy.commands.squeue import squeue
+from understudy.commands.submission import options as sbatch_options
 
 TABLE = OptionTable(
     [

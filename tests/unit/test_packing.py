@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.commands import packing
+from understudy.commands.shared import packing
 from understudy.model.byte_texts import restored
 
 VALUES = st.recursive(
@@ -79,5 +79,6 @@ def test_other_values_are_refused_as_the_library_refuses_them() -> None:
 
 
 def test_long_answers_are_left_to_the_library() -> None:
-    program = "import sys; from understudy.commands.packing import pack, unpack; print(len(unpack(pack(['x' * 20000]))[0]), 'msgpack' in sys.modules)"
+    imports = "import sys; from understudy.commands.shared.packing import pack, unpack"
+    program = f"{imports}; print(len(unpack(pack(['x' * 20000]))[0]), 'msgpack' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split() == ["20000", "True"]

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from understudy.commands.submit_line import read_submit_line
 from understudy.experiments.past import PARTITION_LIMIT, UNLIMITED, Count, PastJob
 from understudy.experiments.past_options import Mapped
 from understudy.experiments.past_scenario import BEYOND_LIMIT_S, make_scenario
+from understudy.tool.replay.submit_line import read_submit_line
 
 T = 1_700_000_000
 

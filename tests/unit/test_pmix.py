@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from understudy.commands import mpi_types
-from understudy.commands.srun_settings import StepError
+from understudy.commands.srun import mpi_types
+from understudy.commands.srun.srun_settings import StepError
 from understudy.noded import pmix_library
 from understudy.noded.pmix_node import NOT_FOUND, SUCCESS, Node
 from understudy.noded.pmixd import Pipe, new_folder, remove
@@ -20,7 +20,7 @@ from understudy.noded.pmixd import Pipe, new_folder, remove
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from understudy.commands.client import Context
+    from understudy.commands.shared.client import Context
 
 Told = list[tuple[int, bytes]]
 

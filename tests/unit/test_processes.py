@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from understudy.commands.processes import Process, descendants, end, heed_termination, identify, read_pid_file, recorded
+from understudy.tool.cluster.processes import Process, descendants, end, heed_termination, identify, read_pid_file, recorded
 
 OBEDIENT = "import signal; print(flush=True); signal.pause()"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from understudy.commands.processes import daemons_of
-from understudy.commands.replay_dir import remove_stale, replay_dir
+from understudy.tool.cluster.processes import daemons_of
+from understudy.tool.replay.folder import remove_stale, replay_dir
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from understudy.commands import launch
-from understudy.commands.replay_request import ReplayRequest
-from understudy.commands.replay_run import ReplayError, replay
+from understudy.tool.cluster import launch
+from understudy.tool.replay.request import ReplayRequest
+from understudy.tool.replay.traces import ReplayError, replay
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import pytest
 from typer.testing import CliRunner
 
-from understudy.commands import launch
-from understudy.commands.understudy_app import app
+from understudy.tool.cluster import launch
+from understudy.tool.understudy.app import app
 
 CONF = "ClusterName=c\nSlurmctldHost=h\nNodeName=n[1-2] CPUs=4\nPartitionName=batch Nodes=ALL Default=YES\n"
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from understudy.commands import locate
-from understudy.commands.processes import identify
-from understudy.commands.run_dir import (
+from understudy.commands.shared import locate
+from understudy.model.cluster import Cluster
+from understudy.tool.cluster.processes import identify
+from understudy.tool.cluster.run_dir import (
     SOCKET_PATH_BYTES,
     LaunchError,
     check_port,
@@ -20,7 +21,6 @@ from understudy.commands.run_dir import (
     running,
     socket_folder,
 )
-from understudy.model.cluster import Cluster
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ import pytest
 from accounting_harness import NOW, House
 
 from understudy.accounting import schema
-from understudy.commands.sacct import past_time, sacct
-from understudy.commands.sacct_fields import FIELDS, cpu_time, fields_of
+from understudy.commands.sacct.fields import FIELDS, cpu_time, fields_of
+from understudy.commands.sacct.sacct import sacct
+from understudy.commands.shared.past_times import past_time
 from understudy.model.dbd_conf import Purge
 from understudy.model.states import JobFlag, JobState
 from understudy.model.task_usage import summed_up

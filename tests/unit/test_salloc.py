@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from fake_controller import FakeClient, record, run_command
 
-from understudy.commands.allocation import AllocationError, exit_code
-from understudy.commands.salloc import OPTIONS, USAGE, USAGE_EXIT, _own_code, salloc
+from understudy.commands.salloc import OPTIONS, USAGE, USAGE_EXIT, own_code, salloc
 from understudy.commands.sbatch import sbatch
-from understudy.commands.srun import srun
-from understudy.commands.srun_options import OPTIONS as SRUN_OPTIONS
+from understudy.commands.srun.srun import srun
+from understudy.commands.srun.srun_options import OPTIONS as SRUN_OPTIONS
+from understudy.commands.submission.allocation import AllocationError, exit_code
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_it_says_what_it_takes() -> None:
 
 @pytest.mark.parametrize(("code", "own"), [(0, 0), (7, 7), (-9, 0), (-2, 0), (-1, 0), (-15, 1), (-10, 1), (-6, 1)])
 def test_a_command_that_its_user_ends_went_well(code: int, own: int) -> None:
-    assert _own_code(code) == own
+    assert own_code(code) == own
 
 
 @pytest.mark.parametrize(("code", "immediate", "ends"), [(2016, 1, 8), (110, 5, 8), (2016, 0, 9), (2015, 1, 9)])

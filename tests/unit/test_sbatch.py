@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from fake_controller import NOW, FakeClient, Outcome, record, run_command
 
-from understudy.commands.batch_script import ScriptError, directives, other_options
-from understudy.commands.client import RefusedError
-from understudy.commands.export import exported
 from understudy.commands.sbatch import USAGE_EXIT, sbatch
-from understudy.commands.sbatch_options import _ACTIONS, OPTIONS
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.submission.batch_script import ScriptError, directives, other_options
+from understudy.commands.submission.export import exported
+from understudy.commands.submission.options import ACTIONS, OPTIONS
 from understudy.protocol.messages import JobSpec
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_action_belongs_to_an_option_and_sets_a_field_of_the_specification() -> None:
-    assert _ACTIONS.keys() <= {option.dest for option in OPTIONS.options}
+    assert ACTIONS.keys() <= {option.dest for option in OPTIONS.options}
 
 
 def components_of(*arguments: str, script: str = "", environ: dict[str, str] | None = None) -> list[JobSpec]:

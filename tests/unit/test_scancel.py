@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from fake_controller import FakeClient, Outcome, record, run_command
 
-from understudy.commands.client import CONNECT_FAILED_TEXT, RefusedError
 from understudy.commands.scancel import scancel
+from understudy.commands.shared.client import CONNECT_FAILED_TEXT, RefusedError
 
 JOBS = [
     record("jobs", job_id=7301, name="a", state=1, nodes="n1", partition="debug"),

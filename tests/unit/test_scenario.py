@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from understudy.commands.scenario_run import emulation_of
 from understudy.controller.edge.build import build_settings
 from understudy.experiments.scenario import ScenarioError, SetUpCommand, complete_conf, read_scenario, read_set_up
 from understudy.model.cluster import Cluster
 from understudy.model.conf import read_text
+from understudy.tool.replay.scenarios import emulation_of
 
 if TYPE_CHECKING:
     from pathlib import Path

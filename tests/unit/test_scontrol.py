@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from fake_controller import NOW, FakeClient, Outcome, record, run_command
 
-from understudy.commands.client import RefusedError
-from understudy.commands.scontrol import scontrol
-from understudy.commands.scontrol_show import _in_places
+from understudy.commands.scontrol.scontrol import scontrol
+from understudy.commands.scontrol.show import in_places
+from understudy.commands.shared.client import RefusedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -330,7 +330,7 @@ def test_of_arrays_it_is_told_which_tasks_met_with_what(client: FakeClient) -> N
 
 def test_split_tasks_take_the_place_of_their_array() -> None:
     jobs = [{"job_id": number, "array_job_id": array} for number, array in ((3, 3), (4, 0), (7, 3), (8, 3), (9, 0))]
-    assert [job["job_id"] for job in _in_places(jobs)] == [7, 4, 8, 3, 9]
+    assert [job["job_id"] for job in in_places(jobs)] == [7, 4, 8, 3, 9]
 
 
 def test_ping_says_whether_the_controller_is_there(client: FakeClient) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.fake_controller import NOW, FakeClient, run_command
 
-from understudy.commands.scontrol import scontrol
-from understudy.commands.scontrol_processes import processes, read_process
+from understudy.commands.scontrol.processes import processes, read_process
+from understudy.commands.scontrol.scontrol import scontrol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

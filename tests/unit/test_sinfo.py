@@ -7,10 +7,10 @@ import json
 import pytest
 from fake_controller import FakeClient, record, run_command
 
-from understudy.commands.client import RefusedError
-from understudy.commands.sinfo import Group, sinfo
-from understudy.commands.sinfo_fields import FIELDS
-from understudy.commands.texts import timestamp
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.texts import timestamp
+from understudy.commands.sinfo.fields import FIELDS
+from understudy.commands.sinfo.sinfo import Group, sinfo
 from understudy.model.records import NODES, PARTITIONS
 
 IDLE, ALLOCATED, MIXED, DOWN = 2, 3, 5, 1

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from fake_controller import FakeClient, record, run_command
 
-from understudy.commands import smap as module
-from understudy.commands.smap import smap
-from understudy.commands.smap_view import MARKS, jobs_view, map_lines
+from understudy.commands.smap import smap as module
+from understudy.commands.smap.smap import smap
+from understudy.commands.smap.view import MARKS, jobs_view, map_lines
 
 JOBS = [
     record("jobs", job_id=7, name="run", user_name="ann", partition="debug", state=1, nodes="n[1-2]", node_count=2, run_time_s=65, priority=5),

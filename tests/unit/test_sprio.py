@@ -9,7 +9,7 @@ import pytest
 from controller_harness import START, Harness, make_tables
 from fake_controller import FakeClient, record, run_command
 
-from understudy.commands.client import RefusedError
+from understudy.commands.shared.client import RefusedError
 from understudy.commands.sprio import sprio
 from understudy.commands.sshare import sshare
 from understudy.controller.priority.accounts import AccountsOf

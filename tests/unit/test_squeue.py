@@ -7,9 +7,10 @@ import json
 import pytest
 from fake_controller import FakeClient, record, run_command
 
-from understudy.commands.client import RefusedError
-from understudy.commands.squeue import squeue, task_numbers
-from understudy.commands.squeue_fields import FIELDS, job_id_text, task_expression
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.squeue.fields import FIELDS
+from understudy.commands.squeue.squeue import squeue
+from understudy.documents.job_texts import job_id_text, task_expression, task_numbers
 from understudy.model.records import JOBS
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from fake_controller import FakeClient, record, run_command
 
-from understudy.commands.sinfo import sinfo
-from understudy.commands.sinfo_json import COLUMNS as NODE_COLUMNS
-from understudy.commands.squeue import squeue
-from understudy.commands.squeue_json import COLUMNS
+from understudy.commands.sinfo.sinfo import sinfo
+from understudy.commands.squeue.squeue import squeue
+from understudy.documents.jobs import COLUMNS
+from understudy.documents.nodes import COLUMNS as NODE_COLUMNS
 from understudy.model.records import JOBS, NODES
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fake_controller import record
 
-from understudy.commands.squeue_sort import BadSortError, as_kept, read_sort, sort_jobs
+from understudy.commands.squeue.sort import BadSortError, as_kept, read_sort, sort_jobs
 
 
 def job(job_id: int, **values: object) -> dict[str, object]:

@@ -5,8 +5,8 @@ from accounting_harness import House
 from recorded_usage import DOWN, HOUR, JOBS
 
 from understudy.accounting.core import Sender
-from understudy.commands.sreport import sreport
-from understudy.commands.sreport_figures import size_groups, text_of
+from understudy.commands.sreport.figures import size_groups, text_of
+from understudy.commands.sreport.sreport import sreport
 from understudy.protocol.messages import AccountingRecords, EventRecord, GetAssociations, JobRecord
 
 PERIOD = f"start=uts{HOUR} end=uts{HOUR + 7200}"

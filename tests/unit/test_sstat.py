@@ -3,7 +3,7 @@
 import pytest
 from fake_controller import FakeClient, record, run_command
 
-from understudy.commands.client import RefusedError
+from understudy.commands.shared.client import RefusedError
 from understudy.commands.sstat import sstat
 from understudy.protocol.messages import BATCH_STEP
 

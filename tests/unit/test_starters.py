@@ -5,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from understudy.commands import starters
+from understudy.tool.cluster import starters
 
-HOUSE = str(Path(starters.__file__).parents[2])
+HOUSE = str(Path(starters.__file__).parents[3])
 
 
 def test_starters_that_are_there_are_replaced_and_no_others(tmp_path):

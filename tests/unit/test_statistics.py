@@ -6,8 +6,8 @@ import pytest
 from controller_harness import ROOT, USER, Harness
 from fake_controller import FakeClient, run_command
 
-from understudy.commands.client import RefusedError
 from understudy.commands.sdiag import report, sdiag
+from understudy.commands.shared.client import RefusedError
 from understudy.controller.requests.statistics import get_statistics
 from understudy.controller.scheduling.slurm.cycles import Cycles
 from understudy.controller.tables.counters import Counters

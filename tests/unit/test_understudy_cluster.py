@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from understudy.commands.locate import Location, register
-from understudy.commands.replay_dir import replay_dir
-from understudy.commands.understudy_cluster import _announce, down
+from understudy.commands.shared.locate import Location, register
 from understudy.model.cluster import Cluster
+from understudy.tool.replay.folder import replay_dir
+from understudy.tool.understudy.cluster import announce, down
 
 
 def test_down_makes_no_run_directory(tmp_path, capsys):
@@ -32,7 +32,7 @@ def test_down_ends_no_replay_that_it_was_not_told_of(tmp_path, capsys, monkeypat
 
 
 def test_what_is_to_be_typed_can_be_pasted_into_a_shell(capsys):
-    _announce(Cluster("tux", "tux.conf"), Path("/run of/tux"), 1.0)
+    announce(Cluster("tux", "tux.conf"), Path("/run of/tux"), 1.0)
     said = capsys.readouterr().out
     assert "\n  export SLURM_CONF='/run of/tux'/slurm.conf\n" in said
     assert said.endswith("understudy down --run-dir '/run of/tux'\n")

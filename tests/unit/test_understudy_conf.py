@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from understudy.commands.understudy_conf import app
+from understudy.tool.understudy.conf import app
 
 if TYPE_CHECKING:
     from pathlib import Path

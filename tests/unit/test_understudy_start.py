@@ -17,12 +17,12 @@ class Interrupts:
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Interrupts())
-from understudy.commands.understudy import main
+from understudy.tool.understudy.understudy import main
 main()
 """
 
 
-@pytest.mark.parametrize("moment", ["typer", "understudy.commands.understudy_hosts", "understudy.commands.replay_run"])
+@pytest.mark.parametrize("moment", ["typer", "understudy.tool.understudy.hosts_commands", "understudy.tool.replay.traces"])
 def test_who_interrupts_it_then_gets_no_traceback(moment):
     found = subprocess.run([sys.executable, "-c", START, moment], capture_output=True, text=True, timeout=60, check=False)
     assert (found.returncode, found.stderr) == (130, "")

@@ -1,0 +1,1 @@
+"""sacctmgr: a module for each entity."""

@@ -1,0 +1,100 @@
+"""sacctmgr add, modify, delete account."""
+
+from understudy.commands.sacctmgr.ask import add, alter, has_conditions, has_done, has_something_to_set, nothing_modified, tell_deleted
+from understudy.commands.sacctmgr.texts import (
+    NOTHING_NEW,
+    association_line,
+    has_active_jobs,
+    limits_text,
+    modified_line,
+    no_access_to_default_qos,
+    print_names,
+    say,
+    tell_default_accounts,
+    tell_problems,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from understudy.commands.sacctmgr.answer import Answer
+    from understudy.commands.sacctmgr.request import Request
+    from understudy.commands.sacctmgr.session import Session
+
+_KEEP_ACCOUNTS = (
+    " Please either remove the accounts listed above from list and resubmit,\n or change these users' default accounts to remove the account(s)."
+)
+
+
+def add_account(session: "Session", request: "Request") -> int:
+    context = session.context
+    if not request.is_well:
+        return 1
+    if not request.names:
+        context.complain(" Need name of account to add.")
+        return 1
+
+    def tell(answer: "Answer") -> "int | None":
+        tell_problems(session, answer)
+        if not answer.names and not answer.associations:
+            if any(kind == "no_parent" for kind, _ in answer.problems):
+                context.complain(" No associations created.")
+            elif not answer.problems:
+                context.print(NOTHING_NEW)
+            return None
+        if answer.names:
+            print_names(session, " Adding Account(s)", answer.names)
+            context.print(" Settings")
+            context.print(f"  Description     = {request.set.get('description') or 'Account Name'}")
+            context.print(f"  Organization    = {request.set.get('organization') or 'Parent/Account Name'}")
+        if answer.associations:
+            say(session, [" Associations", *map(association_line, answer.associations)])
+        if request.keys - {"clusters"}:
+            say(session, [" Settings", *limits_text({"parent": "root", **request.set})])
+        return 1 if answer.problems else 0
+
+    return add(session, "account", request, "accounts", tell)
+
+
+def modify_account(session: "Session", request: "Request") -> int:
+    if not has_something_to_set(session, request):
+        return 1
+    if {"descriptions", "organizations"}.intersection(request.where) and not {"description", "organization"}.intersection(request.set):
+        session.context.complain(" There was a problem with your 'where' options.")
+        return 1
+    parent = request.set.get("parent")
+    if parent is not None and not session.table.rows("accounts", ["name"], {"names": [parent]}):
+        session.context.complain(f" Parent Account {parent} doesn't exist.")
+        return 1
+
+    def tell(answer: "Answer") -> "int | None":
+        if no_access_to_default_qos(session, answer):
+            return 0
+        if not has_done(answer):
+            nothing_modified(session)
+            return None
+        if answer.names:
+            print_names(session, " Modified accounts...", answer.names)
+        if answer.associations:
+            say(session, [" Modified account associations...", *map(modified_line, answer.associations)])
+        return 0
+
+    return alter(session, "modify", "account", request, tell)
+
+
+def delete_account(session: "Session", request: "Request") -> int:
+    if not has_conditions(session, request):
+        return 1
+    complain = session.context.complain
+
+    def tell(answer: "Answer") -> "int | None":
+        if any(kind == "root" for kind, _ in answer.problems):
+            complain(" You are not allowed to remove the root account.\n Use remove cluster instead.")
+            return None
+        if has_active_jobs(session, answer):
+            return None
+        if answer.problems:
+            tell_default_accounts(session, answer, _KEEP_ACCOUNTS)
+            return None
+        return tell_deleted(session, answer, " Deleting accounts...", " Deleting account associations...")
+
+    return alter(session, "delete", "account", request, tell)

@@ -1,0 +1,41 @@
+"""sacctmgr modify job."""
+
+from understudy.commands.sacctmgr.ask import alter, nothing_modified
+from understudy.commands.sacctmgr.texts import print_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from understudy.commands.sacctmgr.answer import Answer
+    from understudy.commands.sacctmgr.request import Request
+    from understudy.commands.sacctmgr.session import Session
+
+
+def modify_job(session: "Session", request: "Request") -> int:
+    """What could not be understood is passed over."""
+    context = session.context
+    for word in request.where.get("names", []):
+        context.complain(f" Unknown condition: {word}\n Use keyword 'set' to modify value")
+    if not request.set:
+        context.complain(" You didn't give me anything to set")
+    if request.where.get("names") or not request.set or not request.is_well:
+        return 1
+    strange = next((each for each in request.where.get("job_ids", []) if not each.isdigit()), None)
+    if strange is not None:
+        context.fatal(f"Bad job/step specified: {strange}")
+        return 1
+
+    def tell(answer: "Answer") -> "int | None":
+        from understudy.commands.shared.texts import timestamp
+
+        if not answer.names:
+            context.complain(
+                "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_modify_job: Request didn't affect anything or your user doesn't have privilege"
+                " to perform this action"
+            )
+            nothing_modified(session)
+            return None
+        jobs = [name.split() for name in answer.names]
+        print_names(session, " Modified jobs...", [f"{number} submitted at {timestamp(int(submitted))}" for number, submitted in jobs])
+        return 0
+
+    return alter(session, "modify", "job", request, tell)

@@ -1,0 +1,130 @@
+"""The words behind sacctmgr add, modify and delete, read into one request.
+
+Place: under sacctmgr. It knows what words mean (`sacctmgr_words.py`), not what is done with them.
+"""
+
+from understudy.commands.sacctmgr import words as sw
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from understudy.commands.sacctmgr.session import Session
+
+_TO_STDOUT = frozenset(("job", "qos", "resource"))  # where Slurm says what it does not know
+
+
+class Request:
+    """What the words ask for."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.set: dict[str, Any] = {}
+        self.where: dict[str, list[Any]] = {}
+        self.keys: set[str] = set()  # fields that words named, names aside
+        self.is_well = True
+
+
+def read_addition(session: "Session", entity: str, words: list[str]) -> Request:
+    """The words behind `add ENTITY`; `where` and `set` among them say nothing."""
+    request = Request()
+    for word in words:
+        key, operator, value = sw.split_word(word)
+        if not key:
+            if value.lower() not in {"where", "set", ""}:
+                request.names += sw.names_in(value)
+            continue
+        place = sw.find_key(sw.ADDED_TO[entity], key)
+        if place is not None and place.field == "names":
+            request.names += sw.names_in(value)
+        elif place is not None:
+            request.where.setdefault(place.field, []).extend(sw.names_in(value, lower=place.kind == "names"))
+            request.keys.add(place.field)
+        elif (found := sw.find_key(sw.SET[entity], key)) is not None:
+            _set(session, request, entity, found, operator, value, word, is_new=True)
+        else:
+            request.is_well = False
+            if entity == "coordinator":
+                session.context.complain(f" Unknown condition: {word}\n Use keyword 'set' to modify value")
+            else:
+                _unknown_option(session, entity, word, adds_user=entity == "user")
+    return request
+
+
+def read_words(session: "Session", entity: str, words: list[str], *, sets: bool) -> Request:
+    """The words behind `modify ENTITY` or `delete ENTITY`."""
+    request = Request()
+    in_set = False
+    hint = "SLURM_PRINT_VALUE" if entity in {"qos", "resource"} else "value"
+    for word in words:
+        key, operator, value = sw.split_word(word)
+        if not key:
+            if value.lower() == "set":
+                in_set = sets
+            elif value.lower() == "where":
+                in_set = False
+            elif value and not in_set:
+                request.where.setdefault("names", []).extend(sw.names_in(value))
+            continue
+        if in_set:
+            found = sw.find_key(sw.SET[entity], key)
+            if found is None:
+                request.is_well = False
+                if entity == "account" and "names".startswith(key.lower()):
+                    session.context.complain(" Can't modify the name of an account")
+                else:
+                    _unknown_option(session, entity, word)
+            else:
+                _set(session, request, entity, found, operator, value, word)
+            continue
+        place = sw.find_key(sw.WHERE[entity], key)
+        if place is None:
+            request.is_well = False
+            session.context.complain(f" Unknown condition: {word}\n Use keyword 'set' to modify {hint}")
+            continue
+        try:
+            values = sw.read_condition(place, value, session.words)
+        except sw.ValueRefusedError as error:
+            _refuse(session, error)
+            request.is_well = False
+            continue
+        if values:
+            request.where.setdefault(place.field, []).extend(values)
+    return request
+
+
+def _set(session: "Session", request: Request, entity: str, key: sw.Key, operator: str, value: str, word: str, *, is_new: bool = False) -> None:
+    """Take one word of `set` over."""
+    try:
+        read = sw.read_value(key, operator, value, word, session.words)
+    except sw.ValueRefusedError as error:
+        _refuse(session, error)
+        if key.kind == "classification" or (entity in {"qos", "resource"} and key.kind in {"number", "factor"}):
+            return  # Slurm goes on as if it had not been there
+        request.is_well = False
+        if entity not in _TO_STDOUT and key.kind not in {"default_qos", "fed_state", "classification", "raw_usage"}:
+            _unknown_option(session, entity, word, adds_user=is_new and entity == "user")
+        return
+    if key.kind == "ignored":
+        return
+    if key.kind == "raw_usage" and is_new:
+        request.keys.add(key.field)  # what is new has used nothing
+        return
+    if isinstance(read, dict) and key.field in request.set:
+        read = {**request.set[key.field], **read}
+    elif isinstance(read, list) and isinstance(request.set.get(key.field), list):
+        read = request.set[key.field] + read
+    request.set[key.field] = read
+    request.keys.add(key.field)
+
+
+def _refuse(session: "Session", error: sw.ValueRefusedError) -> None:
+    context = session.context
+    if not error.text:
+        return
+    (context.error if error.is_error else context.print if error.to_stdout else context.complain)(error.text)
+
+
+def _unknown_option(session: "Session", entity: str, word: str, *, adds_user: bool = False) -> None:
+    text = f" Unknown option: {word}" + ("" if adds_user else "\n Use keyword 'where' to modify condition")
+    (session.context.print if entity in _TO_STDOUT else session.context.complain)(text)

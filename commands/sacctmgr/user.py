@@ -1,0 +1,132 @@
+"""sacctmgr add, modify, delete user."""
+
+from understudy.commands.sacctmgr.ask import add, alter, has_conditions, has_done, has_something_to_set, nothing_modified, tell_deleted
+from understudy.commands.sacctmgr.texts import (
+    NOTHING_NEW,
+    association_line,
+    deleted_line,
+    has_active_jobs,
+    limits_text,
+    modified_line,
+    no_access_to_default_qos,
+    print_names,
+    say,
+    tell_default_accounts,
+    tell_problems,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from understudy.commands.sacctmgr.answer import Answer
+    from understudy.commands.sacctmgr.request import Request
+    from understudy.commands.sacctmgr.session import Session
+
+_CHANGE_DEFAULTS = (
+    " You must change the default account of these users or remove the users completely from the affected clusters to allow these changes."
+)
+
+
+def add_user(session: "Session", request: "Request") -> int:
+    context = session.context
+    if not request.is_well:
+        return 1
+    if not request.names:
+        context.complain(" Need name of user to add.")
+        return 1
+    values = request.set
+    if not values.get("admin_level", "None"):
+        del values["admin_level"]
+    for name in ("accounts", "partitions", "wckeys"):
+        if name in request.where:
+            values[name] = request.where.pop(name)
+    if not values.get("accounts") and not values.get("default_account") and not values.get("wckeys"):
+        context.complain(" Need name of account to add user to.")
+        return 1
+    known = {row["name"] for row in session.table.rows("users", ["name"], {"names": request.names})}
+
+    def tell(answer: "Answer") -> "int | None":
+        tell_problems(session, answer)
+        if not answer.associations and not answer.wckeys:
+            if any(kind == "no_cluster" for kind, _ in answer.problems):
+                return None
+            if known.issuperset(request.names) or values.get("default_account") in [names[0] for _, names in answer.problems]:
+                context.print(NOTHING_NEW)
+            elif answer.problems:
+                context.complain(" No associations or wckeys created.")
+            return None
+        if answer.names:
+            print_names(session, " Adding User(s)", answer.names)
+            _tell_user_settings(session, values)
+        if answer.associations:
+            say(session, [" Associations =", *map(association_line, answer.associations)])
+        if answer.wckeys:
+            say(session, [" WCKeys =", *(f"  U = {user[:9]:<9} W = {key[:10]:<10} C = {cluster[:10]:<10}" for user, key, cluster in answer.wckeys)])
+        if answer.associations and request.keys - {"default_account", "admin_level"}:
+            limits = {name: value for name, value in values.items() if name not in {"parent", "accounts"}}
+            say(session, [" Non Default Settings", *limits_text(limits)])
+        return 1 if answer.problems else 0
+
+    return add(session, "user", request, "users", tell)
+
+
+def modify_user(session: "Session", request: "Request") -> int:
+    if not has_something_to_set(session, request):
+        return 1
+    context = session.context
+    if request.set.get("admin_level") == "":
+        nothing_modified(session)
+        context.complain(
+            "sacctmgr: accounting_storage/slurmdbd: acct_storage_p_modify_users: Request didn't affect anything or your user doesn't have privilege"
+            " to perform this action"
+        )
+        return 1
+
+    def tell(answer: "Answer") -> "int | None":
+        if no_access_to_default_qos(session, answer):
+            return 0
+        strange = False
+        for problem, what in (("not_in_account", "account"), ("not_of_wckey", "wckey")):
+            lines = [names for kind, names in answer.problems if kind == problem]
+            if lines:
+                strange = True
+                context.print(f" Can't modify because these users aren't associated with new default {what} '{lines[0][2]}'...")
+                say(session, [f"  U = {user} C = {cluster}" for user, cluster, _ in lines])
+        if answer.names:
+            print_names(session, " Modified users...", answer.names)
+        if answer.associations:
+            say(session, [" Modified user associations...", *map(modified_line, answer.associations)])
+        if not strange and not has_done(answer):
+            nothing_modified(session)
+            return None
+        return 1 if strange else 0
+
+    return alter(session, "modify", "user", request, tell)
+
+
+def delete_user(session: "Session", request: "Request") -> int:
+    if not has_conditions(session, request):
+        return 1
+
+    def tell(answer: "Answer") -> "int | None":
+        if has_active_jobs(session, answer):
+            return None
+        if answer.problems:
+            tell_default_accounts(session, answer, _CHANGE_DEFAULTS)
+            return None
+        if not answer.associations:
+            return tell_deleted(session, answer, " Deleting users...")
+        say(session, [" Deleting user associations...", *map(deleted_line, answer.associations)])
+        if answer.names:
+            print_names(session, " Deleting users (No Associations)...", answer.names)
+        return 0
+
+    return alter(session, "delete", "user", request, tell)
+
+
+def _tell_user_settings(session: "Session", values: "dict[str, Any]") -> None:
+    shown = (("Default Account =", "default_account"), ("Default WCKey   =", "default_wckey"), ("Admin Level     =", "admin_level"))
+    lines = [f"  {label} {values[field]}" for label, field in shown if values.get(field)]
+    if lines:
+        say(session, [" Settings =", *lines])

@@ -1,0 +1,592 @@
+"""The words after `sacctmgr add | modify | delete | show ENTITY`: which keys an entity knows, and how their values are read.
+
+Place: under sacctmgr, pure. A key may be cut short as long as the table's least number of letters is left; the first that fits counts. Values become
+the fields of understudy.model.associations and .qos. Follows sacctmgr(1) and what 22.05.8 answers.
+"""
+
+import re
+
+from understudy.model import tres
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+_DECIMALS = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|$", re.IGNORECASE)
+_DIGITS = re.compile(r"[+-]?\d+|$")
+PARENT_SHARES = 0x7FFFFFFF  # Fairshare=parent
+QOS_FLAGS = (
+    *("DenyOnLimit", "EnforceUsageThreshold", "NoReserve", "PartitionMaxNodes", "PartitionMinNodes", "OverPartQOS", "PartitionTimeLimit"),
+    *("RequiresReservation", "NoDecay", "UsageFactorSafe"),
+)
+_ACTIONS = (
+    *("Add Accounts", "Add Account Coord", "Add Associations", "Add Clusters", "Add Cluster Resource", "Add Federations", "Add Resource", "Add QOS"),
+    *("Add TRES", "Add Users", "Add WCKeys", "Get Problems", "Modify Accounts", "Modify Associations", "Modify Clusters", "Modify Cluster Resource"),
+    *(
+        "Modify Federations",
+        "Modify Job",
+        "Modify Resource",
+        "Modify QOS",
+        "Modify Users",
+        "Modify WCKeys",
+        "Remove Accounts",
+        "Remove Account Coords",
+    ),
+    *("Remove Associations", "Remove Clusters", "Remove Cluster Resource", "Remove Federations", "Remove Resource", "Remove QOS", "Remove Users"),
+    "Remove WCKeys",
+)
+_PREEMPT_MODES = ("cluster", "cancel", "requeue", "suspend", "off", "gang", "within")
+
+
+class Key:
+    """A key: its full name, how many letters of it are enough, the field, and how its value is read."""
+
+    __slots__ = ("field", "kind", "least", "name")
+
+    def __init__(self, name: str, least: int, field: str, kind: str) -> None:
+        self.name, self.least, self.field, self.kind = name, least, field, kind
+
+
+def _keys(text: str) -> "list[Key]":
+    keys = []
+    for line in filter(str.strip, text.splitlines()):
+        name, least, field, kind = line.split()
+        keys.append(Key(name, int(least), field, kind))
+    return keys
+
+
+_LIMITS = """
+DefaultQOS 8 default_qos default_qos
+FairShare 1 shares shares
+Shares 1 shares shares
+GrpCPUMins 7 grp_tres_mins tres:cpu
+GrpCPURunMins 7 grp_tres_run_mins tres:cpu
+GrpCPUs 7 grp_tres tres:cpu
+GrpJobs 4 grp_jobs number
+GrpJobsAccrue 8 grp_jobs_accrue number
+GrpMemory 4 grp_tres tres:mem
+GrpNodes 4 grp_tres tres:node
+GrpSubmitJobs 4 grp_submit_jobs number
+GrpTRES 7 grp_tres tres
+GrpTRESMins 8 grp_tres_mins tres
+GrpTRESRunMins 8 grp_tres_run_mins tres
+GrpWall 4 grp_wall minutes
+MaxCPUMinsPerJob 7 max_tres_mins_per_job tres:cpu
+MaxCPUsPerJob 7 max_tres_per_job tres:cpu
+MaxJobs 4 max_jobs number
+MaxJobsAccrue 8 max_jobs_accrue number
+MaxNodesPerJob 4 max_tres_per_job tres:node
+MaxSubmitJobs 4 max_submit_jobs number
+MaxTRESPerJob 7 max_tres_per_job tres
+MaxTRESPerNode 11 max_tres_per_node tres
+MaxTRESMinsPerJob 8 max_tres_mins_per_job tres
+MaxWallDurationPerJob 4 max_wall minutes
+MinPrioThres 4 min_prio_threshold number
+Priority 3 priority number
+QosLevel 1 qos qos
+"""
+_ACCOUNT_SET = (
+    _LIMITS
+    + """
+Description 3 description lowered
+Organization 1 organization lowered
+Parent 1 parent name
+RawUsage 3 raw_usage raw_usage
+"""
+)
+_USER_SET = (
+    _LIMITS
+    + """
+AdminLevel 2 admin_level level
+DefaultAccount 8 default_account name
+DefaultWCKey 8 default_wckey name
+NewName 1 new_name name
+RawUsage 3 raw_usage raw_usage
+"""
+)
+_QOS_SET = """
+Description 1 description lowered
+Flags 2 flags flags
+GraceTime 3 grace_time_s number
+GrpCPUMins 7 grp_tres_mins tres:cpu
+GrpCPURunMins 7 grp_tres_run_mins tres:cpu
+GrpCPUs 7 grp_tres tres:cpu
+GrpJobs 4 grp_jobs number
+GrpJobsAccrue 8 grp_jobs_accrue number
+GrpMemory 4 grp_tres tres:mem
+GrpNodes 4 grp_tres tres:node
+GrpSubmitJobs 8 grp_submit_jobs number
+GrpTRES 7 grp_tres tres
+GrpTRESMins 8 grp_tres_mins tres
+GrpTRESRunMins 8 grp_tres_run_mins tres
+GrpWall 4 grp_wall minutes
+LimitFactor 1 limit_factor factor
+MaxCPUMinsPerJob 7 max_tres_mins_per_job tres:cpu
+MaxCPUsPerUser 11 max_tres_per_user tres:cpu
+MaxCPUsPerJob 7 max_tres_per_job tres:cpu
+MaxJobsAccruePerAccount 16 max_jobs_accrue_per_account number
+MaxJobsAccruePA 15 max_jobs_accrue_per_account number
+MaxJobsAccruePerUser 16 max_jobs_accrue_per_user number
+MaxJobsAccruePU 15 max_jobs_accrue_per_user number
+MaxJobsPerAccount 11 max_jobs_per_account number
+MaxJobsPA 9 max_jobs_per_account number
+MaxJobsPerUser 4 max_jobs_per_user number
+MaxJobsPU 9 max_jobs_per_user number
+MaxNodesPerUser 12 max_tres_per_user tres:node
+MaxNodesPerJob 4 max_tres_per_job tres:node
+MaxSubmitJobsPerAccount 17 max_submit_jobs_per_account number
+MaxSubmitJobsPA 15 max_submit_jobs_per_account number
+MaxSubmitJobsPerUser 4 max_submit_jobs_per_user number
+MaxSubmitJobsPU 15 max_submit_jobs_per_user number
+MaxTRESPerAccount 11 max_tres_per_account tres
+MaxTRESPA 9 max_tres_per_account tres
+MaxTRESPerJob 7 max_tres_per_job tres
+MaxTRESPerNode 11 max_tres_per_node tres
+MaxTRESPerUser 11 max_tres_per_user tres
+MaxTRESPU 9 max_tres_per_user tres
+MaxTRESMinsPerJob 8 max_tres_mins_per_job tres
+MaxWallDurationPerJob 4 max_wall minutes
+MinPrioThres 4 min_prio_threshold number
+MinCPUs 6 min_tres_per_job tres:cpu
+MinTRESPerJob 7 min_tres_per_job tres
+Preempt 7 preempt preempt
+PreemptMode 8 preempt_mode mode
+PreemptExemptTime 8 preempt_exempt_time_s exempt
+Name 2 name ignored
+Priority 3 priority number
+RawUsage 3 raw_usage raw_usage
+UsageFactor 6 usage_factor factor
+UsageThreshold 6 usage_threshold factor
+"""
+_ACCOUNT_WHERE = """
+Names 1 names names
+Acct 4 names names
+Accounts 1 names names
+Clusters 1 clusters names
+DefaultQOS 8 default_qos names
+Descriptions 3 descriptions texts
+Organizations 1 organizations texts
+Parents 1 parents names
+QosLevel 1 qos names
+"""
+_USER_WHERE = """
+Names 1 names names
+Users 1 names names
+Accounts 2 accounts names
+Acct 4 accounts names
+AdminLevel 2 admin_levels levels
+Clusters 1 clusters names
+DefaultAccount 8 default_accounts names
+DefaultQOS 8 default_qos names
+DefaultWCKey 8 default_wckeys names
+Partitions 3 partitions texts
+QosLevel 1 qos names
+"""
+_ADDED_TO = """
+Names 1 names names
+Users 1 names names
+Accounts 2 accounts names
+Acct 4 accounts names
+Clusters 1 clusters names
+Partitions 3 partitions texts
+WCKeys 1 wckeys names
+"""
+SET = {  # what `set` takes, and what `add` takes beside names
+    "account": _keys(_ACCOUNT_SET),
+    "user": _keys(_USER_SET),
+    "qos": _keys(_QOS_SET),
+    "cluster": _keys(
+        _LIMITS + "\nClassification 3 classification classification\nFeatures 2 features signed\nFederation 3 federation name\n"
+        "FedState 4 fed_state fed_state"
+    ),
+    "resource": _keys(
+        "Count 3 count number\nDescription 1 description lowered\nFlags 2 flags no_flags\nServer 2 server name\nServerType 7 server_type text\n"
+        "Type 1 type license\nPercentAllowed 1 allowed number"
+    ),
+    "federation": _keys("Clusters 1 clusters signed"),
+    "coordinator": [],
+    "job": _keys(
+        "AdminComment 2 admin_comment text\nComment 2 comment text\nDerivedExitCode 12 derived_exit_status number\n"
+        "DerivedExitString 12 comment text\nNewWCKey 1 wckey text\nSystemComment 2 system_comment text"
+    ),
+}
+WHERE = {
+    "job": _keys("Clusters 1 clusters names\nJobs 1 job_ids texts\nJobIDs 4 job_ids texts\nUsers 1 users names"),
+    "account": _keys(_ACCOUNT_WHERE),
+    "user": _keys(_USER_WHERE),
+    "qos": _keys(
+        "Names 1 names names\nQOSLevel 1 names names\nDescriptions 1 descriptions names\nIds 1 ids qos_numbers\nPreemptMode 8 preempt_modes modes"
+    ),
+    "cluster": _keys(
+        "Names 1 names names\nClusters 1 names names\nClassification 3 classifications names\nFederations 3 federations names\nFlags 2 flags names\n"
+        "RPC 1 rpc_versions numbers"
+    ),
+    "resource": _keys(
+        "Names 1 names names\nClusters 1 clusters names\nDescriptions 1 descriptions names\nIds 1 ids numbers\nFlags 2 flags names\n"
+        "PercentAllowed 1 percents numbers\nServers 2 servers names\nServerType 7 server_types texts"
+    ),
+    "federation": _keys("Names 1 names names\nFederations 1 names names\nClusters 1 clusters names"),
+    "coordinator": _keys("Names 1 names names\nUsers 1 names names\nAccounts 1 accounts names\nAcct 4 accounts names"),
+    "association": _keys(
+        "Ids 1 ids numbers\nAssociations 2 ids numbers\nAccounts 2 accounts names\nAcct 4 accounts names\nClusters 1 clusters names\n"
+        "DefaultQOS 8 default_qos names\nPartitions 4 partitions texts\nParents 4 parents names\nQosLevel 1 qos names\nUsers 1 users names"
+    ),
+    "wckey": _keys("Names 1 names names\nWCKeys 1 names names\nClusters 1 clusters names\nIds 1 ids numbers\nUsers 1 users names"),
+    "tres": _keys("Names 1 names names\nIds 1 ids numbers\nTypes 1 types names"),
+    "transaction": _keys(
+        "Accounts 3 accounts names\nAction 4 actions action\nActors 4 actors names\nClusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\n"
+        "Start 1 after time\nUsers 1 users names"
+    ),
+    "event": _keys(
+        "Clusters 1 clusters names\nCondFlags 2 open open\nEnd 2 before time\nEvent 2 event event\nMaxCpus 2 cpus at_most\n"
+        "MinCpus 2 cpus at_least\nNodes 1 nodes nodes\nStart 4 after time\nReason 1 reasons texts\nStates 4 states states\nUsers 1 users users"
+    ),
+    "reservation": _keys(
+        "Clusters 1 clusters names\nEnd 1 before time\nIds 1 ids numbers\nNames 2 names texts\nNodes 2 nodes nodes\nStart 1 after time"
+    ),
+    "problem": _keys("Accounts 2 accounts names\nAcct 4 accounts names\nClusters 1 clusters names\nUsers 1 users names"),
+    "runawayjobs": _keys("Clusters 1 clusters names"),
+}
+ADDED_TO = {  # where `add` puts it
+    "account": _keys("Names 1 names names\nAccounts 1 names names\nAcct 4 names names\nClusters 1 clusters names"),
+    "user": _keys(_ADDED_TO),
+    "qos": _keys("Names 1 names names"),
+    "cluster": _keys("Names 1 names names"),
+    "resource": _keys("Names 1 names names\nClusters 1 clusters names"),
+    "federation": _keys("Names 1 names names"),
+    "coordinator": WHERE["coordinator"],
+}
+
+
+def find_key(keys: "Iterable[Key]", word: str) -> "Key | None":
+    """The first key that the word, in any case, may stand for."""
+    lowered = word.lower()
+    for key in keys:
+        if len(lowered) >= key.least and key.name.lower().startswith(lowered):
+            return key
+    return None
+
+
+class ValueRefusedError(Exception):
+    """A value that cannot be. The text has been shaped as Slurm says it; `is_error`: with the program's name before it; `to_stdout`: there."""
+
+    def __init__(self, text: str, *, is_error: bool = False, to_stdout: bool = False) -> None:
+        self.text, self.is_error, self.to_stdout = text, is_error, to_stdout
+        super().__init__(text)
+
+
+def split_word(word: str) -> "tuple[str, str, str]":
+    """Key, operator (`=`, `+=`, `-=`, "" for a word that stands alone) and value. Quotes around the value go."""
+    key, equals, value = word.partition("=")
+    if not equals:
+        return "", "", word
+    operator = "="
+    if key[-1:] in {"+", "-"}:
+        operator, key = key[-1] + "=", key[:-1]
+    return key, operator, unquoted(value)
+
+
+def unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] in "\"'" and text[-1] == text[0] else text
+
+
+def names_in(text: str, *, lower: bool = True) -> "list[str]":
+    """A list with commas; `a[1-3]` as well."""
+    text = text.lower() if lower else text
+    if "[" in text:
+        from understudy.model.hostlist import expand
+
+        return list(expand(text))
+    return [unquoted(name) for name in text.split(",") if unquoted(name)]
+
+
+class Vocabulary:
+    """What values may name: resources and qualities of service that accounting knows, asked for when first needed."""
+
+    def __init__(self, tres_names: "Any", qos_names: "Any", read_time: "Any") -> None:
+        self._tres, self._qos, self.read_time = tres_names, qos_names, read_time
+
+    def tres_names(self) -> "list[str]":
+        names: list[str] = self._tres()
+        return names
+
+    def qos_names(self) -> "list[str]":
+        names: list[str] = self._qos()
+        return names
+
+
+def number(label: str, text: str) -> "int | None":
+    """A limit, whatever follows its digits; None for -1, 0 for no text at all.
+
+    Raises:
+        ValueRefusedError: not a number.
+    """
+    digits = _DIGITS.match(text)
+    if digits is None:
+        raise ValueRefusedError(f"Invalid value for {label} ({text})", is_error=True)
+    value = int(digits[0] or 0)
+    return None if value < 0 else value
+
+
+def minutes(label: str, text: str, word: str) -> "int | None":
+    """A wall time, in minutes, seconds rounded up; None for -1.
+
+    Raises:
+        ValueRefusedError: not a time.
+    """
+    from understudy.model.times import parse_limit
+
+    if text == "-1":
+        return None
+    try:
+        seconds = parse_limit(text)
+    except ValueError:
+        raise ValueRefusedError(f" Bad {label} time format: {word}") from None
+    return None if seconds is None else -(-seconds // 60)
+
+
+_LABELS = {"Count": "count", "MaxWallDurationPerJob": "MaxWall", "MaxTRESPerJob": "MaxTRES", "MinPrioThres": "MinPrioThreshold"}
+
+
+def read_value(key: Key, operator: str, text: str, word: str, words: Vocabulary) -> "Any":
+    """The value of a key in `set`.
+
+    Raises:
+        ValueRefusedError: with what to say.
+    """
+    label = _LABELS.get(key.name, key.name)
+    kind = key.kind
+    if kind == "number":
+        return number(label, text)
+    if kind == "minutes":
+        return minutes(label, text, word)
+    if kind == "exempt":
+        value = minutes(label, text, word)
+        return None if value is None else value * 60
+    if kind == "shares":
+        return PARENT_SHARES if text.lower() == "parent" else number("FairShare", text)
+    if kind.startswith("tres"):
+        return _tres(kind, text, words)
+    if kind == "factor":
+        return _factor(label, text)
+    if kind == "level":
+        return level(text)
+    if kind in {"qos", "preempt"}:
+        return _qos_names(operator, text, words, takes_minus_one=kind == "qos")
+    if kind == "default_qos":
+        return _default_qos(text, words)
+    if kind == "flags":
+        return _flags(operator, text)
+    if kind == "mode":
+        modes = text.lower().split(",")
+        if any(mode not in _PREEMPT_MODES for mode in modes):
+            raise ValueRefusedError(f" Bad Preempt Mode given: {word}")
+        return ",".join(sorted(modes, key=lambda mode: mode != "within"))
+    if kind in _READERS:
+        return _READERS[kind](operator, text)
+    if kind == "raw_usage":
+        if number(label, text):
+            raise ValueRefusedError("Raw usage can only be set to 0 (zero)", is_error=True)
+        return 0
+    return text if kind == "text" else text.lower()
+
+
+def _classification(_operator: str, text: str) -> str:
+    for name in ("Capability", "Capacity", "Capapacity"):
+        if text and name.lower().startswith(text.lower()):
+            return name
+    raise ValueRefusedError("")
+
+
+def _fed_state(_operator: str, text: str) -> str:
+    for name in ("ACTIVE", "INACTIVE", "DRAIN+REMOVE", "DRAIN"):
+        if text.upper() == name:
+            return name
+    raise ValueRefusedError(f"Invalid FedState {text}.")
+
+
+def _signed(operator: str, text: str) -> "list[str]":
+    """Names that replace what there is; with `+=` or `-=`, or a sign of their own, that come or go."""
+    sign = operator[0] if operator in {"+=", "-="} else ""
+    return [sign + name for name in names_in(text)]
+
+
+def _license(_operator: str, text: str) -> str:
+    if text and "license".startswith(text.lower()):
+        return "License"
+    raise ValueRefusedError(f" Unknown resource type: '{text}'  Valid resources is License.")
+
+
+def _no_flags(_operator: str, text: str) -> "Any":
+    raise ValueRefusedError(f" Unknown Server Resource flag used in:\n  '{text}'\n Valid Server Resource flags are\n '(null)'", to_stdout=True)
+
+
+_READERS = {"classification": _classification, "fed_state": _fed_state, "license": _license, "no_flags": _no_flags, "signed": _signed}
+
+
+def _tres(kind: str, text: str, words: Vocabulary) -> "dict[str, int]":
+    name = kind.partition(":")[2]
+    if name:
+        value = number("TRES", text)
+        return {name: -1 if value is None else value}
+    if not text:
+        raise ValueRefusedError("")
+    if text.isdigit():
+        raise ValueRefusedError("slurmdb_format_tres_str: no value given as TRES type/id.", is_error=True)
+    try:
+        return tres.parse(text, words.tres_names())
+    except tres.TresError as error:
+        said = str(error)
+        raise ValueRefusedError(said if said.startswith("Invalid") else f"slurmdb_format_tres_str: {said}", is_error=True) from None
+
+
+def _factor(label: str, text: str) -> "float | None":
+    digits = _DECIMALS.match(text)
+    if digits is None:
+        raise ValueRefusedError(f"Invalid value for {label} ({text})", is_error=True)
+    value = float(digits[0] or 0)
+    return None if value < 0 else value
+
+
+def level(text: str) -> str:
+    """An administrator's level from its first letter; "" for none of them."""
+    return {"n": "None", "o": "Operator", "a": "Administrator", "s": "Administrator"}.get(text[:1].lower(), "")
+
+
+def _qos_names(operator: str, text: str, words: Vocabulary, *, takes_minus_one: bool) -> "list[str]":
+    """Names with + or - where they are to be added or taken away; [] for all that is inherited."""
+    sign = operator[0] if operator in {"+=", "-="} else ""
+    known: list[str] | None = None
+    found = []
+    for name in text.lower().split(","):
+        bare = unquoted(name).lstrip("+-")
+        if not bare or (unquoted(name) == "-1" and takes_minus_one):
+            continue
+        known = known if known is not None else words.qos_names()
+        by_lower = {each.lower(): each for each in known}
+        if bare not in by_lower:
+            raise ValueRefusedError(f"You gave a bad qos '{bare}'. Valid QOS's are {','.join(known)}", is_error=True)
+        found.append((sign or (name[0] if name[0] in "+-" else "")) + by_lower[bare])
+    return found
+
+
+def _default_qos(text: str, words: Vocabulary) -> "str | None":
+    if text in {"-1", ""}:
+        return None
+    by_lower = {each.lower(): each for each in words.qos_names()}
+    if text.lower() not in by_lower:
+        raise ValueRefusedError(f"You gave a bad default qos '{text}'.  Use 'list qos' to get complete list.")
+    return by_lower[text.lower()]
+
+
+def _flags(operator: str, text: str) -> "list[str] | None":
+    if text == "-1":
+        return None
+    sign = operator[0] if operator in {"+=", "-="} else ""
+    known = {flag.lower(): flag for flag in QOS_FLAGS}
+    found = []
+    for word in text.split(","):
+        own = word[:1] if word[:1] in {"+", "-"} else ""
+        flag = known.get(word.lstrip("+-").lower())
+        if flag is not None:
+            found.append((sign or own) + flag)
+    if not found:
+        raise ValueRefusedError(f" Unknown QOS flag used in:\n  '{text}'\n Valid QOS flags are\n  '{','.join(QOS_FLAGS)}'", to_stdout=True)
+    return found
+
+
+def read_condition(key: Key, text: str, words: Vocabulary, word: str = "") -> "list[Any]":
+    """The values of a key in `where`.
+
+    Raises:
+        ValueRefusedError: with what to say.
+    """
+    if key.kind in {"numbers", "qos_numbers"}:
+        return [number("AssocId" if key.kind == "numbers" else "QOS ID", part) for part in text.split(",")]
+    if key.kind == "levels":
+        return [level(text)]
+    if key.kind == "modes":
+        for mode in text.lower().split(","):
+            if mode not in _PREEMPT_MODES:
+                raise ValueRefusedError(f"sacctmgr: error: Unknown preempt_mode given '{mode}'\n Bad Preempt Mode given: {word}")
+        return text.lower().split(",")
+    if key.kind == "event":
+        for name in ("cluster", "node"):
+            if text and name.startswith(text.lower()):
+                return [name]
+        raise ValueRefusedError(f" Unknown event type: '{text}'  Valid events are Cluster and Node.")
+    if key.kind == "action":
+        action = next((each for each in _ACTIONS if each.lower() == text.lower()), None)
+        if action is None:
+            raise ValueRefusedError(f"You gave a bad action '{text}'.", is_error=True)
+        return [action]
+    if key.kind == "open":
+        return ["open"] if text and "open".startswith(text.lower()) else []
+    if key.kind in {"at_most", "at_least"}:
+        return [f"0-{text}" if key.kind == "at_most" else f"{text}-"]
+    if key.kind == "users":
+        return _known_users(text)
+    if key.kind == "states":
+        return _node_states(text)
+    if key.kind == "time":
+        try:
+            return [words.read_time(text)]
+        except ValueError:
+            from understudy.model.moments import not_understood_from
+
+            raise ValueRefusedError(f"Invalid time specification (pos={not_understood_from(text)}): {text}") from None
+    if key.kind == "nodes":
+        return names_in(text, lower=False) if "[" not in text else names_in(text)
+    return names_in(text, lower=key.kind == "names")
+
+
+def _known_users(text: str) -> "list[str]":
+    """Names of users, or their numbers."""
+    import pwd
+
+    for name in text.split(","):
+        try:
+            if not name.isdigit():
+                pwd.getpwnam(name)
+        except KeyError:
+            raise ValueRefusedError(f"Invalid user id: {name}", is_error=True) from None
+    return text.split(",")
+
+
+_NODE_STATES = ("DRAIN", "FAIL", "UNKNOWN", "DOWN", "IDLE", "ALLOCATED", "ERROR", "MIXED", "FUTURE")
+
+
+def _node_states(text: str) -> "list[str]":
+    """Beginnings of names of states that an event may have."""
+    for name in text.upper().split(","):
+        if not name or not any(state.startswith(name) for state in (*_NODE_STATES, "NO_RESPOND", "POWER_SAVE", "MAINT", "REBOOT")):
+            valid = " ".join(state if state != "ERROR" else "?" for state in _NODE_STATES)
+            raise ValueRefusedError(f"Invalid state: {text}\nValid node states are: {valid} \nsacctmgr: fatal: unrecognized job state value")
+    return text.split(",")
+
+
+def text_of_limit(field: str, value: "Any") -> str:
+    """A limit's value as sacctmgr prints it: "" for none."""
+    if value is None:
+        return ""
+    if isinstance(value, dict):
+        return tres.text_of({name: amount for name, amount in value.items() if amount >= 0})
+    if field in {"grp_wall", "max_wall"}:
+        return wall_text(value * 60)
+    if field == "preempt_exempt_time_s":
+        return wall_text(value)
+    if field == "shares":
+        return "parent" if value == PARENT_SHARES else str(value)
+    if isinstance(value, float):
+        return f"{value:.6f}"
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value)
+
+
+def wall_text(seconds: int) -> str:
+    """`01:00:00`, `1-00:00:00`."""
+    from understudy.commands.shared.texts import full_duration
+
+    return full_duration(seconds)

@@ -1,0 +1,282 @@
+"""scontrol's keywords that concern daemons, nodes' processes and files rather than records: ping, setdebug, write, wait_job ... Follows scontrol(1).
+
+Place: under scontrol, read when one of them is typed.
+"""
+
+import os
+
+from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.texts import timestamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from understudy.commands.scontrol.session import Session
+
+LEVELS = ("quiet", "fatal", "error", "info", "verbose", "debug", "debug2", "debug3", "debug4", "debug5")
+_RUNNING, _SUSPENDED = 1, 2
+_CONFIGURING, _COMPLETING = 0x4000, 0x8000
+_WAIT_S = 3.0
+
+
+def ping(session: "Session", _words: list[str]) -> int:
+    """Whether the controller answers."""
+    context = session.context
+    try:
+        for host, role in context.client.query("ping", ["host", "role"]).rows:
+            context.print(f"Slurmctld({role}) at {host} is UP")
+    except RefusedError:
+        context.print(f"Slurmctld(primary) at {os.uname().nodename.partition('.')[0]} is DOWN")
+        stars = "*" * 41
+        context.print(f"{stars}\n** RESTORE SLURMCTLD DAEMON TO SERVICE **\n{stars}")
+        return 1
+    return 0
+
+
+def reconfigure(session: "Session", _words: list[str]) -> int:
+    """Have the daemons read slurm.conf again."""
+    return _call(session, "slurm_reconfigure error", "Reconfigure")
+
+
+def shutdown(session: "Session", words: list[str]) -> int:
+    """End the controller and the node daemons, or with `slurmctld` or `controller` the controller alone."""
+    if words and not any(name.startswith(words[0].lower()) for name in ("slurmctld", "controller")):
+        session.context.complain(f"invalid shutdown argument:{words[0]}")
+        return 1
+    return _call(session, "slurm_shutdown error", "Shutdown", bool(words))
+
+
+def abort(session: "Session", _words: list[str]) -> int:
+    return _call(session, "slurm_shutdown error", "Shutdown", True)
+
+
+def _call(session: "Session", failing: str, message: str, *fields: object) -> int:
+    try:
+        session.context.client.call(message, *fields)
+    except RefusedError as error:
+        session.complain(f"{failing}: {error.text}")
+        return 1
+    return 0
+
+
+def takeover(session: "Session", words: list[str]) -> int:
+    """There is no backup controller that could take over."""
+    context = session.context
+    if len(words) > 1:
+        context.complain("takeover: too many arguments")
+    elif words:
+        context.complain(f"takeover: invalid backup controller index ({words[0] if words[0].isdigit() else 0})")
+    else:
+        context.error("slurm_get_port: Address family '0' not supported")
+        context.error("Error connecting, bad data: family = 0, port = 0")
+        session.complain("slurm_takeover error: Unable to contact slurm controller (connect failure)")
+    return 1
+
+
+def debug_level(session: "Session", words: list[str]) -> int:
+    return set_level(session, words[0], "slurm_set_debug_level error")
+
+
+def set_level(session: "Session", word: str, failing: str) -> int:
+    """How much the controller writes into its log: a number or a name."""
+    level = level_of(word)
+    if level is None:
+        session.complain(f"invalid debug level: {word}")
+        return 1
+    return _call(session, failing, "SetConfiguration", {"SlurmctldDebug": level})
+
+
+def level_of(word: str) -> str | None:
+    """The name of a level."""
+    if word.isdigit():
+        return LEVELS[int(word)] if int(word) < len(LEVELS) else None
+    return word.lower() if word.lower() in LEVELS else None
+
+
+def debug_flags(session: "Session", words: list[str]) -> int:
+    """Flags of the log, added with `+` or taken away with `-`."""
+    from understudy.model.debug_flags import FLAG_NAMES
+
+    word = words[0]
+    if word[0] not in "+-":
+        session.complain(f"invalid debug flag: {word}")
+        session.complain("Usage: setdebugflags [+|-]NAME")
+        return 1
+    for name in word[1:].split(","):
+        if name.lower() not in FLAG_NAMES:
+            session.context.error(f"Invalid DebugFlag: {name}")
+            session.complain(f"invalid debug flag: {word}")
+            return 1
+    return _call(session, "slurm_set_debug_flags error", "SetConfiguration", {"DebugFlags": word})
+
+
+def schedule_log_level(session: "Session", words: list[str]) -> int:
+    level = {"0": "0", "1": "1", "disable": "0", "enable": "1"}.get(words[0].lower())
+    if level is None:
+        session.complain(f"invalid schedlog level: {words[0]}")
+        return 1
+    return _call(session, "slurm_set_schedlog_level error", "SetConfiguration", {"SlurmSchedLogLevel": level})
+
+
+def dampening_factor(session: "Session", words: list[str]) -> int:
+    if not words[0].isdigit() or not 0 < int(words[0]) < 65536:
+        session.complain(f"invalid dampening factor: {words[0]}")
+        return 0
+    return _call(session, "slurm_set_fs_dampeningfactor error", "SetConfiguration", {"FairShareDampeningFactor": words[0]})
+
+
+def reboot(session: "Session", words: list[str]) -> int:
+    """[ASAP] [nextstate=RESUME|DOWN] [reason=TEXT] ALL|NODES."""
+    asap, after, reason = False, "", ""
+    words = list(words)
+    while words:
+        key, equals, value = words[0].partition("=")
+        if not equals and key.upper() == "ASAP":
+            asap = True
+        elif equals and key.lower() == "nextstate":
+            after = value.upper()
+            if after not in {"DOWN", "RESUME"}:
+                session.context.complain(f"Invalid state: {value}\nValid states: DOWN, RESUME")
+                return 1
+        elif equals and key.lower() == "reason":
+            reason = value
+        else:
+            break
+        words.pop(0)
+    if not words:
+        session.context.complain("Missing node list. Specify ALL|<NodeList>")
+        return 1
+    if len(words) > 1:
+        session.context.complain("too many arguments for keyword:reboot")
+        return 1
+    try:
+        shown = dict(session.context.client.query("config", ["name", "value"], {"name": ["RebootProgram"]}).rows)
+    except RefusedError as error:
+        session.complain(f"scontrol_reboot_nodes error: {error.text}")
+        return 1
+    if shown.get("RebootProgram", "(null)") == "(null)":
+        session.context.error("RebootProgram isn't defined")
+        session.complain("scontrol_reboot_nodes error: Unspecified error")
+        return 1
+    return _call(session, "scontrol_reboot_nodes error", "RebootNodes", words[0], asap, after, reason)
+
+
+def cancel_reboot(session: "Session", words: list[str]) -> int:
+    if not words:
+        session.context.complain("missing argument for keyword:cancel_reboot")
+        return 1
+    return _call(session, "slurm_update error", "UpdateNodes", words[0], {"state": "CANCEL_REBOOT"})
+
+
+def wait_job(session: "Session", words: list[str]) -> int:
+    """Until the nodes of a job that runs are there."""
+    import time
+
+    context = session.context
+    if not words[0].isdigit():
+        context.complain(f"Invalid job_id {words[0]}")
+        return 1
+    said = False
+    while True:
+        try:
+            rows = context.client.query("jobs", ["state", "flags"], {"job_id": [int(words[0])]}).rows
+        except RefusedError:
+            rows = []
+        if not rows:
+            context.complain(f"scontrol: Problem running job {words[0]}")
+            return 1
+        state, flags = rows[0]
+        if state not in {_RUNNING, _SUSPENDED}:
+            context.complain(f"scontrol: Job {words[0]} no longer running")
+            return 1
+        if not flags & _CONFIGURING:
+            context.complain(f"scontrol: Nodes are ready for job {words[0]}")
+            return 0
+        if not said:
+            context.complain("scontrol: Waiting for nodes to boot")
+            said = True
+        time.sleep(_WAIT_S)
+
+
+def notify(session: "Session", words: list[str]) -> int:
+    """A line of text into the output of a job, or of the command that waits for it."""
+    number = words[0].partition(".")[0]
+    if not number.isdigit():
+        session.context.stderr.write(f"Invalid job_id {words[0]}")
+        session.complain("job notify failure: No error")
+        return 1
+    return _call(session, "job notify failure", "NotifyJob", number, " ".join(words[1:]))
+
+
+def completing(session: "Session", _words: list[str]) -> int:
+    """Jobs whose nodes are not all free of them."""
+    context = session.context
+    try:
+        answer = context.client.query("jobs", ["job_id", "flags", "end_time", "nodes", "completing_nodes"])
+    except RefusedError as error:
+        session.complain(f"slurm_load_jobs error: {error.text}")
+        return 1
+    try:
+        context.client.query("nodes", ["name"], {"name": []})  # which may be closed to the user
+    except RefusedError as error:
+        session.complain(f"slurm_load_nodes error: {error.text}")
+        return 1
+    for job_id, flags, end, nodes, left in answer.rows:
+        if flags & _COMPLETING:
+            minutes, seconds = divmod(max(int(answer.now) - int(end or answer.now), 0), 60)
+            lasts = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
+            context.print(f"JobId={job_id} EndTime={timestamp(end)} CompletingTime={lasts} Nodes(COMPLETING)={left or nodes}")
+    return 0
+
+
+def token(session: "Session", words: list[str]) -> int:
+    """Tokens need another kind of authentication than the cluster's."""
+    for word in words:
+        key, equals, _ = word.partition("=")
+        if not equals or key.lower() not in {"lifespan", "username"}:
+            session.context.complain(f"Invalid option: `{word}`")
+            return 1
+    try:
+        session.context.client.query("ping", ["host"])
+        if os.geteuid() and any(word.lower().startswith("username=") for word in words):
+            session.context.error("slurm_fetch_token: error with request: Invalid user id")
+    except RefusedError as error:
+        session.context.error(f"slurm_fetch_token: error receiving response: {error.text}")
+    session.context.complain("Error fetching token")
+    return 1
+
+
+def write(session: "Session", words: list[str]) -> int:
+    """batch_script JOB [FILE] or config [FILE]."""
+    what = words[0].lower()
+    if what.startswith("batch") and "batch_script".startswith(what):
+        return _write_script(session, words[1:])
+    if what == "config":
+        from understudy.commands.scontrol.config import write_config
+
+        return write_config(session, words[1:])
+    session.context.complain(f"invalid write argument:{words[0]}")
+    return 1
+
+
+def _write_script(session: "Session", words: list[str]) -> int:
+    context = session.context
+    if not words:
+        return 0
+    job = words[0]
+    try:
+        (text,) = context.client.call("GetScript", job)
+    except RefusedError as error:
+        session.complain(f"job script retrieval failed: {error.text}")
+        return 0
+    target = words[1] if len(words) > 1 else f"slurm-{job}.sh"
+    if target == "-":
+        context.stdout.write(text)
+        return 0
+    try:
+        with open(target, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+    except OSError as error:
+        session.complain(f"failed to open file `{target}`: {error.strerror}")
+        return 0
+    session.say(f"batch script for job {job} written to {target}")
+    return 0

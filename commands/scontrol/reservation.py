@@ -1,0 +1,214 @@
+"""scontrol's create and update of reservations. Follows scontrol(1) of 22.05, "RESERVATIONS".
+
+Place: under scontrol. Keys may be written in any case and shortened; what is checked here is what Slurm's scontrol checks before it asks the
+controller, in its words.
+"""
+
+from understudy.commands.scontrol.words import UNEXPECTED
+from understudy.commands.shared.client import CONNECT_FAILED, Context, RefusedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# In the order in which an abbreviation is looked up, with the letters that suffice.
+KEYS = (
+    ("ReservationName", 1),
+    ("StartTime", 1),
+    ("EndTime", 1),
+    ("Duration", 1),
+    ("Flags", 2),
+    ("NodeCnt", 5),
+    ("NodeCount", 5),
+    ("CoreCnt", 5),
+    ("CoreCount", 5),
+    ("Nodes", 5),
+    ("Features", 2),
+    ("Licenses", 1),
+    ("PartitionName", 1),
+    ("Users", 1),
+    ("Groups", 1),
+    ("Accounts", 1),
+    ("BurstBuffer", 2),
+    ("Watts", 1),
+    ("TRES", 1),
+    ("MaxStartDelay", 1),
+)
+_SAME_KEY = {"nodecount": "nodecnt", "corecount": "corecnt"}
+_LISTS = ("users", "groups", "accounts", "flags", "duration")
+BUSY = 2016
+NOTE = """Note, unless nodes are directly requested a reservation must exist in a single partition.
+If no partition is requested the default partition is assumed."""
+
+
+class _RefusedInputError(Exception):
+    """Input that makes no sense; what to say has been said."""
+
+
+def create(words: "Sequence[str]", context: Context) -> int:
+    """`scontrol create reservation ...`."""
+    try:
+        name, changes = _read(_given(words), context, "No reservation created.")
+        _check_new(changes, context)
+        answer = context.client.call("UpdateReservation", "create", name, changes)
+    except _RefusedInputError:
+        return 1
+    except RefusedError as error:
+        context.complain(f"Error creating the reservation: {UNEXPECTED if error.code == CONNECT_FAILED else error.text}")
+        if error.code == BUSY:
+            context.print(NOTE)
+        return 1
+    context.print(f"Reservation created: {answer[0]}")
+    return 0
+
+
+def update(words: "Sequence[str]", context: Context) -> int:
+    """`scontrol update reservationname=...`."""
+    try:
+        name, changes = _read(list(words) if "=" in words[0] else list(words[1:]), context, "No reservation update.")
+        context.client.call("UpdateReservation", "update", name, changes)
+    except _RefusedInputError:
+        context.complain("slurm_update error: No error")
+        return 1
+    except RefusedError as error:
+        context.complain(f"Error updating the reservation: {error.text}")
+        context.complain(f"slurm_update error: {error.text}")
+        return 1
+    context.print("Reservation updated.")
+    return 0
+
+
+def _given(words: "Sequence[str]") -> list[str]:
+    """Without the bare word `reservation`; `reservation r1` names it."""
+    if "=" in words[0]:
+        return list(words)
+    if len(words) > 1 and "=" not in words[1] and words[1].lower() != "skip":
+        return [f"reservationname={words[1]}", *words[2:]] if words[0].lower() != "update" else list(words[1:])
+    return list(words[1:])
+
+
+def _refuse(context: Context, text: str) -> None:
+    context.error(text)
+    raise _RefusedInputError
+
+
+def _key(word: str) -> str | None:
+    lowered = word.lower()
+    found = next((name.lower() for name, least in KEYS if len(lowered) >= least and name.lower().startswith(lowered)), None)
+    return None if found is None else _SAME_KEY.get(found, found)
+
+
+def _read(words: "Sequence[str]", context: Context, outcome: str) -> tuple[str, dict[str, str]]:
+    """(name, changes as the controller takes them)."""
+    name = ""
+    changes: dict[str, str] = {}
+    now: float | None = None
+    for word in words:
+        if word.lower() == "skip":
+            changes["skip"] = ""
+            continue
+        written, equals, value = word.partition("=")
+        if not equals:
+            _refuse(context, f"Misformatted parameter '{word}', most options have a parameter after '='.  {outcome}")
+        sign = written[-1:] if written[-1:] in {"+", "-"} else ""
+        key = _key(written.rstrip("+-"))
+        if key is None:
+            _refuse(context, f"Unknown parameter {word}.  {outcome}")
+        assert key is not None
+        if sign and key == "nodes":
+            _refuse(context, f"The +=/-= notation is not supported when updating nodes.  {outcome}")
+        if key == "reservationname":
+            name = value
+        elif key in {"starttime", "endtime"}:
+            if now is None:
+                now = context.client.query("ping", ["host"]).now  # the cluster's clock, which may be a virtual one
+            changes[key] = _time(key, value, now, word, context, outcome)
+        elif key in {"duration", "maxstartdelay"}:
+            changes[key + sign] = _duration(value, word, context, outcome)
+        elif key in {"nodecnt", "corecnt"}:
+            if any(not part.isdecimal() for part in value.split(",")):
+                _refuse(context, f"Invalid {'node' if key == 'nodecnt' else 'core'} count {value}")
+            changes[key] = value
+        elif key == "tres":
+            _read_tres(value, changes, context)
+        elif key == "flags":
+            changes[key + sign] = _flags(value, sign, context, outcome)
+        else:
+            changes[key + (sign if key in _LISTS else "")] = value
+    return name, changes
+
+
+def _time(key: str, value: str, now: float, word: str, context: Context, outcome: str) -> str:
+    from understudy.model.moments import not_understood_from, parse_time
+
+    try:
+        return str(parse_time(value, now))
+    except ValueError:
+        context.complain(f"Invalid time specification (pos={not_understood_from(value)}): {value}")
+        _refuse(context, f"Invalid {key.removesuffix('time')} time {word}.  {outcome}")
+    return ""
+
+
+def _duration(value: str, word: str, context: Context, outcome: str) -> str:
+    from understudy.model.times import parse_limit
+
+    try:
+        parse_limit(value)
+    except ValueError:
+        _refuse(context, f"Invalid duration {word}.  {outcome}")
+    return value
+
+
+def _flags(value: str, sign: str, context: Context, outcome: str) -> str:
+    from understudy.model.reservations import read_flags
+
+    text = ",".join(f"-{flag.lstrip('-')}" for flag in value.split(",")) if sign == "-" else value
+    try:
+        read_flags(text)
+    except ValueError as error:
+        _refuse(context, f"Error parsing flags {error}.  {outcome}")
+    return text
+
+
+def _read_tres(value: str, changes: dict[str, str], context: Context) -> None:
+    """`TRES=cpu=4,node=1`: another way to write counts."""
+    for part in value.split(","):
+        name, _, count = part.partition("=")
+        key = {"cpu": "corecnt", "node": "nodecnt"}.get(name.lower())
+        if key is None:
+            _refuse(context, f"couldn't identify configured TRES '{name}'")
+        assert key is not None
+        changes[key] = count
+
+
+def _check_new(changes: dict[str, str], context: Context) -> None:
+    """What a new reservation must have."""
+    outcome = "No reservation created."
+    if "starttime" not in changes:
+        _refuse(context, f"A start time must be given.  {outcome}")
+    if "endtime" not in changes and "duration" not in changes:
+        _refuse(context, f"An end time or duration must be given.  {outcome}")
+    start = int(changes["starttime"])
+    if "endtime" in changes:
+        end = int(changes["endtime"])
+        if end < start:
+            _refuse(context, f"Start time cannot be after end time.  {outcome}")
+        if "duration" in changes:
+            from understudy.model.times import parse_limit
+
+            if parse_limit(changes["duration"]) != end - start:
+                _refuse(context, f"StartTime + Duration does not equal EndTime.  {outcome}")
+    from understudy.model.reservations import ANY_NODES, PART_NODES, read_flags
+
+    flags = read_flags(changes["flags"])[0] if changes.get("flags") else 0
+    counts = any(changes.get(key, "").replace(",", "").strip("0") for key in ("nodecnt", "corecnt"))
+    if not counts and not any(changes.get(key) for key in ("nodes", "burstbuffer", "licenses", "watts")):
+        _refuse(context, f"CoreCnt, Nodes, NodeCnt, BurstBuffer, Licenses or Watts must be specified.  {outcome}")
+    if not any(changes.get(key) for key in ("users", "groups", "accounts")):
+        _refuse(context, f"Either Users/Groups and/or Accounts must be specified.  {outcome}")
+    if changes.get("users") and changes.get("groups"):
+        _refuse(context, f"Users and Groups are mutually exclusive.  You can have one or the other, but not both.  {outcome}")
+    if changes.get("watts") and (not flags & ANY_NODES or counts or changes.get("nodes")):
+        _refuse(context, f"A power reservation must be empty and set the LICENSE_ONLY flag.  {outcome}")
+    if flags & PART_NODES and not (changes.get("partitionname") and changes.get("nodes", "").upper() == "ALL"):
+        _refuse(context, f"PART_NODES flag requires specifying a Partition and ALL nodes.  {outcome}")

@@ -1,0 +1,447 @@
+"""scontrol's update, create and delete, and what it does to jobs as a whole (hold, release, requeue ...). Follows scontrol(1) of 22.05.
+
+Place: under scontrol. Keys may be written in any case and shortened as long as they say which; what is checked here is what Slurm's scontrol checks
+before it asks the controller.
+"""
+
+from understudy.commands.scontrol.words import (
+    HOLDS,
+    INVALID_NODE,
+    NODES_BUSY,
+    RefusedInputError,
+    SilentlyDoneError,
+    check_limit,
+    full_key,
+    jobs_in,
+    pairs,
+    say_results,
+    say_unreachable,
+)
+from understudy.commands.shared.client import Context, RefusedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from understudy.commands.scontrol.session import Session
+
+NODE_KEYS = (
+    "ActiveFeatures", "AvailableFeatures", "Comment", "CpuBind", "Extra", "Features", "Gres", "NodeAddr", "NodeHostName", "Reason", "State", "Weight",
+)  # fmt: skip
+PARTITION_KEYS = (
+    "AllocNodes", "AllowAccounts", "AllowGroups", "AllowQos", "Alternate", "CpuBind", "Default", "DefaultTime", "DefMemPerCPU", "DefMemPerNode",
+    "DenyAccounts", "DenyQos", "DisableRootJobs", "ExclusiveUser", "GraceTime", "Hidden", "JobDefaults", "LLN", "MaxCPUsPerNode",
+    "MaxMemPerCPU", "MaxMemPerNode", "MaxNodes", "MaxTime", "MinNodes", "Nodes", "OverSubscribe", "OverTimeLimit", "PreemptMode", "Priority",
+    "PriorityJobFactor", "PriorityTier", "QoS", "ReqResv", "RootOnly", "Shared", "State", "TresBillingWeights",
+)  # fmt: skip
+# Keys that one may write but that mean another.
+_SAME_KEY = {"shared": "oversubscribe"}
+NODE_STATES = (
+    "DOWN", "IDLE", "ALLOCATED", "MIXED", "FUTURE", "UNKNOWN", "DRAIN", "FAIL", "NORESP", "NORESPOND", "POWER_DOWN", "POWER_DOWN_ASAP",
+    "POWER_DOWN_FORCE", "POWER_UP", "RESUME", "UNDRAIN", "CANCEL_REBOOT",
+)  # fmt: skip
+_NEED_REASON = ("DOWN", "DRAIN", "FAIL")
+_PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
+# What one may update, each by the names of its key (enough letters of it) and in the order in which they are looked for.
+_ENTITIES = (
+    ("node", "nodename", 2),
+    ("partition", "partitionname", 2),
+    ("job", "jobid", 3),
+    ("step", "stepid", 4),
+    ("reservation", "reservationname", 3),
+    ("frontend", "frontendname", 2),
+    ("debug", "slurmctlddebug", 2),
+)
+
+
+def update(words: "Sequence[str]", session: "Session") -> int:
+    """`scontrol update ...`. What it is that is changed, any of the words may say."""
+    context = session.context
+    if words[0].lower().startswith("res") and "=" not in words[0]:
+        from understudy.commands.scontrol.reservation import update as update_reservation
+
+        return update_reservation(words, context)
+    kind = ""
+    for word in words:
+        key = word.partition("=")[0].rstrip("+-").lower()
+        kind = next((kind for kind, name, least in _ENTITIES if len(key) >= least and name.startswith(key)), "")
+        if kind or key == "jobname":
+            kind = kind or "job"
+            break
+    try:
+        if kind == "node":
+            return _update_nodes(list(words), session)
+        if kind == "partition":
+            return _update_partition(list(words), session)
+        if kind == "job":
+            from understudy.commands.scontrol.update_job import update_jobs
+
+            return update_jobs(_entity_apart(words), session)
+        if kind == "step":
+            return _update_step(list(words), session)
+    except RefusedInputError as error:
+        return error.code
+    except RefusedError as error:
+        session.complain(f"slurm_update error: {error.text}")
+        return 1
+    if kind == "reservation":
+        from understudy.commands.scontrol.reservation import update as update_reservation
+
+        return update_reservation(words, context)
+    if kind == "frontend":
+        return _update_frontend(words, session)
+    if kind == "debug":
+        from understudy.commands.scontrol.daemons import level_of, set_level
+
+        level = words[0].partition("=")[2]
+        if level_of(level) is None or not level.isdigit():
+            session.complain(f"invalid debug level: {level}")
+            session.complain("slurm_update error: No error")
+            return 1
+        return set_level(session, level, "slurm_update error")
+    context.complain("No valid entity in update command")
+    context.complain('Input line must include "NodeName", "PartitionName", "Reservation", "JobId", or "SlurmctldDebug"')
+    return 1
+
+
+def _update_frontend(words: "Sequence[str]", session: "Session") -> int:
+    """There are no front ends."""
+    values = {key.lower(): value.lower() for key, _, value in pairs(words)}
+    if values.get("state", "").startswith(("down", "drain")) and not values.get("reason"):
+        session.context.complain("You must specify a reason when DOWNING or DRAINING a frontend node")
+        session.context.complain("Request aborted")
+        return 1
+    session.complain("slurm_update error: Invalid node name specified")
+    return 1
+
+
+def _update_step(words: "list[str]", session: "Session") -> int:
+    """The time limit of a step, or of all of a job's."""
+    context = session.context
+    job, step, limit = "", "", None
+    for position, (key, sign, value) in enumerate(pairs(words)):
+        lowered = key.lower()
+        if len(lowered) > 3 and "stepid".startswith(lowered):
+            job, _, step = value.partition(".")
+            if not job.isdigit():
+                context.complain(f"Invalid StepID parameter: {words[position]}")
+                context.complain("Request aborted")
+                return 1
+        elif len(lowered) > 1 and "timelimit".startswith(lowered):
+            check_limit(value.removeprefix("+").removeprefix("-"), context)
+            limit = sign + value
+        else:
+            context.complain(f"Update of this parameter is not supported: {words[position]}")
+            context.complain("Request aborted")
+            return 1
+    if limit is None:
+        context.complain("No changes specified")
+        return 1
+    context.client.call("UpdateStep", job, step, limit)
+    return 0
+
+
+def _entity_apart(words: "Sequence[str]") -> list[str]:
+    """`job 17 name=x` as `job=17 name=x`."""
+    if len(words) > 1 and "=" not in words[0] and "=" not in words[1]:
+        return [f"{words[0]}={words[1]}", *words[2:]]
+    return list(words)
+
+
+def _update_nodes(words: list[str], session: "Session") -> int:
+    context = session.context
+    nodes = ""
+    changes: dict[str, str] = {}
+    for position, (key, sign, value) in enumerate(pairs(words)):
+        if "=" not in words[position]:
+            context.error(f"Invalid input: {words[position]}  Request aborted")
+            raise RefusedError(0, "No error")
+        if len(key) > 1 and "nodename".startswith(key.lower()):
+            nodes = value
+            continue
+        known = full_key(key, NODE_KEYS, least=1)
+        if known == "weight" and value and not value.isdigit():
+            context.error(f"Weight value ({value}) is not a valid number")
+            continue
+        if known is None or sign:
+            context.complain(f"Update of this parameter is not supported: {words[position]}")
+            context.complain("Request aborted")
+            return 1
+        if known == "cpubind" and (wrong := _cpu_binding(value, words[position])):
+            context.error(wrong)
+            raise RefusedError(0, "No error")
+        changes[known] = _node_state(value, words[position], context) if known == "state" else value
+    if changes.get("weight") == "":
+        changes["weight"] = "0"
+    if changes.get("state") in _NEED_REASON and not changes.get("reason"):
+        context.complain("You must specify a reason when DOWNING or DRAINING a node. Request denied")
+        return 1
+    if not changes:
+        context.complain("No changes specified")
+        return 1
+    context.client.call("UpdateNodes", nodes, changes)
+    return 0
+
+
+def _node_state(value: str, word: str, context: Context) -> str:
+    wanted = value.upper()
+    state = wanted if wanted in NODE_STATES else next((name for name in NODE_STATES if len(wanted) > 2 and name.startswith(wanted)), None)
+    if state is None:
+        context.complain(f"Invalid input: {word}")
+        context.complain("Request aborted")
+        context.complain("Valid states are: NoResp DRAIN FAIL FUTURE RESUME POWER_DOWN POWER_UP UNDRAIN")
+        context.complain("Not all states are valid given a node's prior state")
+        raise RefusedInputError
+    return state
+
+
+def _number(name: str, most: int | None = None) -> "Callable[[str, str], str]":
+    """A whole number, or where there is no upper bound UNLIMITED."""
+
+    def check(value: str, _word: str) -> str:
+        if (most is None and value.lower() in {"unlimited", "infinite"}) or (value.isdigit() and int(value) <= (most or 0xFFFFFFFD)):
+            return ""
+        return f"Invalid {name} value: {value}"
+
+    return check
+
+
+def _cpu_binding(value: str, word: str) -> str:
+    from understudy.model.cpu_binding import cpu_binding
+
+    try:
+        cpu_binding(value)
+    except ValueError:
+        return f"Invalid input {word}"
+    return ""
+
+
+def _one_of(name: str, allowed: "Sequence[str]", known: str) -> "Callable[[str, str], str]":
+    def check(value: str, word: str) -> str:
+        given = value.upper().partition(":")[0]
+        if given in allowed or (name == "State" and given and any(each.startswith(given) for each in allowed)):
+            return ""
+        return f"Invalid input: {word}\nAcceptable {name} values are {known}"
+
+    return check
+
+
+def _time(value: str, word: str) -> str:
+    from understudy.model.times import parse_limit
+
+    try:
+        parse_limit(value)
+    except ValueError:
+        return f"Invalid input {word}"
+    return ""
+
+
+def _preempt_mode(value: str, word: str) -> str:
+    allowed = {"OFF", "CANCEL", "GANG", "REQUEUE", "SUSPEND", "WITHIN"}
+    return "" if {each.upper() for each in value.split(",")} <= allowed else f"Invalid input: {word}"
+
+
+_YES_OR_NO = ("YES", "NO")
+# Keys of partitions whose values are looked at before the controller is asked. What to say, one error a line; "" if it is well.
+_PARTITION_CHECKS = {
+    "cpubind": _cpu_binding,
+    "state": _one_of("State", _PARTITION_STATES, "UP, DOWN, DRAIN and INACTIVE"),
+    "maxtime": _time,
+    "defaulttime": _time,
+    "preemptmode": _preempt_mode,
+    "oversubscribe": _one_of("OverSubscribe", ("NO", "EXCLUSIVE", "YES", "FORCE"), "NO, EXCLUSIVE, YES:#, and FORCE:#"),
+    **{
+        name.lower(): _one_of(name, _YES_OR_NO, "YES and NO")
+        for name in ("Default", "Hidden", "RootOnly", "ReqResv", "LLN", "ExclusiveUser", "DisableRootJobs")
+    },
+    **{name.lower(): _number(name, 65533) for name in ("Priority", "PriorityTier", "PriorityJobFactor")},
+    **{name.lower(): _number(name) for name in ("GraceTime", "OverTimeLimit", "MaxCPUsPerNode")},
+    **{name.lower(): _number(name, 0xFFFFFFFD) for name in ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode")},
+}
+
+
+def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[str, str]]:
+    name = ""
+    changes: dict[str, str] = {}
+    for position, (key, sign, value) in enumerate(pairs(words)):
+        word = words[position]
+        if "=" not in word:
+            context.error(f"Invalid input: {word}  Request aborted")
+            raise RefusedError(0, "No error")
+        if len(key) > 1 and "partitionname".startswith(key.lower()):
+            name = value
+            continue
+        known = None if sign else full_key(key, PARTITION_KEYS)
+        if known is None:
+            context.error(f"Update of this parameter is not supported: {word}\n")
+            context.error("Request aborted")
+            raise RefusedError(0, "No error")
+        known = _SAME_KEY.get(known, known)
+        if known == "minnodes" and not value.isdigit():
+            context.error(f'"{value}" is not a valid node count')
+            raise SilentlyDoneError
+        if known == "maxnodes" and not value.isdigit() and value.lower() not in {"unlimited", "infinite"}:
+            context.error(f'Invalid numeric value "{value}" for MaxNodes.')
+            raise RefusedInputError
+        wrong = _PARTITION_CHECKS[known](value, word) if known in _PARTITION_CHECKS else ""
+        if wrong:
+            for line in wrong.split("\n"):
+                context.error(line)
+            raise RefusedError(0, "No error")
+        changes[known] = next(each for each in _PARTITION_STATES if each.startswith(value.upper())) if known == "state" else value
+    return name, changes
+
+
+def _update_partition(words: list[str], session: "Session") -> int:
+    name, changes = _partition_changes(words, session.context)
+    if not changes:
+        session.context.error("No changes specified")
+        return 1
+    session.context.client.call("UpdatePartition", "update", name, changes)
+    return 0
+
+
+def create(words: "Sequence[str]", session: "Session") -> int:
+    """`scontrol create partition=... | reservation ... | nodename=...`."""
+    context = session.context
+    lowered = words[0].lower()
+    if lowered.startswith("res"):
+        from understudy.commands.scontrol.reservation import create as create_reservation
+
+        return create_reservation(words, context)
+    if lowered.startswith("node"):
+        return _create_nodes(words, session)
+    if not lowered.startswith("part"):
+        context.error(f"Invalid creation entity: {words[0]}")
+        return 1
+    if "=" not in words[0]:
+        if len(words) == 1 or "=" not in words[1] or not words[1].lower().startswith("part"):
+            context.error(f"Invalid input: {words[0]}  Request aborted")
+            return 1
+        words = words[1:]
+    try:
+        name, changes = _partition_changes(list(words), context)
+        context.client.call("UpdatePartition", "create", name, changes)
+    except RefusedInputError as error:
+        return error.code
+    except RefusedError as error:
+        if error.code:
+            session.complain(f"Error creating the partition: {error.text}")
+        return 1
+    return 0
+
+
+# What one may say of a new node, as on a line of slurm.conf. True: a number.
+_NEW_NODE_KEYS = {
+    "nodename": False, "state": False, "feature": False, "features": False, "gres": False, "nodeaddr": False, "nodehostname": False, "reason": False,
+    "bcastaddr": False, "cpubind": False, "cpuspeclist": False, "restrictcorestocpu": False, "sockets": True, "cpus": True, "procs": True,
+    "realmemory": True, "weight": True, "boards": True, "socketsperboard": True, "corespersocket": True, "threadspercore": True, "tmpdisk": True,
+    "memspeclimit": True, "corespeccount": True, "port": False, "tresweights": False,
+}  # fmt: skip
+
+
+def _create_nodes(words: "Sequence[str]", session: "Session") -> int:
+    context = session.context
+    parts = [(key.lower(), value) for key, _, value in pairs(words)]
+    values = dict(parts)
+    is_good = all("=" in word for word in words) and parts[0][0] == "nodename" and bool(values.get("nodename"))
+    for key, value in parts:
+        is_good = is_good and key in _NEW_NODE_KEYS and (not _NEW_NODE_KEYS[key] or value.isdigit())
+    if not is_good:
+        context.error(f"Failed to parse nodeline '{' '.join(words)}'")
+        session.complain("Error creating the node(s): Unspecified error")
+        return 1
+    if values.get("state", "").upper() not in {"FUTURE", "CLOUD"}:
+        context.error("Only State=FUTURE and State=CLOUD allowed for nodes created by scontrol")
+        session.complain("Error creating the node(s): Invalid node state specified")
+        return 1
+    try:
+        context.client.call("ChangeNodeTable", "create", values["nodename"], values["state"])
+    except RefusedError as error:
+        session.complain(f"Error creating the node(s): {error.text}")
+        return 1
+    return 0
+
+
+def delete(words: "Sequence[str]", session: "Session") -> int:
+    """`scontrol delete partition=... | reservation=...`, or the entity and its name as two words."""
+    context = session.context
+    typed, equals, name = words[0].partition("=")
+    if not equals:
+        name = words[1] if len(words) > 1 else ""
+    if len(words) > (1 if equals else 2):
+        session.complain(f"Invalid deletion entity: {words[0]}")
+        return 1
+    if not name and not equals:
+        context.error("Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'")
+        return 1
+    key = typed.lower()
+    try:
+        if len(key) > 2 and "reservationname".startswith(key):
+            what = "reservation"
+            context.client.call("UpdateReservation", "delete", name, {})
+        elif len(key) > 2 and "partitionname".startswith(key):
+            what = "partition"
+            context.client.call("UpdatePartition", "delete", name, {})
+        elif len(key) > 2 and "nodename".startswith(key):
+            what = "node"
+            try:
+                context.client.call("ChangeNodeTable", "delete", name)
+            except RefusedError as error:
+                if name and error.code in {INVALID_NODE, NODES_BUSY}:
+                    context.error(f"failed to delete nodes {_sorted_names(name)}")
+                raise
+        else:
+            session.complain(f"Invalid deletion entity: {words[0]}")
+            return 1
+    except RefusedError as error:
+        session.complain(f"delete_{what} {words[0]}: {error.text}")
+        return 1
+    return 0
+
+
+def _sorted_names(expression: str) -> str:
+    from understudy.model.hostlist import compress, expand
+
+    try:
+        return compress(expand(expression), sort=True)
+    except ValueError:
+        return expression
+
+
+def control(action: str, words: "Sequence[str]", session: "Session") -> int:
+    """`hold`, `release`, `requeue` and the like, for jobs by number, `JobId=N` or, to hold and release, `JobName=x`."""
+    context = session.context
+    asked: list[tuple[list[str], dict[str, list[str]]]] = []
+    options: list[str] = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if equals and action in HOLDS and key.lower() in {"jobname", "name"}:
+            asked.append(([], {"name": [value]}))
+            continue
+        option = _REQUEUE_OPTIONS.get((action, word.lower()))
+        if option is not None:
+            options.append(option)
+            continue
+        chosen = value if equals and key.lower() in {"job", "jobid"} else word
+        jobs = [chosen] if action == "top" else jobs_in(chosen)
+        if jobs:
+            asked.append((jobs, {}))
+    code = 0
+    for jobs, where in asked:
+        try:
+            code |= say_results(session, context.client.call("ControlJobs", action, jobs, where, options)[0], action=action)
+        except RefusedError as error:
+            if jobs:
+                code = say_unreachable(session, jobs, error, action=action)
+            else:
+                session.complain(f"slurm_suspend error: {error.text}")
+                code = 1
+    return code
+
+
+_REQUEUE_OPTIONS = {
+    ("requeue", "incomplete"): "incomplete",
+    ("requeuehold", "incomplete"): "incomplete",
+    ("requeuehold", "state=specialexit"): "special_exit",
+}

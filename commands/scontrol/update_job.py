@@ -1,0 +1,309 @@
+"""scontrol update jobid=...: the keys, and what of their values is looked at before the controller is asked. Follows scontrol(1) of 22.05.
+
+Place: under scontrol_update. A value that makes no sense ends the command, with the words of Slurm's; some are only left out, or read as 0.
+"""
+
+from understudy.commands.scontrol.words import (
+    RefusedInputError,
+    SilentlyDoneError,
+    check_limit,
+    full_key,
+    jobs_in,
+    pairs,
+    say_results,
+    say_unreachable,
+)
+from understudy.commands.shared.client import RefusedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.commands.scontrol.session import Session
+    from understudy.commands.shared.client import Context
+
+JOB_KEYS = (
+    "Account", "AdminComment", "ArrayTaskThrottle", "BurstBuffer", "ClusterFeatures", "Clusters", "Comment", "Contiguous", "CoreSpec",
+    "CPUsPerTask", "CpusPerTres", "Deadline", "DelayBoot", "Dependency", "EligibleTime", "EndTime", "ExcNodeList", "ExcludedNodeList", "Features",
+    "Gres", "JobName", "Licenses", "MailType", "MailUser", "MemPerTres", "MinCPUsNode", "MinMemoryCPU", "MinMemoryNode", "MinTmpDiskNode", "Name",
+    "Nice", "NodeList", "NumCPUs", "NumNodes", "NumTasks", "OverSubscribe", "Partition", "Prefer", "Priority", "QOS", "Reboot", "ReqCores",
+    "ReqNodeList", "ReqNodes", "ReqProcs", "ReqSockets", "ReqThreads", "Requeue", "ReservationName", "ResetAccrueTime", "Shared", "SiteFactor",
+    "StartTime", "StdOut", "Switches", "TasksPerNode", "ThreadSpec", "TimeLimit", "TimeMin", "TresBind", "TresFreq", "TresPerJob", "TresPerNode",
+    "TresPerSocket", "TresPerTask", "UserID", "Wait-for-switch", "WCKey", "WorkDir",
+)  # fmt: skip
+# Keys that one may write but that mean another.
+_SAME_KEY = {"reqnodes": "numnodes", "reqprocs": "numtasks", "shared": "oversubscribe", "name": "jobname"}
+_NODES = ("numnodes", "nodelist", "reqnodelist")  # keys that change which nodes a running job has
+_NEED_NO_VALUE = {"nice", "resetaccruetime"}
+# Keys that want more letters than three.
+_LEAST_LETTERS = {
+    "cpuspertask": 9,
+    "cpuspertres": 9,
+    "numnodes": 8,
+    "numcpus": 6,
+    "timelimit": 5,
+    "timemin": 5,
+    "minmemorynode": 10,
+    "minmemorycpu": 10,
+}
+_UNFINISHED = 3  # states below: pending, running, suspended
+_MOST_NICE = 2_147_483_645
+_MOST_PRIORITY = 0xFFFFFFFF
+
+
+def update_jobs(words: "list[str]", session: "Session") -> int:
+    """Change each job that is named by number, or all of a name."""
+    context = session.context
+    jobs: list[str] = []
+    is_named = False
+    name, user = "", ""
+    changes: dict[str, str] = {}
+    for position, (key, sign, value) in enumerate(pairs(words)):
+        lowered = key.lower()
+        if "=" not in words[position] and lowered not in _NEED_NO_VALUE:
+            context.complain(f"Invalid input: {words[position]}")
+            context.complain("Request aborted")
+            return 1
+        if lowered in {"jobid", "job"}:
+            jobs, is_named = jobs + jobs_in(value), True
+            continue
+        if position == 0 and lowered == "jobname":
+            name = value
+            continue
+        known = full_key(key, JOB_KEYS)
+        if known is None or len(lowered) < _LEAST_LETTERS.get(known, 0) or (known == "resetaccruetime" and "=" in words[position]):
+            context.complain(f"Update of this parameter is not supported: {words[position]}")
+            context.complain("Request aborted")
+            return 1
+        if known == "userid":
+            user = value
+            if _user_number(value) is None:
+                context.complain(f"Invalid UserID: {value}")
+                context.complain("Request aborted")
+                return 1
+            continue
+        check = _CHECKS.get(known)
+        if known == "timelimit" and sign == "-" and value.isdigit() and jobs and _takes_too_much(int(value), jobs[0], context):
+            return 1
+        checked = value if check is None else check(value, context)
+        if checked is not None:
+            if known == "nice" and not value and "=" in words[position]:
+                checked = "0"
+            changes[_SAME_KEY.get(known, known) + sign] = checked
+    if not changes or not (is_named or name):
+        context.complain("No changes specified")
+        return 1
+    if not jobs and not name:
+        return 0
+    if name and not jobs:
+        try:
+            jobs = _named(name, user, context)
+        except RefusedError as error:
+            context.error(f"Could not load state information: {error.text}")
+            return 1
+        if not jobs:
+            context.error(f"No jobs with name '{name}'")
+            return 1
+    try:
+        results = context.client.call("UpdateJobs", jobs, changes)[0]
+    except RefusedError as error:
+        return say_unreachable(session, jobs, error)
+    code = say_results(session, results)
+    if context.environ.get("SLURM_JOBID") and not code and not changes.keys().isdisjoint(_NODES):
+        from understudy.commands.scontrol.resize_scripts import write_scripts
+
+        for job in filter(str.isdigit, jobs):
+            write_scripts(job, context)
+    return code
+
+
+def _takes_too_much(minutes: int, job: str, context: "Context") -> bool:
+    """Whether the job's time limit is less than what is to be taken off, which is said then."""
+    try:
+        rows = context.client.query("jobs", ["time_limit_s"], {"job_id": [int(job)]}).rows if job.isdigit() else []
+    except RefusedError:
+        return False
+    limit = rows[0][0] if rows else None
+    if limit is None or minutes * 60 <= limit:
+        return False
+    context.error(f"TimeLimit decrement larger than current time limit ({minutes} > {limit // 60})")
+    return True
+
+
+def _named(name: str, user: str, context: "Context") -> "list[str]":
+    where: dict[str, list[object]] = {"name": [name]}
+    number = _user_number(user)
+    if number is not None:
+        where["user_id"] = [number]
+    return [str(job) for job, state in context.client.query("jobs", ["job_id", "state"], where).rows if state < _UNFINISHED]
+
+
+def _user_number(name: str) -> "int | None":
+    import pwd
+
+    if name.isdigit():
+        return int(name)
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except KeyError:
+        return None
+
+
+# --- checks: the value to send, None to leave the key out --------------------------------------------------------------------------
+
+
+def _refuse(context: "Context", text: str) -> RefusedInputError:
+    context.error(text)
+    return RefusedInputError()
+
+
+def _count(name: str, least: int = 0, *, takes_minus_one: bool = False) -> "Callable[[str, Context], str]":
+    def check(value: str, context: "Context") -> str:
+        if (value.isdigit() and least <= int(value) < _MOST_PRIORITY) or (takes_minus_one and value == "-1"):
+            return value
+        raise _refuse(context, f"Invalid {name} value: {value}")
+
+    return check
+
+
+def _words(name: str, words: "tuple[str, ...]") -> "Callable[[str, Context], str]":
+    def check(value: str, context: "Context") -> str:
+        lowered = value.lower()
+        if lowered.isdigit():
+            return "yes" if int(lowered) else "no"
+        found = next((word for word in words if lowered and word.startswith(lowered)), None)
+        if found is None:
+            raise _refuse(context, f"Invalid {name} value: {value}")
+        return found
+
+    return check
+
+
+def _time(value: str, context: "Context") -> "str | None":
+    """A point in time: one that is none is said, and left out."""
+    import time
+
+    from understudy.model.moments import not_understood_from, parse_time
+
+    if not value:
+        return None
+    try:
+        parse_time(value, time.time())
+    except ValueError:
+        context.complain(f"Invalid time specification (pos={not_understood_from(value)}): {value}")
+        return None
+    return value
+
+
+def _end_time(value: str, context: "Context") -> str:
+    checked = _time(value, context)
+    if checked is None:
+        raise SilentlyDoneError
+    return checked
+
+
+def _limit(name: str) -> "Callable[[str, Context], str]":
+    def check(value: str, context: "Context") -> str:
+        is_step = value[:1] in ("+", "-") and len(value) > 1  # more or less than it is now
+        check_limit(value[1:] if is_step else value, context, name)
+        return value
+
+    return check
+
+
+def _minutes(value: str, context: "Context") -> str:
+    from understudy.model.times import parse_limit
+
+    check_limit(value, context, "DelayBoot")
+    return str((parse_limit(value) or 0) // 60)
+
+
+def _mail_types(value: str, context: "Context") -> str:
+    from understudy.commands.submission.options import mail_types
+
+    types = mail_types(value)
+    if types is None:
+        context.complain(f"Invalid MailType: {value}")
+        raise RefusedInputError
+    return types
+
+
+def _nice(value: str, context: "Context") -> str:
+    if not value:
+        return "100"
+    digits = value[1:] if value[:1] in {"+", "-"} else value
+    if digits.isdigit() and int(digits) > _MOST_NICE:
+        raise _refuse(context, f"Nice value out of range (+/- {_MOST_NICE}). Value ignored")
+    return value
+
+
+def _range(name: str, text: str) -> "Callable[[str, Context], str]":
+    """`2` or `2-4`. `text`: how a number that is none is called; {0} stands for it."""
+
+    def check(value: str, context: "Context") -> str:
+        strange = next((part for part in value.split("-", 1) if not part.isdigit()), None)
+        if strange is not None:
+            context.error(text.format(strange))
+        least, dash, most = value.partition("-")
+        if strange is not None or int(least) < 1 or (dash and int(most) < int(least)):
+            raise _refuse(context, f"Invalid {name} value: {value}")
+        return value
+
+    return check
+
+
+def _node_count(value: str, context: "Context") -> "str | None":
+    strange = next((part for part in value.split("-", 1) if not part.isdigit()), None)
+    if strange is not None:
+        context.error(f'Invalid numeric value "{strange or value}" for requested node count.')
+        raise SilentlyDoneError
+    return value
+
+
+def _gres(value: str, context: "Context") -> "str | None":
+    if value.lower() == "help":
+        context.print("Valid gres options are:")
+        shown = dict(context.client.query("config", ["name", "value"], {"name": ["GresTypes"]}).rows)
+        for name in shown.get("GresTypes", "(null)").split(","):
+            if name != "(null)":
+                context.print(f"{name}[[:type]:count]")
+        return None
+    return value
+
+
+_YES_NO = ("yes", "no")
+_CHECKS: "dict[str, Callable[[str, Context], str | None]]" = {
+    "contiguous": _words("Contiguous", _YES_NO),
+    "corespec": _count("CoreSpec", takes_minus_one=True),
+    "cpuspertask": _count("CPUsPerTask", 1),
+    "deadline": _time,
+    "delayboot": _minutes,
+    "eligibletime": _time,
+    "endtime": _end_time,
+    "gres": _gres,
+    "mailtype": _mail_types,
+    "mincpusnode": _count("MinCPUsNode"),
+    "minmemorycpu": _count("MinMemoryCPU"),
+    "minmemorynode": _count("MinMemoryNode"),
+    "mintmpdisknode": _count("MinTmpDiskNode"),
+    "nice": _nice,
+    "numcpus": _range("NumCPUs", 'Invalid numeric value "{0}" for NumCPUs.'),
+    "numnodes": _node_count,
+    "numtasks": _count("NumTasks"),
+    "oversubscribe": _words("OverSubscribe", _YES_NO),
+    "priority": _count("Priority"),
+    "reboot": _words("reboot", _YES_NO),
+    "reqcores": _count("ReqCores"),
+    "reqnodes": _node_count,
+    "reqprocs": _count("ReqProcs", 1),
+    "reqsockets": _count("ReqSockets"),
+    "reqthreads": _count("ReqThreads"),
+    "requeue": _count("Requeue"),
+    "shared": _words("OverSubscribe", _YES_NO),
+    "starttime": _time,
+    "tasksnode": _count("TasksPerNode"),
+    "taskspernode": _count("TasksPerNode"),
+    "threadspec": _count("ThreadSpec", takes_minus_one=True),
+    "timelimit": _limit("TimeLimit"),
+    "timemin": _limit("TimeMin"),
+}

@@ -1,0 +1,89 @@
+"""The words behind scontrol's keywords: `KEY=VALUE` pairs, names of jobs, what is said of each."""
+
+import re
+
+from understudy.commands.shared.client import CONNECT_FAILED, Context, RefusedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from understudy.commands.scontrol.session import Session
+
+# Actions that are updates of a job, so that a refusal is said once per job and once more.
+HOLDS = ("hold", "uhold", "release")
+INVALID_NODE, NODES_BUSY, _UNEXPECTED = 2018, 2016, 1000
+UNEXPECTED = "Unexpected message received"  # what Slurm answers to the suspension of a job that it does not know, and where nobody answers
+_UNANSWERED = (CONNECT_FAILED, _UNEXPECTED)
+_OF_REQUESTS = dict.fromkeys(("suspend", "resume"), (*_UNANSWERED, 2002))  # refusals that say nothing of tasks
+_TASKS = re.compile(r"\d+_[\d,:-]+")  # as the controller names tasks
+
+
+class RefusedInputError(Exception):
+    """Input that makes no sense; what to say has been said. `code`: what the command ends with."""
+
+    code = 1
+
+
+class SilentlyDoneError(RefusedInputError):
+    """What was wrong has been said, and the exit code says nothing of it."""
+
+    code = 0
+
+
+def full_key(word: str, known: "Sequence[str]", least: int = 3) -> str | None:
+    """The full key in lower case: exact, or the first that begins so, with as many letters at least."""
+    lowered = word.lower()
+    names = [name.lower() for name in known]
+    if lowered in names:
+        return lowered
+    return next((name for name in names if len(lowered) >= least and name.startswith(lowered)), None)
+
+
+def pairs(words: "Sequence[str]") -> list[tuple[str, str, str]]:
+    """(key, sign, value) of `key=value`, `key+=value`, `key-=value` each; the value is None-like "" where there is no "="."""
+    found = []
+    for word in words:
+        key, _, value = word.partition("=")
+        sign = key[-1:] if key[-1:] in {"+", "-"} else ""
+        found.append((key.rstrip("+-") if sign else key, sign, value))
+    return found
+
+
+def check_limit(value: str, context: Context, name: str = "TimeLimit") -> None:
+    from understudy.model.times import parse_limit
+
+    try:
+        parse_limit(value)
+    except ValueError:
+        context.error(f"Invalid {name} value")
+        raise RefusedInputError from None
+
+
+def say_results(session: "Session", results: "list[tuple[str, int, str]]", *, action: str = "") -> int:
+    """Say what was refused of jobs that were asked for together; of arrays, what became of each task. The exit code."""
+    code, last, is_refused = 0, "", False
+    for job, error, text in results:
+        if text and error not in _OF_REQUESTS.get(action, _UNANSWERED) and action != "top" and _TASKS.fullmatch(job):
+            session.complain(f"{job}: {text}")
+            code, last = 1, ""
+        elif error:
+            session.complain(f"{text} for job {job}")
+            code, last, is_refused = 1, text, True
+        else:
+            last = ""
+    if is_refused and action in HOLDS:  # the last of them tells
+        session.complain(f"slurm_suspend error: {last or 'No error'}")
+    return code
+
+
+def jobs_in(text: str) -> list[str]:
+    """The jobs of a list; commas within brackets part tasks."""
+    return [each for each in re.split(r",(?![^\[\]]*\])", text) if each]
+
+
+def say_unreachable(session: "Session", jobs: "Sequence[str]", error: RefusedError, *, action: str = "") -> int:
+    """No controller has answered: said of each job."""
+    text = UNEXPECTED if error.code == CONNECT_FAILED and action != "top" else error.text
+    say_results(session, [(job, error.code, text) for job in jobs], action=action)
+    return 1

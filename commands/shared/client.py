@@ -1,0 +1,463 @@
+"""One blocking connection to the controller, and the frame around a command: its streams, its errors, its end.
+
+Place: under every command. It speaks the protocol of protocol/messenger.py with the lists of protocol/wire_table.py, without asyncio, msgspec,
+msgpack, socket or logging: a command's whole life is to last no longer than a person notices, or than a portal that runs `squeue` a hundred times
+can bear.
+"""
+
+import _signal  # type: ignore[import-not-found]  # the module behind signal, without its enums
+import _socket
+import gc
+import os
+import sys
+
+from understudy.auth.local import LOCAL_HELLO, is_trusted
+from understudy.commands.shared.locate import BadConfigurationError, Location, NoClusterError, find
+from understudy.commands.shared.options import OptionError
+from understudy.commands.shared.packing import pack as pack_bytes
+from understudy.commands.shared.packing import unpack
+from understudy.documents.documents import VERSION
+from understudy.protocol.wire_table import WIRE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+    from typing import Any, TextIO
+
+    from understudy.auth.handshake import SealedChannel
+    from understudy.commands.shared.options import OptionTable
+
+CONNECT_FAILED = 1005
+AUTHENTICATION_FAILED = 1007
+TIMED_OUT = 5004
+ZERO_BYTES = 5005
+CONNECT_FAILED_TEXT = "Unable to contact slurm controller (connect failure)"
+_AUTHENTICATION_FAILED_TEXT = "Protocol authentication error"
+_ZERO_BYTES_TEXT = "Zero Bytes were transmitted or received"
+_TIMED_OUT_TEXT = "Socket timed out on send/recv operation"
+_CONNECT_S = 10.0
+_ASK, _ANSWER = 0, 1
+_MAX_ANSWER = 1 << 30
+_NAME_OF_TAG = {tag: name for name, (tag, _, _) in WIRE.items()}
+
+
+class RefusedError(Exception):
+    """The controller refused, or could not be asked. `code` is Slurm's error number."""
+
+    def __init__(self, code: int, text: str) -> None:
+        self.code = code
+        self.text = text
+        super().__init__(text)
+
+
+class Rows:
+    """What a query answered: rows of columns in the order of the query, and the cluster's time."""
+
+    __slots__ = ("columns", "now", "rows")
+
+    def __init__(self, columns: "Sequence[str]", rows: "list[list[Any]]", now: float) -> None:
+        self.columns = list(columns)
+        self.rows = rows
+        self.now = now
+
+    def dicts(self) -> "list[dict[str, Any]]":
+        """The rows by column name, for commands that print records one by one."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+class _Refusing:
+    """Turns what goes wrong with a connection into what a command says of it. Whoever asks again connects again."""
+
+    __slots__ = ("_client",)
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is None:
+            return
+        is_forged = type(error).__name__ == "AuthError"  # from a module that is imported only with connections that are sealed
+        was_there = (is_forged or isinstance(error, OSError)) and self._client.drop()
+        if isinstance(error, TimeoutError):
+            raise RefusedError(TIMED_OUT, _TIMED_OUT_TEXT) from None
+        if isinstance(error, OSError) and was_there:
+            raise RefusedError(ZERO_BYTES, _ZERO_BYTES_TEXT) from None
+        if isinstance(error, OSError):
+            raise RefusedError(CONNECT_FAILED, CONNECT_FAILED_TEXT) from None
+        if is_forged:
+            raise RefusedError(AUTHENTICATION_FAILED, _AUTHENTICATION_FAILED_TEXT) from None
+
+
+class Client:
+    """A connection to the controller, opened at the first question."""
+
+    def __init__(self, locate: "Callable[[], Location]" = find, *, timeout_s: float | None = 100.0) -> None:
+        self._address = ""
+        self._locate = locate
+        self._location: Location | None = None  # as long as the connection lasts
+        self._timeout_s = timeout_s
+        self._socket: _socket.socket | None = None
+        self._channel: SealedChannel | None = None  # None: the kernel stands for both ends
+        self._number = 0
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, as long as the cluster's time takes for who types commands in it."""
+        import time
+
+        time.sleep(seconds)
+
+    @property
+    def cluster_name(self) -> str:
+        """The cluster's name, as far as its registry entry or configuration says."""
+        return self.location.name
+
+    @property
+    def location(self) -> Location:
+        """Where the cluster is."""
+        if self._location is None:
+            self._location = self._locate()
+        return self._location
+
+    def call(self, message: str, *fields: "Any") -> "list[Any]":
+        """Ask; the answer's fields. Trailing fields may be left out where the message has defaults.
+
+        Raises:
+            RefusedError: the controller's Failure, or that it cannot be reached.
+        """
+        name, answer = self.exchange(message, *fields)
+        if name == "Failure":
+            raise RefusedError(answer[0], answer[1])
+        return answer
+
+    def _answers(self, message: str, *fields: "Any") -> "Iterator[list[Any]]":
+        """Ask; the parts of the answer."""
+        name, answer = self.exchange(message, *fields)
+        while True:
+            if name == "Failure":
+                raise RefusedError(answer[0], answer[1])
+            yield answer
+            if not answer[3]:
+                return
+            name, answer = self.finish()
+
+    def exchange(self, message: str, *fields: "Any") -> "tuple[str, list[Any]]":
+        """Ask; the answer's name and fields, a Failure too."""
+        self.begin(message, *fields)
+        return self.finish()
+
+    def begin(self, message: str, *fields: "Any") -> None:
+        """Ask, and go on; `finish` reads the answer."""
+        self.send(pack(message, *fields))
+
+    def send(self, message: "list[Any]") -> None:
+        """Ask with a message that is packed already."""
+        self._number += 1
+        body = pack_bytes([_ASK, self._number, 0, 0, message])
+        with _Refusing(self):
+            hello = b"" if self._socket is not None else self._connect()
+            assert self._socket is not None
+            self._socket.sendall(hello + (_frame(body) if self._channel is None else self._channel.seal(body)), _socket.MSG_NOSIGNAL)
+
+    def finish(self) -> "tuple[str, list[Any]]":
+        """The name and fields of the next answer, or of a part of one."""
+        with _Refusing(self):
+            body = self._read_frame(_MAX_ANSWER)
+            envelope = unpack(body if self._channel is None else self._channel.open(body))
+        _kind, _number, _deliver, _sequence, (tag, *answer) = envelope
+        return _NAME_OF_TAG[tag], answer
+
+    def drop(self) -> bool:
+        """Close the connection; whether there was one."""
+        connection, self._socket, self._channel, self._location = self._socket, None, None, None
+        if connection is not None:
+            connection.close()
+        return connection is not None
+
+    def query(self, table: str, columns: "Sequence[str]", where: "Mapping[str, list[Any]] | None" = None, *, all_partitions: bool = True) -> Rows:
+        """Rows of one of the controller's tables.
+
+        Raises:
+            RefusedError: as `call`.
+        """
+        rows: list[list[Any]] = []
+        now = 0.0
+        for part in self._answers("Query", table, list(columns), dict(where or {}), all_partitions, True):
+            rows += part[0]
+            now = part[1]
+        return Rows(columns, rows, now)
+
+    @property
+    def has_accounting(self) -> bool:
+        """Whether the cluster has an accounting daemon."""
+        return bool(self.location.accounting_addresses)
+
+    def another(self, address: str = "") -> "Client":
+        """A connection of its own, for a question whose answer may take long; or, with an address, to a node daemon."""
+        other = Client(lambda: self.location, timeout_s=self._timeout_s if address else None)
+        other._address = address
+        return other
+
+    def fileno(self) -> int:
+        """The descriptor on which an answer arrives."""
+        assert self._socket is not None
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = self._channel = None
+
+    def addresses(self) -> list[str]:
+        """Where to try, in this order."""
+        return [self._address] if self._address else self.location.controller_addresses
+
+    def _connect(self) -> bytes:
+        """Open the connection; what is to be sent before the first frame."""
+        reason: OSError = ConnectionRefusedError("no address")
+        for address in self.addresses():
+            try:
+                self._socket = open_socket(address)
+                break
+            except OSError as error:
+                reason = error
+        if self._socket is None:
+            raise reason
+        if self._socket.family == _socket.AF_UNIX and is_trusted(self._socket):
+            self._socket.settimeout(self._timeout_s)
+            return _frame(LOCAL_HELLO)
+        from understudy.auth.handshake import MAX_HANDSHAKE, SealedChannel, client_hello, read_challenge
+
+        hello = client_hello("command", os.geteuid(), os.getegid(), is_daemon=False)
+        self._socket.sendall(_frame(hello), _socket.MSG_NOSIGNAL)
+        challenge = self._read_frame(MAX_HANDSHAKE)
+        read_challenge(challenge)
+        self._channel = SealedChannel(secret(self.location, hello, challenge), is_client=True)
+        self._socket.settimeout(self._timeout_s)
+        return b""
+
+    def _read_frame(self, most: int) -> bytes:
+        length = int.from_bytes(self._read_bytes(4), "big")
+        if length > most:
+            from understudy.auth.handshake import AuthError
+
+            raise AuthError(f"frame of {length} bytes")
+        return self._read_bytes(length)
+
+    def _read_bytes(self, length: int) -> bytes:
+        assert self._socket is not None
+        buffer = bytearray(length)
+        view = memoryview(buffer)
+        done = 0
+        while done < length:
+            count = self._socket.recv_into(view[done:])
+            if not count:
+                raise ConnectionResetError("closed by the controller")
+            done += count
+        return bytes(buffer)
+
+
+def _frame(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
+
+
+def pack(message: str, *fields: "Any") -> "list[Any]":
+    """A message as it goes on the wire: its tag and all its fields."""
+    tag, names, defaults = WIRE[message]
+    missing = len(names) - len(fields)
+    assert 0 <= missing <= len(defaults), f"{message} has {len(names)} fields, {len(fields)} were given"
+    return [tag, *fields, *defaults[len(defaults) - missing :]]
+
+
+def pack_named(message: str, values: "Mapping[str, Any]") -> "list[Any]":
+    """A message from the fields that differ from their defaults."""
+    tag, names, defaults = WIRE[message]
+    required = len(names) - len(defaults)
+    assert values.keys() <= set(names), f"{message} has no fields {sorted(values.keys() - set(names))}"
+    return [tag, *(values[name] if index < required or name in values else defaults[index - required] for index, name in enumerate(names))]
+
+
+def open_socket(address: str) -> _socket.socket:
+    kind, _, rest = address.partition(":")
+    family, where = _socket.AF_UNIX, rest
+    sockets: list[tuple[int, Any]] = [(family, where)]
+    if kind == "tcp":
+        host, _, port = rest.rpartition(":")
+        sockets = [(entry[0], entry[4]) for entry in _socket.getaddrinfo(host.strip("[]"), int(port), 0, _socket.SOCK_STREAM)]
+    reason: OSError = ConnectionRefusedError("no address")
+    for family, where in sockets:
+        sock = _socket.socket(family, _socket.SOCK_STREAM)
+        sock.settimeout(_CONNECT_S)
+        try:
+            sock.connect(where)
+        except OSError as error:
+            sock.close()
+            reason = error
+            continue
+        if kind == "tcp":
+            sock.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
+        return sock
+    raise reason
+
+
+def secret(location: Location, hello: bytes, challenge: bytes) -> bytes:
+    """The connection's secret: from the key where this user can read it, else from the credential agent of this host.
+
+    Raises:
+        AuthError: neither can be had.
+    """
+    from understudy.auth.handshake import MAX_HANDSHAKE, AuthError, session_secret
+
+    if location.key_file:
+        try:
+            with open(location.key_file, "rb") as file:
+                return session_secret(file.read(), hello, challenge)
+        except OSError:
+            pass
+    if not location.agent:
+        raise AuthError("no key and no credential agent")
+    try:
+        agent = open_socket(location.agent)
+    except OSError:
+        raise AuthError("the credential agent does not answer") from None
+    try:
+        agent.sendall(_frame(pack_bytes([hello, challenge])), _socket.MSG_NOSIGNAL)
+        answer = b""
+        while len(answer) < 4 or len(answer) < 4 + int.from_bytes(answer[:4], "big"):
+            part = agent.recv(MAX_HANDSHAKE)
+            if not part:
+                raise AuthError("the credential agent gave no credential")
+            answer += part
+    finally:
+        agent.close()
+    if len(answer) == 4:
+        raise AuthError("the credential agent does not vouch for this user")
+    return answer[4:]
+
+
+class Context:
+    """A command's surroundings, so that tests can put their own in place."""
+
+    def __init__(
+        self,
+        program: str,
+        *,
+        client: "Any" = None,
+        environ: "Mapping[str, str] | None" = None,
+        stdin: "TextIO | None" = None,
+        stdout: "TextIO | None" = None,
+        stderr: "TextIO | None" = None,
+    ) -> None:
+        self.program = program
+        self.named_cluster = ""  # ours, if --clusters named it
+        self.client: Client = client if client is not None else Client()
+        self.environ = os.environ if environ is None else environ
+        self.stdin = stdin if stdin is not None else sys.stdin
+        self.stdout = stdout if stdout is not None else sys.stdout
+        self.stderr = stderr if stderr is not None else sys.stderr
+
+    def print(self, text: str) -> None:
+        self.stdout.write(text + "\n")
+
+    def tells(self, table: "OptionTable", given: "Container[str]", synopsis: str, usage: str) -> bool:
+        """Answer --help, --usage and --version; whether one of them was given."""
+        if "help" in given:
+            self.stdout.write(table.help_text(synopsis))
+        elif "usage" in given:
+            self.print(usage)
+        elif "version" in given:
+            self.print(f"slurm {VERSION}")
+        else:
+            return False
+        return True
+
+    def complain(self, text: str) -> None:
+        """A line on stderr as it stands."""
+        self.stderr.write(text + "\n")
+
+    def error(self, text: str) -> None:
+        """A line on stderr as Slurm's logging writes errors."""
+        self.stderr.write(f"{self.program}: error: {text}\n")
+
+    def refuses_clusters(self, names: str | None, said_by: str = "--cluster") -> bool:
+        """Whether --clusters names only other clusters than ours: where those are, an accounting database would have to tell. Errors are said."""
+        if names is None:
+            return False
+        wanted = names.split(",")
+        own = self.client.cluster_name
+        has_accounting = self.client.has_accounting
+        strange = [name for name in wanted if name not in {own, "all"}] if has_accounting else wanted
+        for name in strange if has_accounting else strange[:1]:
+            self.error(f"No cluster '{name}' known by database." if has_accounting else "Problem talking to database")
+        is_refused = len(strange) == len(wanted)
+        if is_refused and names == "all":
+            self.error("No clusters can be reached now. Contact your admin to resolve the problem.")
+        elif is_refused:
+            self.error(
+                f"'{names}' can't be reached now, or it is an invalid entry for {said_by}.  Use 'sacctmgr list clusters' to see available clusters."
+            )
+        else:
+            self.named_cluster = own
+        return is_refused
+
+    def print_cluster(self) -> None:
+        """The line over a listing that says whose it is, where --clusters asks for clusters."""
+        if self.named_cluster:
+            self.print(f"CLUSTER: {self.named_cluster}")
+
+    def fatal(self, text: str) -> None:
+        self.stderr.write(f"{self.program}: fatal: {text}\n")
+
+
+def _forget_own_locale() -> None:
+    """Where no locale is set, Python sets one for itself (PEP 538), of which jobs must not hear."""
+    with open("/proc/self/environ", "rb") as file:
+        if not any(entry.startswith(b"LC_CTYPE=") for entry in file.read().split(b"\0")):
+            del os.environ["LC_CTYPE"]
+
+
+def run(program: str, command: "Callable[[list[str], Context], int]", usage_exit: int = 1, client: "Client | None" = None) -> int:
+    """Run a command as a process of its own: never returns, but ends through `os._exit` once the streams are flushed.
+
+    (Freeing an interpreter's memory piece by piece takes 12 ms that nobody needs.) A reader that closes the pipe ends the command without a word, as
+    SIGPIPE does to a C program.
+    """
+    gc.disable()
+    if os.environ.get("LC_CTYPE") == "C.UTF-8":
+        _forget_own_locale()
+    _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    if sys.stdout is None or sys.stderr is None:  # started with the stream closed
+        nowhere = open(os.devnull, "w")  # noqa: SIM115  for as long as the process lives
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape")
+    context = Context(program, client=client)
+    try:
+        code = guarded(context, command, sys.argv[1:], usage_exit)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:  # the disk that holds our output is full, or the like
+        code = 1
+    os._exit(code)
+
+
+def guarded(context: Context, command: "Callable[[list[str], Context], int]", arguments: "list[str]", usage_exit: int = 1) -> int:
+    """The command's exit code; what it could not handle is said as Slurm says it."""
+    try:
+        return command(arguments, context)
+    except OptionError as error:
+        context.complain(f'{context.program}: {error}\nTry "{context.program} --help" for more information')
+        return usage_exit
+    except NoClusterError as error:
+        context.error(str(error))
+        context.fatal("Could not establish a configuration source")
+        return 1
+    except BadConfigurationError as error:
+        for line in str(error).split("\n"):
+            context.error(line)
+        context.fatal("Unable to process configuration file")
+        return 1

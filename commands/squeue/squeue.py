@@ -1,0 +1,471 @@
+"""squeue: the jobs in the queue. Follows squeue(1) of 22.05."""
+
+import os
+import time
+
+from understudy.commands.shared import texts
+from understudy.commands.shared.client import Context, RefusedError, run
+from understudy.commands.shared.fields import Cell, header_line, lines, needed_columns
+from understudy.commands.shared.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable, last_values
+from understudy.commands.shared.texts import date_line
+from understudy.commands.squeue.fields import FIELDS
+from understudy.commands.squeue.filter import ANY_CASE, Filter
+from understudy.commands.squeue.sort import COLUMNS, DEFAULT_SORT, START_SORT, BadSortError, SortKey, as_kept, columns_of, read_sort, sort_jobs
+from understudy.documents.job_texts import job_id_text, task_numbers
+from understudy.documents.states import JOB_FLAGS, JOB_STATES, job_state_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+DEFAULT_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
+LONG_FORMAT = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
+START_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
+OPTIONS = OptionTable(
+    [
+        Option("accounts", "A", REQUIRED, "LIST: only jobs of these accounts", env="SQUEUE_ACCOUNT"),
+        Option("all", "a", NONE, "show jobs in hidden partitions, too", env="SQUEUE_ALL"),
+        Option("array", "r", NONE, "one line for each task of a job array", env="SQUEUE_ARRAY"),
+        Option("array-unique", "", NONE, "one line for each pending job array", env="SQUEUE_ARRAY_UNIQUE"),
+        Option("Format", "O", REQUIRED, "FIELDS: what to print, by names", env="SQUEUE_FORMAT2", dest="long_format"),
+        Option("format", "o", REQUIRED, "FORMAT: what to print, by letters", env="SQUEUE_FORMAT"),
+        Option("federation", "", NONE, "accepted; this cluster is in no federation", env="SQUEUE_FEDERATION"),
+        Option("help", "", NONE, "print this text"),
+        Option("hide", "", NONE, "leave out jobs in hidden partitions (the default)"),
+        Option("iterate", "i", REQUIRED, "SECONDS: repeat at this interval"),
+        Option("jobs", "j", OPTIONAL, "LIST: only these jobs"),
+        Option("json", "", NONE, "all jobs as JSON"),
+        Option("local", "", NONE, "accepted; only this cluster is shown", env="SQUEUE_LOCAL"),
+        Option("long", "l", NONE, "more about each job"),
+        Option("licenses", "L", REQUIRED, "LIST: only jobs that use these licences", env="SQUEUE_LICENSES"),
+        Option("cluster", "", REQUIRED, "", dest="clusters"),
+        Option("clusters", "M", REQUIRED, "LIST: clusters to ask", env="SLURM_CLUSTERS"),
+        Option("me", "", NONE, "only my own jobs"),
+        Option("name", "n", REQUIRED, "LIST: only jobs of these names", env="SQUEUE_NAMES"),
+        Option("noconvert", "", NONE, "leave sizes in the unit in which they are kept"),
+        Option("node", "", REQUIRED, "", dest="nodelist"),
+        Option("nodes", "", REQUIRED, "", dest="nodelist"),
+        Option("nodelist", "w", REQUIRED, "HOSTS: only jobs on these nodes"),
+        Option("noheader", "h", NONE, "no header line"),
+        Option("partitions", "p", REQUIRED, "LIST: only jobs in these partitions", env="SQUEUE_PARTITION", dest="partition"),
+        Option("priority", "P", NONE, "pending jobs once for each of their partitions", env="SQUEUE_PRIORITY"),
+        Option("qos", "q", REQUIRED, "LIST: only jobs of these qualities of service", env="SQUEUE_QOS"),
+        Option("reservation", "R", REQUIRED, "NAME: only jobs in this reservation"),
+        Option("sib", "", NONE, "", dest="sibling"),
+        Option("sibling", "", NONE, "", env="SQUEUE_SIBLING"),
+        Option("sort", "S", REQUIRED, "FIELDS: order by these letters, - before one reverses it", env="SQUEUE_SORT"),
+        Option("start", "", NONE, "when pending jobs are expected to start"),
+        Option("steps", "s", OPTIONAL, "LIST: job steps instead of jobs"),
+        Option("states", "t", REQUIRED, "LIST: only jobs in these states, or 'all'", env="SQUEUE_STATES"),
+        Option("usage", "", NONE, "print a short summary of the options"),
+        Option("user", "u", REQUIRED, "LIST: only jobs of these users", env="SQUEUE_USERS"),
+        Option("users", "", REQUIRED, "", dest="user"),
+        Option("verbose", "v", NONE, "say more"),
+        Option("version", "V", NONE, "print the version"),
+        Option("yaml", "", NONE, "all jobs as YAML"),
+    ]
+)
+USAGE = """Usage: squeue [-A account] [--clusters names] [-i seconds] [--job jobid]
+              [-n name] [-o format] [-p partitions] [--qos qos]
+              [--reservation reservation] [--sort fields] [--start]
+              [--step step_id] [-t states] [-u user_name] [--usage]
+              [-L licenses] [-w nodes] [--federation] [--local] [--sibling]
+\t      [-ahjlrsv]"""
+
+
+class _RefusedError(Exception):
+    """The command line makes no sense; what to say has been said."""
+
+
+def squeue(arguments: list[str], context: Context) -> int:
+    """The command. Returns the exit code."""
+    given, operands = OPTIONS.parse(arguments)
+    environment = last_values(OPTIONS.from_environment(context.environ))
+    line = last_values(given)
+    if context.tells(OPTIONS, line, "squeue [OPTIONS]", USAGE):
+        return 0
+    if not line.keys().isdisjoint({"long", "start", "steps"}):
+        environment.pop("format", None)
+        environment.pop("long_format", None)
+    if ("format" in line) != ("long_format" in line):  # what the command line says wins over the other kind in the environment
+        environment.pop("format", None)
+        environment.pop("long_format", None)
+    if "format" in line and "long_format" in line:
+        names = {"format": "-o (--format)", "long_format": "-O (--Format)"}
+        first, second = [option.dest for option, _ in given if option.dest in names][:2] if given else ("", "")
+        if first != second:
+            context.error(f"{names[second]} is incompatible with {names[first]}")
+            return 1
+    if {"format", "long"} <= line.keys():
+        context.fatal("Options -o(--format) and -l(--long) are mutually exclusive. Please remove one and retry.")
+        return 1
+    options = {**environment, **line}
+    texts.convert_units(convert="noconvert" not in options)
+    for name in ("jobs", "steps"):  # a list apart from its option; of two such options the first gets it
+        if operands and name in line and line[name] is None:
+            options[name] = operands.pop(0)
+            break
+    if "user" in line and "me" in line:  # the later one counts
+        del options[min(("user", "me"), key=lambda name: max(at for at, (option, _) in enumerate(given) if option.dest == name))]
+    if "licenses" in environment:  # it wins over the command line's, but for one that names partitions
+        options["licenses"] = line.get("licenses") if "partition" in options else environment["licenses"]
+    if context.refuses_clusters(options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"):
+        return 1
+    try:
+        if operands:
+            context.error(f"Unrecognized option: {operands[0]}")
+            context.print(USAGE)
+            return 1
+        wanted = _read_filter(options, context)
+        interval = _read_interval(options.get("iterate"), context)
+        if "verbose" in options:
+            from understudy.commands.shared.verbose import squeue_options
+
+            context.print(squeue_options(options, sum(option.dest == "verbose" for option, _ in given), START_FORMAT, START_SORT))
+        if "steps" in options and "json" not in options and "yaml" not in options:
+            return _list_steps(options, wanted, interval, context)
+        cells = _read_format(options, context)
+    except _RefusedError:
+        return 1
+    kind = "json" if "json" in options else "yaml" if "yaml" in options else ""
+    if kind:
+        return _write_document(kind, context)
+    while True:
+        try:
+            _show(options, wanted, cells, context)
+        except RefusedError as error:
+            context.complain(f"slurm_load_jobs error: {error.text}")
+            return 1
+        except _RefusedError:
+            return 1
+        if interval is None:
+            return 0
+        context.stdout.flush()
+        time.sleep(interval)
+        context.print("")
+
+
+def _write_document(kind: str, context: Context) -> int:
+    """All jobs as JSON or YAML. That the controller did not answer, the document says."""
+    from understudy.documents.documents import write_document
+    from understudy.documents.jobs import COLUMNS as WHOLE
+    from understudy.documents.jobs import job_record
+
+    jobs: list[dict[str, Any]] = []
+    cores_of: dict[str, int] = {}
+    errors = []
+    try:
+        cores_of = dict(context.client.query("nodes", ["name", "cores_per_socket"]).rows)
+        jobs = as_kept(context.client.query("jobs", WHOLE).dicts())
+    except RefusedError:
+        what = {"description": "Failed while looking for jobs", "error_number": -1, "error": "Unspecified error", "source": "slurm_load_jobs"}
+        errors.append(what)
+    write_document(kind, "jobs", (job_record(job, cores_of) for job in jobs), context.stdout.write, *errors)
+    return 0
+
+
+def _list_steps(options: "dict[str, str | None]", wanted: Filter, interval: int | None, context: Context) -> int:
+    from understudy.commands.squeue.steps import BadStepError, show_steps
+
+    while True:
+        try:
+            code = show_steps(options, wanted, context)
+        except BadStepError as error:
+            context.error(f"Invalid job_step id: {error}")
+            return 1
+        except RefusedError as error:
+            context.complain(f"slurm_get_job_steps error: {error.text}")
+            return 1
+        if interval is None:
+            return code
+        context.stdout.flush()
+        time.sleep(interval)
+        context.print("")
+
+
+def _show(options: "dict[str, str | None]", wanted: Filter, cells: list[Cell], context: Context) -> None:
+    """One listing."""
+    order = options.get("sort")
+    if order is None:
+        order = START_SORT if "start" in options else DEFAULT_SORT
+    if options.get("nodelist"):
+        _check_nodes(wanted, context)
+    one_line_a_task = "array" in options
+    names_tasks = wanted.jobs is not None and any(task is not None for _, task in wanted.jobs)
+    also = [*wanted.columns(), *COLUMNS, *columns_of(order), *_JOINED_COLUMNS]
+    names = needed_columns(cells, also)
+    rows, now = _load(names, wanted, options, context)
+    if "noheader" not in options and not options.keys().isdisjoint({"long", "iterate", "verbose"}):
+        context.print(date_line(now))
+    if "verbose" in options:
+        context.print(f"last_update_time={0 if wanted.names_one() else int(now)} records={len(rows)}")
+    jobs = [dict(zip(names, row, strict=True)) for row in rows]
+    jobs = [job for job in jobs if wanted.keeps(job)]
+    if "start" in options and "states" not in options:
+        jobs = [job for job in jobs if job["state"] == 0]
+    jobs = as_kept(jobs)
+    if not (one_line_a_task or names_tasks):
+        jobs = _with_tasks_together(jobs)
+    if "priority" in options:
+        jobs = [{**job, "partition": name} for job in jobs for name in (job["partition"].split(",") if job["state"] == 0 else [job["partition"]])]
+        jobs = [job for job in jobs if wanted.keeps(job)]  # of the partitions, too, only those that are wanted
+    if "noheader" not in options:
+        context.print_cluster()
+        context.print(header_line(cells))
+    sort_jobs(jobs, _read_sort(order, context))
+    if one_line_a_task:
+        jobs = [task for job in jobs for task in _split(job, wanted)]
+    elif names_tasks:
+        jobs = [_narrowed(job, wanted) if wanted.names_tasks_of(job) else job for job in jobs]
+    columns = [*names, "@now"]
+    text = "\n".join(lines(cells, columns, [[*job.values(), now] for job in jobs]))
+    if jobs:
+        context.print(text)
+
+
+def _load(names: list[str], wanted: Filter, options: "dict[str, str | None]", context: Context) -> "tuple[list[list[Any]], float]":
+    """The rows that may be wanted; where the command asks for few jobs, only those are sent."""
+    all_partitions = not {"all", "partition"}.isdisjoint(options) or os.geteuid() == 0
+    client = context.client
+    if wanted.jobs is not None and len(wanted.jobs) == 1:
+        number = wanted.jobs[0][0]
+        answer = client.query("jobs", names, {"job_id": [number]})
+        rows = answer.rows
+        array = names.index("array_job_id")
+        if rows and rows[0][names.index("het_job_id")] == number:
+            rows = client.query("jobs", names, {"het_job_id": [number]}).rows
+        elif not rows or rows[0][array]:
+            identity = names.index("job_id")
+            known = {row[identity] for row in rows}
+            rows = rows + [row for row in client.query("jobs", names, {"array_job_id": [number]}).rows if row[identity] not in known]
+        if not rows:
+            raise RefusedError(2017, "Invalid job id specified")
+        return rows, answer.now
+    where: dict[str, list[Any]] = {}
+    if wanted.jobs is None and wanted.users is not None:
+        where["user_id"] = list(wanted.users)
+    answer = client.query("jobs", names, where, all_partitions=all_partitions)
+    return answer.rows, answer.now
+
+
+def _split(job: "dict[str, Any]", wanted: Filter) -> "list[dict[str, Any]]":
+    """A pending array as its single tasks."""
+    if not job["array_task_expression"]:
+        return [job]
+    tasks = _wanted_tasks(job, wanted)
+    if ":" in job["array_task_expression"] and tasks == task_numbers(job["array_task_expression"]):
+        del tasks[-1]  # which Slurm does not count where it writes the tasks as first-last:step
+    return [_with_task(job, task) for task in tasks]
+
+
+def _wanted_tasks(job: "dict[str, Any]", wanted: Filter) -> list[int]:
+    tasks = task_numbers(job["array_task_expression"])
+    if wanted.jobs is None:
+        return tasks
+    chosen = {task for number, task in wanted.jobs if number in (job["job_id"], job["array_job_id"])}
+    return tasks if None in chosen else [task for task in tasks if task in chosen]
+
+
+def _with_task(job: "dict[str, Any]", task: int) -> "dict[str, Any]":
+    changes = {"array_job_id": job["array_job_id"] or job["job_id"], "array_task_id": task, "array_task_expression": "", "array_max_tasks": 0}
+    return {**job, **changes}
+
+
+def _narrowed(job: "dict[str, Any]", wanted: Filter) -> "dict[str, Any]":
+    """A pending array as the tasks of it that are asked for."""
+    if not job["array_task_expression"]:
+        return job
+    tasks = _wanted_tasks(job, wanted)
+    if len(tasks) == 1:
+        return _with_task(job, tasks[0])
+    return {**job, "array_task_expression": _ranges(tasks), "array_max_tasks": 0}
+
+
+_JOINED_COLUMNS = ("name", "partition", "reason", "reason_detail", "array_task_id", "array_task_expression", "array_max_tasks")
+
+
+def _with_tasks_together(jobs: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
+    """Waiting tasks with records of their own are listed with those of their array that have none, if they have its name and partition."""
+    arrays = {job["array_job_id"]: job for job in jobs if job["array_task_expression"] and job["state"] == 0}
+    if not arrays:
+        return jobs
+    joined: dict[int, list[dict[str, Any]]] = {}
+    for job in sorted(jobs, key=lambda job: int(job["job_id"])):
+        array = arrays.get(job["array_job_id"])
+        if array is None or job["state"] or job["array_task_id"] is None or job["name"] != array["name"] or job["partition"] != array["partition"]:
+            continue
+        joined.setdefault(job["array_job_id"], []).append(job)
+    gone = {job["job_id"] for tasks in joined.values() for job in tasks}
+    return [_joined(job, joined.get(job["job_id"], [])) for job in jobs if job["job_id"] not in gone]
+
+
+def _joined(array: "dict[str, Any]", tasks: "list[dict[str, Any]]") -> "dict[str, Any]":
+    if not tasks:
+        return array
+    numbers = sorted([*task_numbers(array["array_task_expression"]), *(task["array_task_id"] for task in tasks)])
+    reasons = dict.fromkeys(job["reason_detail"] or job["reason"] for job in (array, *tasks))
+    return {**array, "array_task_expression": _ranges(numbers), "array_max_tasks": 0, "reason_detail": ",".join(reasons)}
+
+
+def _ranges(tasks: list[int]) -> str:
+    parts: list[list[int]] = []
+    for task in tasks:
+        if parts and parts[-1][-1] == task - 1:
+            parts[-1][1:] = [task]
+        else:
+            parts.append([task])
+    return ",".join("-".join(map(str, part)) for part in parts)
+
+
+# --- what to show --------------------------------------------------------------------------------------------------------------
+
+_TEXT_FILTERS = {"accounts": "account", "name": "name", "partition": "partition", "qos": "qos", "reservation": "reservation"}
+_FILTERS = (*_TEXT_FILTERS, "jobs", "licenses", "nodelist", "user")
+
+
+def _words(text: str | None) -> list[str]:
+    return [word for word in (text or "").split(",") if word]
+
+
+def _read_filter(options: "dict[str, str | None]", context: Context) -> Filter:
+    wanted = Filter()
+    given = {name: _words(options[name]) for name in _FILTERS if options.get(name) is not None}
+    wanted.is_empty = any(not options[name] for name in given)
+    if given.get("jobs"):
+        wanted.jobs = [_read_job(word, context) for word in given["jobs"]]
+    wanted.is_empty |= options.get("jobs") is not None and not wanted.jobs
+    if "states" in options:
+        _read_states(options["states"] or "", wanted, context)
+    for name, column in _TEXT_FILTERS.items():
+        if given.get(name):
+            wanted.texts[column] = {word.lower() if column in ANY_CASE else word for word in given[name]}
+    if given.get("licenses"):
+        wanted.licenses = set(given["licenses"])
+    if given.get("nodelist"):
+        from understudy.model.hostlist import expand
+
+        try:
+            wanted.nodes = set(expand(options["nodelist"] or ""))
+        except ValueError:
+            context.error(f"Invalid node name {options['nodelist']}")
+            raise _RefusedError from None
+    if given.get("user"):
+        wanted.users = [user for word in given["user"] if (user := _user_id(word, context)) is not None]
+    if "me" in options:
+        wanted.users = [os.getuid()]
+    return wanted
+
+
+def _read_job(word: str, context: Context) -> tuple[int, int | None]:
+    number, behind = leading_digits(word)
+    if not number or not int(number):
+        context.error(f"Invalid job id: {word}")
+        raise _RefusedError
+    if not behind.startswith("_"):  # a component stands for its whole job; of what else follows nothing counts
+        return int(number), None
+    task, _ = leading_digits(behind[1:])
+    return int(number), int(task) if task else -1
+
+
+def leading_digits(text: str) -> tuple[str, str]:
+    """The digits that a text begins with, and what is left."""
+    rest = text.lstrip("0123456789")
+    return text[: len(text) - len(rest)], rest
+
+
+def _read_states(text: str, wanted: Filter, context: Context) -> None:
+    wanted.states = []
+    if text.lower() == "all":
+        wanted.all_states = True
+        return
+    for word in _words(text):
+        state = job_state_from(word)
+        if state is None:
+            context.error(f"Invalid job state specified: {word}")
+            context.error("Valid job states include: " + ",".join(state_names()) + "\n")
+            raise _RefusedError
+        wanted.states.append(state)
+
+
+def state_names() -> list[str]:
+    """All states in the order in which squeue lists them."""
+    flags = ["COMPLETING", "CONFIGURING", "RESIZING", "RESV_DEL_HOLD", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "REVOKED", "SIGNALING"]
+    flags += ["SPECIAL_EXIT", "STAGE_OUT", "STOPPED"]
+    assert {name for _, name, _ in JOB_FLAGS} == set(flags)
+    return [name for name, _ in JOB_STATES] + flags
+
+
+def _user_id(word: str, context: Context) -> int | None:
+    import pwd
+
+    if word.isdigit():
+        try:
+            pwd.getpwuid(int(word))
+        except (KeyError, OverflowError):
+            context.error(f"Invalid user: {word}\n")
+        return int(word)  # an emulated cluster has users whom this host does not know
+    try:
+        return pwd.getpwnam(word).pw_uid
+    except KeyError:
+        context.error(f"Invalid user: {word}\n")
+        return None
+
+
+def _check_nodes(wanted: Filter, context: Context) -> None:
+    """Refuse nodes that the cluster does not have."""
+    assert wanted.nodes is not None
+    try:
+        known = {row[0] for row in context.client.query("nodes", ["name"]).rows}
+    except RefusedError as error:
+        context.complain(f"slurm_load_node error: {error.text}")
+        raise _RefusedError from None
+    for name in sorted(wanted.nodes - known):
+        context.error(f"Invalid node name {name}")
+        raise _RefusedError
+
+
+def _read_interval(text: str | None, context: Context) -> int | None:
+    if text is None:
+        return None
+    number, _ = leading_digits(text)
+    if not number or not int(number):
+        context.error(f"--iterate={text}\n")
+        raise _RefusedError
+    return int(number)
+
+
+def _read_format(options: "dict[str, str | None]", context: Context) -> list[Cell]:
+    def unknown_letter(letter: str) -> None:
+        context.error(f"Invalid job format specification: {letter}")
+
+    def unknown_name(name: str) -> None:
+        context.error(f"Invalid job format specification: {name}")
+
+    long_format = options.get("long_format")
+    if long_format is not None and "format" not in options:
+        return FIELDS.parse_long(long_format, unknown_name, negative_suffix=" ")
+    if "SLURM_BITSTR_LEN" in os.environ:
+        FIELDS.by_letter["i"].whole = "tasks"
+    default = START_FORMAT if "start" in options else LONG_FORMAT if "long" in options else DEFAULT_FORMAT
+    given = options.get("format")
+    return FIELDS.parse_short(default if given is None else given, unknown_letter)
+
+
+def _read_sort(order: str, context: Context) -> list[SortKey]:
+    try:
+        return read_sort(order, lambda text: context.complain(f"{context.program}: {text}"))
+    except BadSortError as error:
+        context.error(f"Invalid sort specification: {error}")
+        raise _RefusedError from None
+
+
+def main() -> int:
+    """Run as a program; does not return."""
+    return run("squeue", squeue)
+
+
+__all__ = ["job_id_text", "main", "squeue"]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,348 @@
+"""srun: run tasks, in resources that are there or that it gets for them. Follows srun(1) of 22.05.
+
+The controller gives the step and signs its credential; from there on srun talks to the node daemons (see
+`../docs/adr/0011-the-streams-of-steps.md`).
+"""
+
+import _signal  # type: ignore[import-not-found]  # as in client.py
+import os
+
+from understudy.commands.shared.client import Client, Context, RefusedError, pack_named, run
+from understudy.commands.srun.srun_options import OPTIONS, USAGE, USAGE_LINE
+from understudy.commands.srun.srun_settings import Settings, StepError, fit_nodes, ranks
+from understudy.commands.submission.allocation import (
+    Allocation,
+    AllocationError,
+    NotReadyError,
+    allocate,
+    await_ready,
+    complete,
+    exit_code,
+    of_answer,
+    release,
+)
+from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
+from understudy.commands.submission.job import BadOptionError
+from understudy.commands.submission.options import check_whole, check_x11
+from understudy.commands.submission.shape import ignore_specialised, options_agree, say_ignored
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+USAGE_EXIT = 255
+ALREADY_DONE = 2021
+_NO_BINDING = "srun: cluster configuration lacks support for cpu binding"
+
+
+def srun(arguments: list[str], context: Context) -> int:
+    """The command. Returns the exit code."""
+    try:
+        return _srun(arguments, context)
+    except BadOptionError as error:
+        return error.say(context)
+
+
+def _srun(whole: list[str], context: Context) -> int:
+    arguments, *others = segments(whole)
+    settings = Settings(arguments, context)
+    own = settings.own
+    if context.tells(OPTIONS, own, USAGE_LINE, USAGE):
+        return 0
+    if "mpi" in own:
+        from understudy.commands.srun.mpi_types import check, says_list
+
+        if says_list(own["mpi"], context):
+            return 0
+        try:
+            check(own["mpi"], context)
+        except StepError:
+            return 1
+    if "cpu_bind" in settings.on_line and not _binds(context):
+        if own["cpu_bind"] == "help":
+            context.print("CPU bind options not supported with current configuration")
+            return 1
+        context.complain(_NO_BINDING)
+    elif "threads_per_core" in settings.on_line and not _binds(context):
+        context.complain(_NO_BINDING)
+    if settings.cpu_bind.startswith("!"):
+        context.error(f'unrecognized --cpu-bind argument "{settings.cpu_bind[1:]}"')
+        context.fatal("Failed to parse --cpu-bind= values.")
+        return 1
+    if settings.verbose:
+        from understudy.commands.submission.verbose import say_options
+
+        say_options(settings.given, settings.job, context)
+    if "gres_help" in settings.job.flags:
+        context.print(gres_help(context))
+        return 0
+    if context.refuses_clusters(next((value for option, value in reversed(settings.given) if option.dest == "clusters"), None)):
+        return 1
+    if not settings.command:
+        context.fatal("No command given to execute.")
+        return 1
+    job = settings.job
+    say_ignored(job, context)
+    check_x11(own, context.environ)
+    if not options_agree(settings.on_line | ({"ntasks_per_gpu"} if "SLURM_NTASKS_PER_GPU" in context.environ else set()), context):
+        return 1
+    if refuses_gres(job, context):
+        return 1
+    if not ignore_specialised(job, context):
+        return 1
+    name = os.path.basename(settings.command[0])
+    if "test_only" in own:
+        return _test(settings, name, context)
+    try:
+        programs: list[Any] = []
+        if "multi_prog" in own:
+            from understudy.commands.srun.multi_prog import read_programs
+
+            programs = read_programs(settings, context)
+        if "no_allocate" in own:
+            from understudy.commands.srun.no_allocate import run_without_job
+
+            return run_without_job(settings, name, programs, context)
+        if settings.job_id:
+            return _inside(settings, others, name, programs, context)
+        parts = [settings]
+        for each in others:
+            parts.append(Settings(each, context, before=parts[-1]))
+        return _outside(settings, parts[1:], name, programs, context)
+    except StepError:
+        return 1
+
+
+def _binds(context: Context) -> bool:
+    """Whether slurm.conf names a plugin that binds tasks to CPUs."""
+    plugins = dict(context.client.query("config", ["name", "value"], {"name": ["TaskPlugin"]}).rows).get("TaskPlugin", "")
+    return any(word in plugins for word in ("affinity", "cgroup"))
+
+
+def _test(settings: Settings, name: str, context: Context) -> int:
+    job = settings.job
+    complete(job, settings.command[0], settings.arguments, context, name)
+    try:
+        _, note, *_ = context.client.call("SubmitJob", pack_named("JobSpec", job.spec), "", None, job.user_id, job.group_id, True)
+    except RefusedError as error:
+        context.complain(f"allocation failure: {error.text}")
+        return 1
+    context.complain(f"srun: {note}")
+    return 0
+
+
+def segments(arguments: list[str]) -> list[list[str]]:
+    """The parts of the command line between `:`, one or more for each component of a heterogeneous job."""
+    found: list[list[str]] = [[]]
+    for word in arguments:
+        if word == ":" and found[-1]:
+            found.append([])
+        else:
+            found[-1].append(word)
+    return found
+
+
+def _outside(settings: Settings, others: list[Settings], name: str, programs: "list[Any]", context: Context) -> int:
+    """Get resources, run the step, give them back."""
+    if settings.relative is not None:
+        context.fatal("--relative option invalid for job allocation request")
+        return 1
+    job = settings.job
+    if context.refuses_clusters(job.extra.get("clusters")):
+        return 1
+    check_whole(job)
+    for each in (settings, *others):
+        if not each.command:
+            context.fatal("No command given to execute.")
+            return 1
+        fit_nodes(each, context)
+        complete(each.job, each.command[0], each.arguments, context, os.path.basename(each.command[0]))
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    for each in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT):
+        _signal.signal(each, interrupt)
+    try:
+        allocation = allocate(job, settings.immediate, context, [each.job for each in others], quiet=settings.quiet)
+    except AllocationError as error:
+        *notes, last = error.text.split("\n")
+        for note in notes:
+            context.error(note)
+        context.error(last if error.code in GRES_ERRORS else f"Unable to allocate resources: {last}")
+        return exit_code(error, settings.immediate, context.environ)
+    except KeyboardInterrupt:
+        return 1
+    code, signal = 1, 0
+    watch = context.client.another()
+    try:
+        if allocation.is_watched:
+            _stay_known(watch, allocation.job_id)
+        if not allocation.is_ready and not _is_ready(allocation, context):
+            return 1
+        from understudy.commands.srun.launch import run as run_step
+        from understudy.commands.srun.step import Step
+
+        parts = list(zip([settings, *others], allocation.components or [allocation], strict=True))
+        code, signal = run_step(Step(parts, allocation, programs, context, owns_job=True), name)
+    except StepError:
+        pass
+    finally:
+        release(context.client, allocation.job_id, 0 if signal else code, signal)
+    return code
+
+
+def _stay_known(watch: Client, job_id: int) -> None:
+    """Ask for the job's end. Nobody reads the answer: that it is asked for says that we are here."""
+    try:  # noqa: SIM105  contextlib costs a command time
+        watch.begin("AwaitJob", job_id, True)
+    except RefusedError:
+        pass
+
+
+def _is_ready(allocation: Allocation, context: Context) -> bool:
+    """Wait for the job's nodes. False: it has ended before they were ready."""
+    try:
+        await_ready(context.client, allocation.job_id)
+    except NotReadyError as error:
+        if error.notice:
+            context.complain(f"srun: {error.notice}")
+        context.error(f"Nodes {allocation.nodes} are still not ready")
+        context.error("Something is wrong with the boot of the nodes.")
+        return False
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+def _inside(settings: Settings, others: list[list[str]], name: str, programs: "list[Any]", context: Context) -> int:
+    """Run the step in a job that is there."""
+    try:
+        allocation = of_answer(context.client.call("GetAllocation", settings.job_id))
+    except RefusedError as error:
+        if error.code == ALREADY_DONE:
+            context.error(f"Slurm job {settings.job_id} has expired")
+        else:
+            context.error(f"Unable to confirm allocation for job {settings.job_id}: {error.text}")
+        if error.code in {2017, ALREADY_DONE}:
+            context.complain(f"srun: Check SLURM_JOB_ID environment variable. Expired or invalid job {settings.job_id}")
+        return 1
+    if "het_group" in settings.own and not allocation.components:
+        _refuse_groups(settings.own["het_group"], context)
+    if others and not allocation.components:
+        programs = _side_by_side(settings, others, allocation, context)
+    parts = _by_group(settings, others, allocation, context) if allocation.components else [(settings, allocation)]
+    for each, _ in parts:
+        if not each.command:
+            context.fatal("No command given to execute.")
+            return 1
+        fit_nodes(each, context)
+    from understudy.commands.srun.launch import run as run_step
+    from understudy.commands.srun.step import Step
+
+    code, _ = run_step(Step(parts, allocation, programs, context, owns_job=False), name)
+    return code
+
+
+def _side_by_side(settings: Settings, others: list[list[str]], whole: Allocation, context: Context) -> "list[Any]":
+    """Several programs in an ordinary job are one step, in which each has nodes of its own: which tasks run which. Changes the step's settings."""
+    from understudy.commands.shared.task_counts import counts
+    from understudy.model.hostlist import expand
+
+    held = expand(whole.environment.get("SLURM_JOB_NODELIST", ""))
+    cpus = dict(zip(held, counts(whole.environment.get("SLURM_JOB_CPUS_PER_NODE", "")), strict=False))
+    free, nodes = list(held), list[str]()
+    programs: list[Any] = []
+    before: Settings | None = None
+    for arguments in (settings.arguments, *others):
+        part = before = Settings(arguments, context, before=before)
+        if not part.command:
+            context.fatal("No command given to execute.")
+            raise StepError
+        fit_nodes(part, context)
+        spec = part.job.spec
+        named = [name for name in expand(spec.get("required_nodes") or "") if name in free]
+        count = max(spec.get("min_nodes") or len(held), len(named))
+        if count > len(free):
+            taken = len(held) - len(free)
+            context.error(f"Allocation failure of {count} nodes: job size of {len(held)}, already allocated {taken} nodes to previous components.")
+            raise StepError
+        own = named + [name for name in free if name not in named][: count - len(named)]
+        free = [name for name in free if name not in own]
+        tasks = spec.get("num_tasks") or count * int(spec.get("ntasks_per_node") or 1)
+        if tasks * int(spec.get("cpus_per_task") or 1) > sum(cpus.get(name, 0) for name in own) and not spec.get("overcommit"):
+            context.error(f"Unable to create step for job {whole.job_id}: More processors requested than permitted")
+            raise StepError
+        first = len(nodes)
+        for place, name in enumerate(own):
+            nodes += [name] * (tasks // count + (place < tasks % count))
+        programs.append((list(range(first, len(nodes))), part.command))
+    used = len(dict.fromkeys(nodes))
+    settings.job.spec |= {"num_tasks": len(nodes), "min_nodes": used, "max_nodes": used}
+    settings.job.spec |= {"required_nodes": ",".join(nodes), "distribution": "arbitrary"}
+    return programs
+
+
+def _by_group(settings: Settings, others: list[list[str]], whole: Allocation, context: Context) -> "list[tuple[Settings, Allocation]]":
+    """The parts of a step in a heterogeneous job: the components that --het-group names, by default the one at the part's own place."""
+    parts: list[tuple[Settings, Allocation]] = []
+    taken: set[int] = set()
+    last = len(whole.components) - 1
+    before: Settings | None = None
+    for place, arguments in enumerate((settings.arguments, *others)):
+        settings = Settings(arguments, context, before=before)
+        wanted = settings.own.get("het_group")
+        numbers = [place] if wanted is None else _groups(wanted, context)
+        for group in dict.fromkeys(numbers):
+            if group > last:
+                if wanted is None or len(numbers) > 1:
+                    context.error(f"Attempt to run a job step with het group value of {group}, but the job allocation has maximum value of {last}")
+                else:
+                    context.error(f"Requested het-group offset exceeds highest hetjob index ({group} > {last})")
+                raise StepError
+            if group in taken:
+                context.fatal("Duplicate het groups in single srun not supported")
+                raise StepError
+            taken.add(group)
+            parts.append((Settings(arguments, context, _as_group(context.environ, group), before), whole.components[group]))
+        before = settings
+    return sorted(parts, key=lambda part: part[1].job_id)
+
+
+def _groups(wanted: str, context: Context) -> list[int]:
+    numbers = ranks(wanted)
+    if numbers is None:
+        context.error(f"_parse_single_range: Invalid range: `{wanted}'")
+        context.error(f"Invalid --het-group value: {wanted}")
+        raise StepError
+    return numbers
+
+
+def _refuse_groups(wanted: str, context: Context) -> None:
+    """A job of one component has no groups.
+
+    Raises:
+        StepError: always.
+    """
+    if most := max(_groups(wanted, context)):
+        context.error(f"Requested het-group offset exceeds highest hetjob index ({most} > 0)")
+    else:
+        context.error("No directives to start application on any available hetjob components")
+    raise StepError
+
+
+def _as_group(environ: "Mapping[str, str]", group: int) -> dict[str, str]:
+    """The environment as if the component were the job: what it says of the group in place of what it says of the whole."""
+    end = f"_HET_GROUP_{group}"
+    found = {name: value for name, value in environ.items() if name not in {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NNODES"}}
+    return found | {name.removesuffix(end): value for name, value in environ.items() if name.endswith(end)}
+
+
+def main() -> int:
+    """Run as a program; does not return."""
+    return run("srun", srun, USAGE_EXIT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""What the command line and the environment say of a step, and of srun itself.
+
+Place: under srun. It asks nobody.
+"""
+
+import os
+import time
+
+from understudy.commands.shared.client import Context
+from understudy.commands.srun.srun_options import HANDED_ON, OPTIONS, OWN
+from understudy.commands.submission.allocation import immediate_s
+from understudy.commands.submission.job import BadOptionError, Job
+from understudy.commands.submission.options import apply, number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from understudy.commands.shared.options import Option
+
+_VERBOSITY = frozenset(("quiet", "q", "verbose", "v"))
+_BINDINGS = frozenset(
+    (
+        *("none", "no", "rank", "map_cpu", "mask_cpu", "rank_ldom", "map_ldom", "mask_ldom", "threads", "cores", "sockets", "ldoms", "boards"),
+        *("thread", "core", "socket", "ldom", "board", "one_thread", "autobind", "help"),
+    )
+)
+_AS_SBATCH = frozenset(("open_mode", "propagate"))  # what is no option of the job here, and has the values that sbatch knows
+_COUNTS = (("threads", 1, "threads"), ("msg_timeout", 1, "msg-timeout"), ("resv_ports", 0, "resv-port"))  # least values, and names in errors
+
+
+class StepError(Exception):
+    """There will be no step; what to say has been said."""
+
+
+class Settings:
+    """What the command line and the environment say of the step and of srun itself."""
+
+    @property
+    def work_dir(self) -> str:
+        """Where the tasks begin."""
+        return self.job.spec.get("work_dir") or os.getcwd()
+
+    @property
+    def gpu_bind(self) -> str:
+        """How tasks are bound to GPUs: as --gpu-bind says, else --gpus-per-task."""
+        wanted = self.job.extra.get("tres_bind", "").removeprefix("gpu:")
+        each = str(self.job.spec.get("tres_per_task") or "").rpartition(":")[2]
+        if per_gpu := self.job.spec.get("ntasks_per_tres"):
+            return wanted or f"single:{per_gpu}"
+        return wanted or (f"per_task:{each if each.isdecimal() else 1}" if each else "")
+
+    def __init__(self, arguments: list[str], context: Context, environ: "Mapping[str, str] | None" = None, before: "Settings | None" = None) -> None:
+        """`before`: the part before this one, if it is one of several."""
+        given, self.command = OPTIONS.parse(arguments, permute=False)
+        self.arguments = arguments
+        environ = dict(context.environ if environ is None else environ)
+        inside = bool(environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID")) or any(option.dest == "jobid" for option, _ in given)
+        if inside:
+            environ.pop("SLURM_JOB_NAME", None)  # the job's, not the step's
+        self.job = Job(time.time())
+        self.own: dict[str, str] = {}
+        self.on_line = {option.dest for option, _ in given}
+        if environ.get("SLURM_DISTRIBUTION") == "plane" and "SLURM_DIST_PLANESIZE" in environ:  # as sbatch hands it on
+            environ["SLURM_DISTRIBUTION"] += f"={environ['SLURM_DIST_PLANESIZE']}"
+        taken_over = [] if before is None else before.handed_on
+        self.handed_on: list[tuple[Option, str | None]] = [*taken_over, *((option, value) for option, value in given if option.dest in HANDED_ON)]
+        for option, value in [*OPTIONS.from_environment(environ), *taken_over, *given]:
+            if option.dest in _AS_SBATCH:
+                apply(Job(0), option, value)
+            if option.dest in OWN:
+                self.own[option.dest] = "" if value is None else value
+                if option.dest == "exclusive" and not inside:
+                    apply(self.job, option, value)
+            else:
+                apply(self.job, option, value)
+        own = self.own
+        self.quiet = "quiet" in own
+        self.given = given
+        self.verbose = sum(option.dest == "verbose" for option, _ in given)
+        self.immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
+        for name, least, said in _COUNTS:
+            if name in own and (own[name] or name == "threads"):
+                number(said, own[name], least)
+        self.wait_s = number("wait", own["wait"], 0) if own.get("wait") else None
+        bad_exit = own.get("kill_on_bad_exit")
+        self.kill_on_bad_exit = None if bad_exit is None else bad_exit != "0"
+        if "jobid" in self.on_line:
+            number("jobid", own["jobid"].partition(".")[0], 0)
+        self.job_id = number("jobid", own["jobid"].partition(".")[0]) if own.get("jobid") else 0
+        self.relative = number("relative", own["relative"] or "0", 0) if "relative" in own else None
+        self.cpu_bind = "!" if own.get("cpu_bind") == "" else cpu_bind(own.get("cpu_bind", ""))
+        if self.command and self.command[0].startswith("."):
+            self.command[0] = f"{os.getcwd()}/{self.command[0]}"
+        if environ.get("SLURM_HOSTFILE"):
+            from understudy.commands.submission.host_file import use_host_file
+
+            use_host_file(self.job, environ, self._tasks_asked(inside=inside))
+        if self.job.spec.get("distribution") == "arbitrary":
+            self._name_nodes(inside=inside)
+
+    @property
+    def asked_gres(self) -> dict[str, str]:
+        """What is asked for of generic resources, as records of steps name it."""
+        spec, extra, binding = self.job.spec, self.job.extra, self.gpu_bind
+        found = {"cpus_per_tres": spec.get("cpus_per_tres"), "memory_per_tres": spec.get("mem_per_tres"), "tres_freq": extra.get("tres_freq")}
+        found |= {"tres_bind": binding and f"gpu:{binding}", "tres_per_node": spec.get("gres"), "tres_per_step": spec.get("tres_per_job")}
+        found |= {name: spec.get(name) for name in ("tres_per_socket", "tres_per_task")}
+        return {name: value for name, value in found.items() if value or (name == "tres_per_node" and value is not None)}
+
+    @property
+    def implied_binding(self) -> str:
+        """What other options make of tasks and CPUs where --cpu-bind says nothing."""
+        spec, hint = self.job.spec, self.job.extra.get("hint", "")
+        if spec.get("threads_per_core") or hint in {"multithread", "nomultithread"}:
+            return "threads"
+        return "cores" if spec.get("ntasks_per_core") or hint in {"compute_bound", "memory_bound"} else ""
+
+    def _tasks_asked(self, *, inside: bool) -> int | None:
+        """The number of tasks, else of nodes, that was asked for; of the job's own numbers nobody asks."""
+        spec = self.job.spec
+        for field, option in (("num_tasks", "ntasks"), ("min_nodes", "nodes")):
+            if spec.get(field) is not None and (option in self.on_line or not inside):
+                return int(spec[field])
+        return None
+
+    def _name_nodes(self, *, inside: bool) -> None:
+        """An arbitrary distribution: a node for each task."""
+        spec, tasks = self.job.spec, self._tasks_asked(inside=inside)
+        if not spec.get("required_nodes"):
+            text = "With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option"
+            raise BadOptionError(f"You asked for {tasks or spec.get('num_tasks', 1)} tasks but hostlist specified 0 nodes" if inside else text, 1)
+        from understudy.model.hostlist import expand
+
+        try:
+            names = expand(spec["required_nodes"])
+        except ValueError:
+            return  # the controller refuses it
+        spec["num_tasks"] = tasks or len(names)
+        spec["min_nodes"] = spec["max_nodes"] = len(set(names))
+        spec["required_nodes"] = ",".join(names[: spec["num_tasks"]])
+
+
+def fit_nodes(settings: Settings, context: Context) -> None:
+    """No node may be without a task."""
+    spec = settings.job.spec
+    tasks, nodes, per_node = spec.get("num_tasks"), spec.get("min_nodes"), spec.get("ntasks_per_node")
+    if tasks is not None and nodes is not None and per_node and tasks > per_node and tasks != nodes * per_node:
+        context.complain(
+            f"srun: Warning: can't honor --ntasks-per-node set to {per_node} which doesn't match the requested tasks {tasks} with the number of"
+            f" requested nodes {nodes}. Ignoring --ntasks-per-node."
+        )
+        del spec["ntasks_per_node"]
+    if tasks is not None and nodes is not None and nodes > tasks:
+        if not settings.quiet:
+            context.complain(f"srun: Warning: can't run {tasks} processes on {nodes} nodes, setting nnodes to {tasks}")
+        spec["min_nodes"] = tasks
+        if (spec.get("max_nodes") or 0) > tasks:
+            spec["max_nodes"] = tasks
+
+
+def cpu_bind(text: str) -> str:
+    """--cpu-bind: the binding, without how much is to be said of it; for one that there is not, `!` and the word."""
+    if not text:
+        return ""
+    from understudy.commands.srun.bindings import words_of
+
+    found = ""
+    for word in words_of(text):
+        kind = word.partition(":")[0].lower()
+        if kind in _VERBOSITY or not word:
+            continue
+        if kind not in _BINDINGS:
+            return f"!{word}"
+        found = word
+    return found
+
+
+def ranks(text: str) -> "list[int] | None":
+    numbers: list[int] = []
+    for word in text.split(","):
+        first, dash, last = word.partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            return None
+        numbers += range(int(first), int(last if dash else first) + 1)
+    return numbers

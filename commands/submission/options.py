@@ -1,0 +1,860 @@
+"""sbatch's options, and what each does to the job's specification. Follows sbatch(1) of 22.05.
+
+Place: under sbatch; pure but for names of users and files that an option may name. One table serves the command line, SBATCH_* variables and
+`#SBATCH` lines; `Job.apply` takes an option from any of them.
+"""
+
+import os
+
+from understudy.commands.shared.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable
+from understudy.commands.submission.job import BadOptionError, Job
+from understudy.model.times import leading_number, parse_limit, parse_memory, parse_signal_option, whole_minutes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+OPTIONS = OptionTable(
+    [
+        Option("account", "A", REQUIRED, "NAME: charge this account", env="SBATCH_ACCOUNT"),
+        Option("acctg-freq", "", REQUIRED, "LIST: how often to sample accounting data", env="SBATCH_ACCTG_FREQ"),
+        Option("array", "a", REQUIRED, "INDEXES: a job array with these task numbers", env="SBATCH_ARRAY_INX"),
+        Option("batch", "", REQUIRED, "LIST: features of the node that runs the script", env="SBATCH_BATCH"),
+        Option("begin", "b", REQUIRED, "TIME: not before then"),
+        Option("bb", "", REQUIRED, "SPEC: burst buffer", env="SBATCH_BURST_BUFFER"),
+        Option("bbf", "", REQUIRED, "FILE: with a burst buffer specification"),
+        Option("cluster-constraint", "", REQUIRED, "LIST: features of clusters"),
+        Option("chdir", "D", REQUIRED, "FOLDER: where the script runs"),
+        Option("cluster", "", REQUIRED, "", dest="clusters"),
+        Option("clusters", "M", REQUIRED, "LIST: clusters to submit to", env="SBATCH_CLUSTERS SLURM_CLUSTERS"),
+        Option("comment", "", REQUIRED, "TEXT: any"),
+        Option("container", "", REQUIRED, "PATH: OCI bundle", env="SBATCH_CONTAINER"),
+        Option("context", "", REQUIRED, ""),
+        Option("contiguous", "", NONE, "nodes must follow one another"),
+        Option("constraint", "C", REQUIRED, "LIST: features that nodes must have", env="SBATCH_CONSTRAINT"),
+        Option("core-spec", "S", REQUIRED, "COUNT: cores left to the system", env="SBATCH_CORE_SPEC"),
+        Option("cores-per-socket", "", REQUIRED, "COUNT: at least, on each socket"),
+        Option("cpu-freq", "", REQUIRED, "SPEC: CPU frequency", env="SBATCH_CPU_FREQ_REQ"),
+        Option("cpus-per-gpu", "", REQUIRED, "COUNT: for each GPU", env="SBATCH_CPUS_PER_GPU"),
+        Option("cpus-per-task", "c", REQUIRED, "COUNT: for each task"),
+        Option("deadline", "", REQUIRED, "TIME: give up when it cannot end by then"),
+        Option("delay-boot", "", REQUIRED, "MINUTES: before nodes are rebooted for a feature", env="SBATCH_DELAY_BOOT"),
+        Option("dependency", "d", REQUIRED, "LIST: wait for other jobs"),
+        Option("distribution", "m", REQUIRED, "TYPE: how tasks go to nodes", env="SBATCH_DISTRIBUTION"),
+        Option("error", "e", REQUIRED, "FILE: for standard error", env="SBATCH_ERROR"),
+        Option("exclude", "x", REQUIRED, "HOSTS: not there"),
+        Option("exclusive", "", OPTIONAL, "WHO: share nodes with no other job", env="SBATCH_EXCLUSIVE"),
+        Option("export", "", REQUIRED, "NAMES: environment variables for the job", env="SBATCH_EXPORT"),
+        Option("export-file", "", REQUIRED, "FILE: with environment variables"),
+        Option("extra-node-info", "B", REQUIRED, "S[:C[:T]]: sockets, cores, threads"),
+        Option("get-user-env", "", OPTIONAL, "SECONDS: take the user's login environment", env="SBATCH_GET_USER_ENV"),
+        Option("gid", "", REQUIRED, "GROUP: run under this group (root only)"),
+        Option("gpu-bind", "", REQUIRED, "SPEC: tasks to GPUs", env="SBATCH_GPU_BIND"),
+        Option("gpu-freq", "", REQUIRED, "SPEC: GPU frequency", env="SBATCH_GPU_FREQ"),
+        Option("gpus", "G", REQUIRED, "[TYPE:]COUNT: for the job", env="SBATCH_GPUS"),
+        Option("gpus-per-node", "", REQUIRED, "[TYPE:]COUNT: for each node", env="SBATCH_GPUS_PER_NODE"),
+        Option("gpus-per-socket", "", REQUIRED, "[TYPE:]COUNT: for each socket"),
+        Option("gpus-per-task", "", REQUIRED, "[TYPE:]COUNT: for each task", env="SBATCH_GPUS_PER_TASK"),
+        Option("gres", "", REQUIRED, "LIST: generic resources of each node", env="SBATCH_GRES"),
+        Option("gres-flags", "", REQUIRED, "FLAGS: on generic resources", env="SBATCH_GRES_FLAGS"),
+        Option("help", "h", NONE, "print this text"),
+        Option("hint", "", REQUIRED, "KIND: of application", env="SBATCH_HINT SLURM_HINT"),
+        Option("hold", "H", NONE, "submit held"),
+        Option("ignore-pbs", "", NONE, "leave #PBS lines alone", env="SBATCH_IGNORE_PBS"),
+        Option("input", "i", REQUIRED, "FILE: for standard input", env="SBATCH_INPUT"),
+        Option("job-name", "J", REQUIRED, "NAME: of the job", env="SBATCH_JOB_NAME"),
+        Option("kill-on-invalid-dep", "", REQUIRED, "yes|no: end when a dependency cannot be met"),
+        Option("licenses", "L", REQUIRED, "LIST: of licences"),
+        Option("mail-type", "", REQUIRED, "LIST: events to mail"),
+        Option("mail-user", "", REQUIRED, "WHO: gets mail"),
+        Option("mcs-label", "", REQUIRED, "LABEL: MCS"),
+        Option("mem", "", REQUIRED, "SIZE: memory on each node", env="SBATCH_MEM_PER_NODE"),
+        Option("mem-bind", "", REQUIRED, "SPEC: tasks to memory", env="SBATCH_MEM_BIND"),
+        Option("mem-per-cpu", "", REQUIRED, "SIZE: memory for each CPU", env="SBATCH_MEM_PER_CPU"),
+        Option("mem-per-gpu", "", REQUIRED, "SIZE: memory for each GPU", env="SBATCH_MEM_PER_GPU"),
+        Option("mincpus", "", REQUIRED, "COUNT: CPUs on each node, at least"),
+        Option("network", "", REQUIRED, "SPEC: of the network", env="SBATCH_NETWORK"),
+        Option("nice", "", OPTIONAL, "VALUE: lower the priority by it"),
+        Option("no-kill", "k", OPTIONAL, "off: go on when a node fails", env="SBATCH_NO_KILL"),
+        Option("no-requeue", "", NONE, "never requeue", env="SBATCH_NO_REQUEUE"),
+        Option("nodefile", "F", REQUIRED, "FILE: with hosts"),
+        Option("nodelist", "w", REQUIRED, "HOSTS: there"),
+        Option("nodes", "N", REQUIRED, "MIN[-MAX]: number of nodes"),
+        Option("ntasks", "n", REQUIRED, "COUNT: of tasks"),
+        Option("ntasks-per-core", "", REQUIRED, "COUNT: at most, on each core"),
+        Option("ntasks-per-gpu", "", REQUIRED, "COUNT: for each GPU"),
+        Option("ntasks-per-node", "", REQUIRED, "COUNT: on each node"),
+        Option("ntasks-per-socket", "", REQUIRED, "COUNT: at most, on each socket"),
+        Option("ntasks-per-tres", "", REQUIRED, "", dest="ntasks_per_gpu"),
+        Option("open-mode", "", REQUIRED, "append|truncate: output files", env="SBATCH_OPEN_MODE"),
+        Option("output", "o", REQUIRED, "FILE: for standard output", env="SBATCH_OUTPUT"),
+        Option("overcommit", "O", NONE, "more tasks than CPUs", env="SBATCH_OVERCOMMIT"),
+        Option("oversubscribe", "s", NONE, "share resources with other jobs"),
+        Option("parsable", "", NONE, "print the job's number alone"),
+        Option("partition", "p", REQUIRED, "LIST: of partitions", env="SBATCH_PARTITION"),
+        Option("power", "", REQUIRED, "FLAGS: power management", env="SBATCH_POWER"),
+        Option("prefer", "", REQUIRED, "LIST: features that nodes should have"),
+        Option("priority", "", REQUIRED, "VALUE: set the priority"),
+        Option("profile", "", REQUIRED, "LIST: what to profile", env="SBATCH_PROFILE"),
+        Option("propagate", "", OPTIONAL, "LIST: limits to hand on"),
+        Option("qos", "q", REQUIRED, "NAME: quality of service", env="SBATCH_QOS"),
+        Option("quiet", "Q", NONE, "print errors only"),
+        Option("reboot", "", NONE, "reboot nodes first"),
+        Option("requeue", "", NONE, "may be requeued", env="SBATCH_REQUEUE"),
+        Option("reservation", "", REQUIRED, "NAME: run in it", env="SBATCH_RESERVATION"),
+        Option("signal", "", REQUIRED, "[{R|B}:]SIGNAL[@SECONDS]: before the time limit", env="SBATCH_SIGNAL"),
+        Option("sockets-per-node", "", REQUIRED, "COUNT: at least, on each node"),
+        Option("spread-job", "", NONE, "over as many nodes as possible", env="SBATCH_SPREAD_JOB"),
+        Option("switches", "", REQUIRED, "COUNT[@TIME]: of network switches", env="SBATCH_REQ_SWITCH"),
+        Option("tasks-per-node", "", REQUIRED, "", dest="ntasks_per_node"),
+        Option("test-only", "", NONE, "check, and say when it could start; submit nothing"),
+        Option("thread-spec", "", REQUIRED, "COUNT: threads left to the system", env="SBATCH_THREAD_SPEC"),
+        Option("threads-per-core", "", REQUIRED, "COUNT: to use on each core", env="SBATCH_THREADS_PER_CORE"),
+        Option("time", "t", REQUIRED, "LIMIT: run time", env="SBATCH_TIMELIMIT"),
+        Option("time-min", "", REQUIRED, "LIMIT: least run time that is of use"),
+        Option("tmp", "", REQUIRED, "SIZE: temporary disk on each node"),
+        Option("uid", "", REQUIRED, "USER: run as this user (root only)"),
+        Option("use-min-nodes", "", NONE, "of a range of nodes rather few", env="SBATCH_USE_MIN_NODES"),
+        Option("usage", "", NONE, "print a short summary of the options"),
+        Option("verbose", "v", NONE, "say more"),
+        Option("version", "V", NONE, "print the version"),
+        Option("wait", "W", NONE, "end when the job ends, with its exit code", env="SBATCH_WAIT"),
+        Option("wait-all-nodes", "", REQUIRED, "0|1: begin when all nodes are ready", env="SBATCH_WAIT_ALL_NODES"),
+        Option("wckey", "", REQUIRED, "KEY: workload characterisation", env="SBATCH_WCKEY"),
+        Option("wrap", "", REQUIRED, "COMMAND: instead of a script"),
+    ]
+)
+USAGE = """Usage: sbatch [-N nnodes] [-n ntasks]
+              [-c ncpus] [-r n] [-p partition] [--hold] [--parsable] [-t minutes]
+              [-D path] [--no-kill] [--overcommit]
+              [--input file] [--output file] [--error file]
+              [--time-min=minutes] [--licenses=names] [--clusters=cluster_names]
+              [--chdir=directory] [--oversubscribe] [-m dist] [-J jobname]
+              [--verbose] [--gid=group] [--uid=user]
+              [--contiguous] [--mincpus=n] [--mem=MB] [--tmp=MB] [-C list]
+              [--account=name] [--dependency=type:jobid[+time]] [--comment=name]
+              [--mail-type=type] [--mail-user=user] [--nice[=value]] [--wait]
+              [--requeue] [--no-requeue] [--ntasks-per-node=n] [--propagate]
+              [--nodefile=file] [--nodelist=hosts] [--exclude=hosts]
+              [--network=type] [--mem-per-cpu=MB] [--qos=qos] [--gres=list]
+              [--mem-bind=...] [--reservation=name] [--mcs-label=mcs]
+              [--cpu-freq=min[-max[:gov]]] [--power=flags] [--gres-flags=opts]
+              [--switches=max-switches{@max-time-to-wait}] [--reboot]
+              [--core-spec=cores] [--thread-spec=threads]
+              [--bb=burst_buffer_spec] [--bbf=burst_buffer_file]
+              [--array=index_values] [--profile=...] [--ignore-pbs] [--spread-job]
+              [--export[=names]] [--export-file=file|fd] [--delay-boot=mins]
+              [--use-min-nodes]
+              [--cpus-per-gpu=n] [--gpus=n] [--gpu-bind=...] [--gpu-freq=...]
+              [--gpus-per-node=n] [--gpus-per-socket=n] [--gpus-per-task=n]
+              [--mem-per-gpu=MB]
+              executable [args...]"""
+USAGE_LINE = "sbatch [OPTIONS...] script [ARGUMENTS...]"
+# What of one component of a heterogeneous job holds for the next ones, too.
+KEPT = frozenset(
+    (
+        *("account", "begin", "chdir", "cluster_constraint", "comment", "container", "deadline", "delay_boot", "dependency", "error", "exclude"),
+        *(
+            "export",
+            "export_file",
+            "gid",
+            "hint",
+            "hold",
+            "input",
+            "job_name",
+            "kill_on_invalid_dep",
+            "mem",
+            "nice",
+            "no_requeue",
+            "output",
+            "prefer",
+        ),
+        *("qos", "reboot", "requeue", "reservation", "time", "time_min", "uid"),
+    )
+)
+DEFAULT_NICE = 100  # of --nice without a value
+_MOST_NICE = 2147483645
+_MAIL_TYPES = (
+    "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT", "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50",
+    "ARRAY_TASKS",
+)  # fmt: skip
+_ALL_MAIL = "INVALID_DEPEND,BEGIN,END,FAIL,REQUEUE,STAGE_OUT"
+
+
+def _text(field: str) -> "Callable[[Job, Option, str], None]":
+    def set_text(job: Job, _option: Option, value: str) -> None:
+        job.spec[field] = value
+
+    return set_text
+
+
+def _features(job: Job, _option: Option, value: str) -> None:
+    job.spec["features"] = value if "[" in value or "(" in value else value.replace(",", "&")
+
+
+def _count(field: str, least: int = 1) -> "Callable[[Job, Option, str], None]":
+    def set_count(job: Job, option: Option, value: str) -> None:
+        job.spec[field] = number(option.long, value, least)
+
+    return set_count
+
+
+def _flag(field: str, *, value: bool = True) -> "Callable[[Job, Option, str], None]":
+    def set_flag(job: Job, _option: Option, _value: str) -> None:
+        job.spec[field] = value
+
+    return set_flag
+
+
+def _own(job: Job, option: Option, _value: str) -> None:
+    job.flags.add(option.dest)
+
+
+def _own_text(field: str) -> "Callable[[Job, Option, str], None]":
+    def set_text(job: Job, _option: Option, value: str) -> None:
+        setattr(job, field, value)
+
+    return set_text
+
+
+def number(name: str, value: str, least: int = 1, *, said: str = "") -> int:
+    """A whole number. `said`: what an error calls it, if not by the option's name.
+
+    Raises:
+        BadOptionError: another text, or too small.
+    """
+    digits = value.lstrip().removeprefix("+")
+    if not digits.isdecimal() or int(digits) < least or int(digits) > 0x7FFFFFFF:
+        raise BadOptionError(f'Invalid numeric value "{value}" for {said or "--" + name}.', 1)
+    return int(digits)
+
+
+def _bad(option: Option, *lines: str) -> BadOptionError:
+    return BadOptionError(f"Invalid --{option.long} specification", 255, *lines)
+
+
+def _nodes(job: Job, _option: Option, value: str) -> None:
+    least, dash, most = value.partition("-")
+    counts = []
+    for text in (least or "1" if dash else least, (most or "-1") if dash else least):
+        digits, scale = (text[:-1], _SCALES[text[-1].lower()]) if text[-1:].lower() in _SCALES else (text.strip(), 1)
+        digits = digits.lstrip().removeprefix("+")
+        if not digits.isdecimal() and text != "-1":
+            raise BadOptionError(f'"{text}" is not a valid node count')
+        counts.append(int(digits) * scale)
+    if counts[1] < counts[0]:
+        raise BadOptionError(f"Maximum node count {counts[1]} is less than minimum node count {counts[0]}")
+    job.spec["min_nodes"], job.spec["max_nodes"] = counts
+
+
+_SCALES = {"k": 1024, "m": 1024 * 1024}
+
+
+def _limit(field: str) -> "Callable[[Job, Option, str], None]":
+    def set_limit(job: Job, option: Option, value: str) -> None:
+        try:
+            seconds = parse_limit(value)
+        except ValueError:
+            raise _bad(option) from None
+        job.spec[field] = -1 if not seconds else whole_minutes(seconds)  # 0 asks for no limit, too
+
+    return set_limit
+
+
+def _memory(field: str) -> "Callable[[Job, Option, str], None]":
+    def set_memory(job: Job, option: Option, value: str) -> None:
+        try:
+            amount = parse_memory(value)
+        except ValueError:
+            raise _bad(option) from None
+        if field in {"mem_per_node_mb", "mem_per_cpu_mb"}:
+            job.spec.pop("mem_per_node_mb", None)
+            job.spec.pop("mem_per_cpu_mb", None)
+        job.spec["mem_per_node_mb" if field == "mem_per_cpu_mb" and not amount else field] = amount
+
+    return set_memory
+
+
+def _moment(field: str) -> "Callable[[Job, Option, str], None]":
+    def set_moment(job: Job, option: Option, value: str) -> None:
+        from understudy.model.moments import not_understood_from, parse_time
+
+        try:
+            parse_time(value, job.now)
+        except ValueError:
+            lines = [f"Invalid time specification (pos={not_understood_from(value)}): {value}"] if value else []
+            raise _bad(option, *lines) from None
+        setattr(job, field, value)
+
+    return set_moment
+
+
+def _signal(job: Job, option: Option, value: str) -> None:
+    try:
+        signal, seconds, batch_only, overlaps = parse_signal_option(value)
+    except ValueError:
+        raise _bad(option) from None
+    job.spec["kill_signal"], job.spec["kill_signal_before_s"], job.spec["kill_signal_batch"] = signal, seconds, batch_only
+    job.spec["kill_signal_reservation"] = overlaps
+
+
+def _nice(job: Job, _option: Option, value: str) -> None:
+    amount = leading_number(value) if value else DEFAULT_NICE
+    if abs(amount) > _MOST_NICE:
+        raise BadOptionError(f"Invalid --nice value, out of range (+/- {_MOST_NICE})")
+    job.spec["nice"] = amount
+
+
+_NO_PRIORITY = 0xFFFFFFFE
+_TOP_PRIORITY = _NO_PRIORITY - 1
+
+
+def _priority(job: Job, _option: Option, value: str) -> None:
+    """The number that the text begins with. What begins with none asks for no priority of its own, and only `0` itself holds the job."""
+    amount = _TOP_PRIORITY if value.upper() == "TOP" else leading_number(value)
+    if amount < 0:
+        raise BadOptionError("Priority must be >= 0")
+    if amount >= _NO_PRIORITY:
+        raise BadOptionError(f"Priority must be < {_NO_PRIORITY}")
+    if amount or value == "0":
+        job.spec["priority"] = amount
+    else:
+        job.spec.pop("priority", None)
+
+
+def _reboot(job: Job, option: Option, _value: str) -> None:
+    job.extra[option.dest] = "1"
+    job.spec["exclusive"] = True  # nobody else's job may lose its node
+
+
+def _exclusive(job: Job, option: Option, value: str) -> None:
+    if value not in {"", "exclusive", "user", "mcs"}:
+        raise _bad(option)
+    job.spec.pop("exclusive", None)
+    job.spec.pop("oversubscribe", None)
+    job.extra.pop("exclusive", None)
+    if value in {"user", "mcs"}:
+        job.extra["exclusive"] = value
+    else:
+        job.spec["exclusive"] = True
+
+
+def _oversubscribe(job: Job, _option: Option, _value: str) -> None:
+    """Of --exclusive and this, the last one holds."""
+    job.spec.pop("exclusive", None)
+    job.extra.pop("exclusive", None)
+    job.spec["oversubscribe"] = True
+
+
+def _no_kill(job: Job, option: Option, value: str) -> None:
+    if value.lower() not in {"", "set", "off", "no"}:
+        raise _bad(option)
+    job.spec["no_kill"] = value.lower() not in {"off", "no"}
+
+
+def _mail_type(job: Job, option: Option, value: str) -> None:
+    types = mail_types(value)
+    if types is None:
+        raise _bad(option)
+    job.spec["mail_type"] = types
+
+
+# As scontrol shows them.
+_MAIL_ORDER = (
+    "ARRAY_TASKS",
+    "INVALID_DEPEND",
+    "BEGIN",
+    "END",
+    "FAIL",
+    "REQUEUE",
+    "STAGE_OUT",
+    "TIME_LIMIT_50",
+    "TIME_LIMIT_80",
+    "TIME_LIMIT_90",
+    "TIME_LIMIT",
+)
+
+
+def mail_types(value: str) -> str | None:
+    """The events that somebody wants mail about, "" for none of them; None if the words make no sense."""
+    words = [word for word in value.upper().split(",") if word in _MAIL_TYPES]
+    if not words:
+        return None
+    if "NONE" in words:
+        return ""
+    if "ALL" in words:
+        words = [*_ALL_MAIL.split(","), *(word for word in words if word != "ALL")]
+    return ",".join(sorted(set(words), key=_MAIL_ORDER.index))
+
+
+def _open_mode(job: Job, option: Option, value: str) -> None:
+    if value[:1].lower() not in {"a", "t"}:
+        raise _bad(option)
+    job.spec["open_mode"] = "append" if value[0] in "aA" else "truncate"
+
+
+def _distribution(job: Job, option: Option, value: str) -> None:
+    from understudy.model.distribution import BadPlaneError, canonical
+
+    try:
+        job.spec["distribution"] = canonical(value)
+    except BadPlaneError:
+        raise _bad(option, "{program}: error: Invalid plane size or size not specified") from None
+    except ValueError:
+        raise _bad(option) from None
+
+
+def check_whole(job: "Job") -> None:
+    """Refuse a partition without a name, planes that are too few for the nodes, and an arbitrary distribution over nodes that nobody named.
+
+    Raises:
+        BadOptionError: they are.
+    """
+    if job.spec.get("partition") == "":
+        raise BadOptionError("{submission}: Invalid partition name specified", 1, "{program}: error: invalid partition specified: (null)")
+    distribution = job.spec.get("distribution", "")
+    if distribution.startswith("arbitrary") and not job.spec.get("required_nodes"):
+        raise BadOptionError("With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option", 1)
+    if distribution.startswith("plane="):
+        size = int(distribution[6:])
+        nodes = job.spec.get("min_nodes", 1)
+        tasks = job.spec.get("num_tasks", nodes)
+        if -(-tasks // size) < nodes:
+            raise BadOptionError("Too few processes for the requested {plane,node} distribution", 1)
+
+
+def check_arbitrary(job: "Job") -> None:
+    """Let tasks of an arbitrary distribution be as many as the nodes that are named, each of which is named once.
+
+    Raises:
+        BadOptionError: they are more.
+    """
+    if job.spec.get("distribution") != "arbitrary":
+        return
+    from understudy.model.hostlist import expand
+
+    try:
+        names = list(dict.fromkeys(expand(job.spec["required_nodes"])))
+    except ValueError:
+        return  # the controller refuses it
+    tasks = job.spec.setdefault("num_tasks", len(names))
+    if tasks > len(names):
+        raise BadOptionError(
+            f"Asked for {tasks} tasks have {len(names)} in the nodelist.  Check your nodelist, or set the -n option to be {len(names)}", 1
+        )
+    job.spec["required_nodes"] = ",".join(names)
+
+
+def _gres(job: Job, _option: Option, value: str) -> None:
+    if value == "help":
+        job.flags.add("gres_help")
+    elif not all(value.split(",")):
+        raise BadOptionError("{submission}: Invalid Trackable RESource (TRES) specification", 1)
+    else:
+        job.gres["gres"] = "" if value.lower() == "none" else _prefixed(value)
+        _name_gres(job)
+
+
+def _prefixed(value: str, name: str = "") -> str:
+    """`gpu:2,tape` as `gres:gpu:2,gres:tape`; `name` is put before each word that lacks it."""
+    words = [word.strip() for word in value.split(",") if word.strip()]
+    return ",".join(f"gres:{name}:{word}" if name else word if word.startswith("gres:") else f"gres:{word}" for word in words)
+
+
+def _name_gres(job: Job) -> None:
+    """What --gres and --gpus-per-node ask for of each node."""
+    job.spec["gres"] = ",".join(filter(None, (job.gres.get("gpus_per_node", ""), job.gres.get("gres", ""))))
+
+
+def _gpus_per_node(job: Job, _option: Option, value: str) -> None:
+    job.gres["gpus_per_node"] = _prefixed(value, "gpu")
+    job.extra["gpus_per_node"] = value
+    _name_gres(job)
+
+
+def _gpus(field: str) -> "Callable[[Job, Option, str], None]":
+    def set_gpus(job: Job, _option: Option, value: str) -> None:
+        job.spec[field] = _prefixed(value, "gpu")
+
+    return set_gpus
+
+
+def _cpus_per_gpu(job: Job, option: Option, value: str) -> None:
+    job.spec["cpus_per_tres"] = f"gres:gpu:{number(option.long, value)}"
+
+
+def _mem_per_gpu(job: Job, option: Option, value: str) -> None:
+    try:
+        job.spec["mem_per_tres"] = f"gres:gpu:{parse_memory(value)}"
+    except ValueError:
+        raise _bad(option) from None
+    job.spec.pop("mem_per_node_mb", None)
+    job.spec.pop("mem_per_cpu_mb", None)
+
+
+def _gres_flags(job: Job, option: Option, value: str) -> None:
+    if value not in {"enforce-binding", "disable-binding"}:
+        raise _bad(option)
+    job.spec["gres_flags"] = value
+
+
+def _tres_bind(job: Job, _option: Option, value: str) -> None:
+    """Of `closest` and `none` the first letter counts; the others need their colon, and what is behind it may be missing."""
+    kind, colon, numbers = value.removeprefix("verbose,").partition(":")
+    wrong = BadOptionError(f"Invalid --gpu-bind argument: gpu:{value}")
+    if kind in {"map_gpu", "mask_gpu"} and colon:
+        digits = "0123456789" if kind == "map_gpu" else "0123456789abcdefABCDEF"
+        for number_ in numbers.split(","):
+            plain = number_[2:] if kind == "mask_gpu" and number_.lower().startswith("0x") else number_
+            if found := plain.lstrip(digits)[:1]:
+                said = f"{{program}}: error: Failed to validate {number_}, offending character is {found}"
+                raise BadOptionError(wrong.text, wrong.exit_code, said)
+    elif not (kind[:1].lower() in {"c", "n"} or (kind in {"single", "per_task"} and colon and not numbers.startswith("-"))):
+        raise wrong
+    job.extra["tres_bind"] = f"gpu:{value}"
+
+
+def _tres_freq(job: Job, _option: Option, value: str) -> None:
+    for word in value.split(","):
+        if word.rpartition("=")[2] not in {"low", "medium", "high", "highm1", "verbose"} and not word.rpartition("=")[2].isdecimal():
+            raise BadOptionError(f"Invalid --gpu-freq argument: gpu:{value}")
+    job.extra["tres_freq"] = f"gpu:{value}"
+
+
+def _node_file(job: Job, option: Option, value: str) -> None:
+    try:
+        with open(value, encoding="utf-8") as file:
+            words = file.read().replace(",", " ").split()
+    except OSError as error:
+        raise BadOptionError(
+            "Invalid --nodefile node file", 255, f"{{program}}: error: slurm_allocate_resources error opening file {value}, {error.strerror}"
+        ) from None
+    del option
+    job.spec["required_nodes"] = ",".join(words)
+
+
+def _node_list(job: Job, _option: Option, value: str) -> None:
+    if "/" in value:
+        from understudy.commands.submission.host_file import entries
+
+        try:
+            job.spec["required_nodes"] = ",".join(entries(value))
+        except OSError as error:
+            raise BadOptionError(f"slurm_allocate_resources error opening file {value}, {error.strerror}", 1) from None
+    else:
+        job.spec["required_nodes"] = value
+        if not value:
+            job.spec["min_nodes"] = -1  # refused by the controller as a bad node count
+
+
+def _require_root(option: Option) -> None:
+    if os.getuid():
+        raise BadOptionError(f"--{option.long} only permitted by root user", 255)
+
+
+def _user(job: Job, option: Option, value: str) -> None:
+    import pwd
+
+    _require_root(option)
+    try:
+        entry = pwd.getpwuid(int(value)) if value.isdigit() else pwd.getpwnam(value)
+    except KeyError:
+        raise _bad(option) from None
+    job.user_id = entry.pw_uid  # the group stays that of who submits, as with Slurm
+
+
+def _group(job: Job, option: Option, value: str) -> None:
+    import grp
+
+    _require_root(option)
+    try:
+        job.group_id = (grp.getgrgid(int(value)) if value.isdigit() else grp.getgrnam(value)).gr_gid
+    except KeyError:
+        raise _bad(option) from None
+
+
+def _chdir(job: Job, _option: Option, value: str) -> None:
+    job.spec["work_dir"] = os.path.join(os.getcwd(), value)
+
+
+def _node_info(job: Job, option: Option, value: str) -> None:
+    names = ("sockets_per_node", "cores_per_socket", "threads_per_core")
+    job.extra["extra_node_info"] = value
+    if not value:
+        return
+    words = ("first", "second", "third")
+    for name, which, part in zip(names, words, value.split(":"), strict=False):
+        least = part.partition("-")[0]
+        if part in {"*", ""}:
+            continue
+        if not least.isdigit():
+            raise BadOptionError(f'Invalid numeric value "{part}" for {which} arg of -{option.short}.', 1)
+        if name == "threads_per_core":
+            job.spec[name] = int(least)
+        else:
+            job.extra[name] = least
+
+
+def _extra_count(job: Job, option: Option, value: str) -> None:
+    job.extra[option.dest] = str(number(option.long, value))
+
+
+def _switches(job: Job, option: Option, value: str) -> None:
+    job.extra["switches"] = value
+    number(option.long, value.partition("@")[0])
+
+
+def _kill_on_invalid(job: Job, option: Option, value: str) -> None:
+    if value.lower() not in {"yes", "no"}:
+        raise _bad(option)
+    job.extra["kill_on_invalid_dep"] = value.lower()
+
+
+def _wait_all(job: Job, option: Option, value: str) -> None:
+    if number(option.long, value, 0) > 1:
+        raise _bad(option)
+    job.extra[option.dest] = value
+
+
+def _core_spec(job: Job, option: Option, value: str) -> None:
+    job.extra[option.dest] = str(number(option.long, value or ("0" if option.dest == "core_spec" else ""), 0))
+
+
+def _batch(job: Job, _option: Option, value: str) -> None:
+    if not value:
+        raise BadOptionError("{submission}: Job --batch option is invalid or not a subset of --constraints", 1)
+    job.extra["batch"] = value
+
+
+def _export_file(job: Job, _option: Option, value: str) -> None:
+    if not value:
+        raise BadOptionError("Could not open user environment file ", 1)
+    job.export_file = value
+
+
+def _acctg_freq(job: Job, option: Option, value: str) -> None:
+    """`30`, or `task=30,energy=5`."""
+    for part in value.split(","):
+        kind, equals, seconds = part.rpartition("=")
+        if not seconds.isdigit() or (equals and kind.lower() not in {"task", "energy", "network", "filesystem"}):
+            raise BadOptionError(f"Invalid --{option.long} specification: {value}")
+    job.extra[option.dest] = value
+
+
+def _profile(job: Job, option: Option, value: str) -> None:
+    words = [word for word in value.lower().split(",") if word]
+    if not words or any(word not in {"none", "all", "energy", "task", "filesystem", "lustre", "network"} for word in words):
+        raise BadOptionError(f"invalid --{option.long}={value} option")
+    job.extra[option.dest] = value
+
+
+_FREQUENCIES = {"low", "medium", "high", "highm1"}
+_GOVERNORS = {"conservative", "ondemand", "performance", "powersave", "schedutil", "userspace"}
+
+
+def _cpu_freq(job: Job, option: Option, value: str) -> None:
+    """`P1[-P2][:P3]`: frequencies by number or name, and a governor."""
+    frequencies, _, governors = value.lower().partition(":")
+    governor = governors.split(",")[0]
+    words = frequencies.split("-")
+    is_good = len(words) <= 2 and all(word.isdigit() or word in _FREQUENCIES for word in words) and (not governor or governor in _GOVERNORS)
+    if is_good and governor and len(words) < 2 and not frequencies:
+        is_good = False
+    if is_good and governor and len(words) < 2:
+        names = {name.lower(): name for name in ("Conservative", "OnDemand", "Performance", "PowerSave", "SchedUtil", "UserSpace")}
+        raise BadOptionError("Invalid --cpu-freq argument", 255, f"{{program}}: error: gov on cpu-frec ({names[governor]}) illegal without max")
+    if not is_good and value.lower() not in _GOVERNORS:
+        raise BadOptionError("Invalid --cpu-freq argument", 255, f'{{program}}: error: unrecognized --cpu-freq argument "{value}"')
+    job.extra[option.dest] = value
+
+
+_LIMITS = {"ALL", "NONE", "AS", "CORE", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "NPROC", "RSS", "STACK"}
+
+
+def _propagate(job: Job, option: Option, value: str) -> None:
+    for word in value.split(","):
+        if word and word.removeprefix("RLIMIT_") not in _LIMITS:
+            raise BadOptionError(f"--propagate={value} is not valid.", 1, f"{{program}}: error: Bad rlimit name: {word}")
+    job.extra[option.dest] = value or "ALL"
+
+
+def _power(job: Job, option: Option, value: str) -> None:
+    words = value.split(",")
+    job.ignored += [f"unrecognized power option ({word})" for word in words if word != "level"]
+    job.extra[option.dest] = value
+
+
+_X11_NODES = {"", "all", "batch", "first", "last"}
+
+
+def check_x11(own: "Mapping[str, str | None]", environ: "Mapping[str, str]") -> None:
+    """--x11: there must be a display to forward to.
+
+    Raises:
+        BadOptionError: there is none.
+    """
+    if "x11" in own and (own["x11"] or "") in _X11_NODES and not environ.get("DISPLAY"):
+        raise BadOptionError("No DISPLAY variable set, cannot setup x11 forwarding.", 255)
+
+
+_MEMORY_BINDINGS = {"none", "no", "rank", "local", "map_mem", "mask_mem", "sort", "nosort", "prefer", "p", "quiet", "q", "verbose", "v"}
+
+
+def _mem_bind(job: Job, option: Option, value: str) -> None:
+    name = value.lower().split(",")[0].partition(":")[0]
+    if name == "help":
+        from understudy.commands.shared.option_help import MEMORY_BINDINGS
+
+        raise BadOptionError("", 255, help=MEMORY_BINDINGS)
+    if name not in _MEMORY_BINDINGS:
+        raise BadOptionError(f'unrecognized --mem-bind argument "{value}"')
+    job.extra[option.dest] = value
+
+
+def _delay_boot(job: Job, option: Option, value: str) -> None:
+    try:
+        parse_limit(value)
+    except ValueError:
+        raise _bad(option) from None
+    job.extra[option.dest] = value
+
+
+def _get_user_env(job: Job, option: Option, value: str) -> None:
+    if value and not (value.rstrip("sSlL").isdigit() or value.upper() in {"S", "L"}):
+        raise _bad(option)
+    job.flags.add(option.dest)
+    job.extra[option.dest] = value
+
+
+def _burst_buffer_file(job: Job, option: Option, value: str) -> None:
+    try:
+        with open(value, encoding="utf-8") as file:
+            job.extra["bb"] = file.read()
+    except OSError:
+        raise BadOptionError(f"Invalid --{option.long} specification", 1) from None
+
+
+def _hint(job: Job, _option: Option, value: str) -> None:
+    if value == "help":
+        from understudy.commands.shared.option_help import HINTS
+
+        raise BadOptionError("", 1, help=HINTS)
+    if value not in {"compute_bound", "memory_bound", "multithread", "nomultithread"}:
+        raise BadOptionError(f'unrecognized --hint argument "{value}", see --hint=help', 1)
+    job.extra["hint"] = value
+    if value != "multithread":
+        job.spec["threads_per_core"] = 1
+    if value == "memory_bound":
+        job.extra["cores_per_socket"] = "1"
+
+
+ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
+    "account": _text("account"),
+    "acctg_freq": _acctg_freq,
+    "bbf": _burst_buffer_file,
+    "core_spec": _core_spec,
+    "cpu_freq": _cpu_freq,
+    "delay_boot": _delay_boot,
+    "get_user_env": _get_user_env,
+    "mem_bind": _mem_bind,
+    "profile": _profile,
+    "power": _power,
+    "propagate": _propagate,
+    "thread_spec": _core_spec,
+    "array": _text("array"),
+    "begin": _moment("begin"),
+    "chdir": _chdir,
+    "comment": _text("comment"),
+    "constraint": _features,
+    "contiguous": _flag("contiguous"),
+    "cores_per_socket": _extra_count,
+    "cpus_per_gpu": _cpus_per_gpu,
+    "cpus_per_task": _count("cpus_per_task"),
+    "deadline": _moment("deadline"),
+    "dependency": _text("dependency"),
+    "distribution": _distribution,
+    "error": _text("std_err"),
+    "exclude": _text("excluded_nodes"),
+    "exclusive": _exclusive,
+    "export": _own_text("export"),
+    "batch": _batch,
+    "export_file": _export_file,
+    "extra_node_info": _node_info,
+    "gid": _group,
+    "gpu_bind": _tres_bind,
+    "gpu_freq": _tres_freq,
+    "gpus": _gpus("tres_per_job"),
+    "gpus_per_node": _gpus_per_node,
+    "gpus_per_socket": _gpus("tres_per_socket"),
+    "gpus_per_task": _gpus("tres_per_task"),
+    "gres": _gres,
+    "gres_flags": _gres_flags,
+    "help": _own,
+    "hint": _hint,
+    "hold": _flag("hold"),
+    "ignore_pbs": _own,
+    "input": _text("std_in"),
+    "job_name": _text("name"),
+    "kill_on_invalid_dep": _kill_on_invalid,
+    "licenses": _text("licenses"),
+    "mail_type": _mail_type,
+    "mail_user": _text("mail_user"),
+    "mem": _memory("mem_per_node_mb"),
+    "mem_per_cpu": _memory("mem_per_cpu_mb"),
+    "mem_per_gpu": _mem_per_gpu,
+    "mincpus": _count("min_cpus_node"),
+    "nice": _nice,
+    "no_kill": _no_kill,
+    "no_requeue": _flag("requeue", value=False),
+    "nodefile": _node_file,
+    "nodelist": _node_list,
+    "nodes": _nodes,
+    "ntasks": _count("num_tasks"),
+    "ntasks_per_core": _count("ntasks_per_core"),
+    "ntasks_per_gpu": _count("ntasks_per_tres"),
+    "ntasks_per_node": _count("ntasks_per_node"),
+    "ntasks_per_socket": _count("ntasks_per_socket"),
+    "open_mode": _open_mode,
+    "prefer": _text("prefer"),
+    "output": _text("std_out"),
+    "overcommit": _flag("overcommit"),
+    "oversubscribe": _oversubscribe,
+    "parsable": _own,
+    "partition": _text("partition"),
+    "priority": _priority,
+    "qos": _text("qos"),
+    "quiet": _own,
+    "reboot": _reboot,
+    "requeue": _flag("requeue"),
+    "reservation": _text("reservation"),
+    "signal": _signal,
+    "sockets_per_node": _extra_count,
+    "switches": _switches,
+    "test_only": _own,
+    "threads_per_core": _count("threads_per_core"),
+    "time": _limit("time_limit_s"),
+    "time_min": _limit("time_min_s"),
+    "tmp": _memory("tmp_disk_mb"),
+    "uid": _user,
+    "usage": _own,
+    "verbose": _own,
+    "version": _own,
+    "wait": _own,
+    "wait_all_nodes": _wait_all,
+    "wckey": _text("wckey"),
+    "wrap": _own_text("wrap"),
+}
+
+
+def apply(job: Job, option: Option, value: "str | None") -> None:
+    """Take one option.
+
+    Raises:
+        BadOptionError: a value that it cannot have.
+    """
+    action = ACTIONS.get(option.dest)
+    if action is None:
+        job.extra[option.dest] = "1" if value is None else value
+    else:
+        action(job, option, value or "")

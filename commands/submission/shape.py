@@ -1,0 +1,80 @@
+"""What sbatch and salloc make of numbers that do not go together, and what each command says of cores that jobs may not ask for.
+
+Place: commands. Follows the real commands, where sbatch(1) is silent.
+"""
+
+from understudy.commands.submission.job import BadOptionError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from understudy.commands.shared.client import Context
+    from understudy.commands.submission.job import Job
+
+
+def options_agree(names: "set[str]", context: "Context") -> bool:
+    """Whether none of the options contradict each other, which is said then."""
+    if "mem" in names and {"mem_per_cpu", "mem_per_gpu"} & names:
+        context.fatal("--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")
+        return False
+    for name in ("gpus_per_task", "ntasks_per_node"):
+        if {name, "ntasks_per_gpu"} <= names:
+            context.fatal(f"--{name.replace('_', '-')} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
+            return False
+    return True
+
+
+def fit_nodes(job: "Job", context: "Context", *, quiet: bool) -> None:
+    """At least the nodes that are named, and no more nodes than tasks, where the number of tasks was given.
+
+    Raises:
+        BadOptionError: more nodes are named than the job may have.
+    """
+    spec = job.spec
+    tasks, nodes, most = spec.get("num_tasks"), spec.get("min_nodes"), spec.get("max_nodes")
+    named = spec.get("required_nodes")
+    if named and nodes != -1:
+        count = _count(named)
+        if most and count > most:
+            raise BadOptionError(f"invalid number of nodes (-N {count}-{most})", 1)
+        if count > 1 and tasks:
+            nodes = max(nodes or 1, count)
+    if tasks and nodes and nodes > tasks:
+        if not quiet:
+            context.complain(f"{context.program}: Warning: can't run {tasks} processes on {nodes} nodes, setting nnodes to {tasks}")
+        spec["min_nodes"] = tasks
+        if most == nodes:
+            spec["max_nodes"] = tasks
+
+
+def _count(names: str) -> int:
+    """How many nodes are named; 0 where the controller will not understand it either."""
+    if "," not in names and "[" not in names:
+        return 1
+    from understudy.model.hostlist import expand
+
+    try:
+        return len(set(expand(names)))
+    except ValueError:
+        return 0
+
+
+def say_ignored(job: "Job", context: "Context") -> None:
+    """Say what was asked for and is nothing."""
+    for what in job.ignored:
+        context.error(f"Ignoring {what}")
+
+
+def ignore_specialised(job: "Job", context: "Context") -> bool:
+    """Drop --core-spec or --thread-spec where AllowSpecResourcesUsage does not let jobs ask for it. False: both were given, which is said."""
+    extra = job.extra
+    given = [name for name in ("core_spec", "thread_spec") if name in extra]
+    if len(given) > 1:
+        context.fatal("-S/--core-spec and --thred-spec options are mutually exclusive")
+        return False
+    if given:
+        rows = context.client.query("config", ["name", "value"], {"name": ["AllowSpecResourcesUsage"]}).rows
+        if [value for _, value in rows] == ["No"]:
+            option = "-S" if given == ["core_spec"] else "--thread-spec"
+            context.error(f"Ignoring {option} since it's not allowed by configuration (AllowSpecResourcesUsage = No)")
+            del extra[given[0]]
+    return True

@@ -1,0 +1,1 @@
+"""JSON and YAML as `squeue --json` and its like print them."""

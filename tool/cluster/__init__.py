@@ -1,0 +1,1 @@
+"""Daemons of a cluster: described, started, found, ended."""

@@ -1,0 +1,126 @@
+"""A cluster whose daemons run on hosts of their own: what they share, and how each begins.
+
+Place: beside launch.py, which starts all on one host; used by `understudy prepare` and `understudy daemon`. Prints nothing.
+
+The site folder is what the hosts share, read-only but for who prepares it: `cluster.json`, `slurm.conf` with its companions, `key`. Each host copies
+it into a run directory of its own, which has the layout that understudy.model.cluster describes, and speaks to the others by TCP alone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time as clock_time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from understudy.model.cluster import Cluster, NodeDaemon
+from understudy.model.conf_copy import COMPANIONS, copy_configuration
+from understudy.tool.cluster.launch import daemon_command, daemon_names, first_time, location_of, read_site, shares
+from understudy.tool.cluster.run_dir import LaunchError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CLOCK_PORT: Final = 6816
+NODE_PORT: Final = 6818  # slurm.conf(5), SlurmdPort
+_POLL_S: Final = 0.1
+
+
+def prepare(
+    site_dir: Path,
+    conf: Path,
+    *,
+    controller: str,
+    noded: Sequence[str],
+    accounting: str = "",
+    clock: str = "",
+    time: str = "real",
+    rate: float = 1.0,
+    executor: str = "emulated",
+    run_dir: Path,
+) -> Cluster:
+    """Write the site folder. Hosts are `NAME` or `NAME:PORT`; `run_dir` is where each host will have its own files.
+
+    Raises:
+        ConfigError, OSError: the configuration cannot be used or read.
+        LaunchError: what was asked for cannot be.
+    """
+    from understudy.auth.handshake import AuthError
+    from understudy.auth.keys import create_key
+
+    site = read_site(conf)
+    if not noded or len(noded) > len(site.nodes):
+        raise LaunchError(f"{len(noded)} node daemons cannot share {len(site.nodes)} nodes: each needs at least one")
+    if time != "real" and not clock:
+        raise LaunchError(f"{time} time needs a clock service: name its host")
+    if executor == "real" and time != "real":
+        raise LaunchError(f"real jobs take real time, not {time} time")
+    if site.accounting_port is not None and not accounting:
+        raise LaunchError(f"{conf} asks for an accounting daemon: name its host")
+    site_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        create_key(site_dir / "key")
+    except AuthError as error:
+        raise LaunchError(str(error)) from error
+    copy_configuration(conf, site_dir)
+    names = [f"noded{number}" for number in range(len(noded))]
+    has_accounting = site.accounting_port is not None
+    cluster = Cluster(
+        name=site.name,
+        conf=str(run_dir / "slurm.conf"),
+        time=time,
+        rate=rate,
+        epoch=first_time(site_dir, time),
+        executor=executor,
+        controller=_address(controller, site.port),
+        agent=f"unix:{run_dir}/agent.sock",
+        clock=_address(clock, CLOCK_PORT) if time != "real" else "",
+        accounting=_address(accounting, site.accounting_port or 0) if has_accounting else "",
+        accounting_url=os.environ.get("UNDERSTUDY_ACCOUNTING_URL", ""),
+        key_file=str(run_dir / "key"),
+        nodeds=[
+            NodeDaemon(name, _address(host, NODE_PORT), nodes) for name, host, nodes in zip(names, noded, shares(site.nodes, len(noded)), strict=True)
+        ],
+        participants=["controller", *(["accounting"] if has_accounting else []), *names] if time != "real" else [],
+        user_id=os.getuid(),
+    )
+    cluster.save(site_dir)
+    return cluster
+
+
+def _address(host: str, port: int) -> str:
+    name, colon, given = host.rpartition(":")
+    return f"tcp:{host}" if colon and given.isdigit() and name else f"tcp:{host}:{port}"
+
+
+def begin(name: str, site_dir: Path, run_dir: Path, patience_s: float = 60.0) -> list[str]:
+    """Make this host's run directory from the site folder; the command line of the daemon, to be run there.
+
+    Raises:
+        LaunchError: there is no such daemon, or no site folder within that time.
+    """
+    from understudy.commands.shared import locate
+
+    deadline = clock_time.monotonic() + patience_s
+    while not (site_dir / "cluster.json").is_file():
+        if clock_time.monotonic() >= deadline:
+            raise LaunchError(f"there is no {site_dir / 'cluster.json'}: has `understudy prepare` been run?")
+        clock_time.sleep(_POLL_S)
+    cluster = Cluster.load(site_dir)
+    if name not in daemon_names(cluster):
+        raise LaunchError(f"cluster {cluster.name} has no daemon {name}; it has {', '.join(daemon_names(cluster))}")
+    if Path(cluster.key_file).parent != run_dir:
+        raise LaunchError(f"the cluster was prepared for run directories {Path(cluster.key_file).parent}, not {run_dir}")
+    for folder in ("logs", "state", "spool"):
+        (run_dir / folder).mkdir(parents=True, exist_ok=True, mode=0o700 if folder == "state" else 0o755)
+    for file in ("cluster.json", "slurm.conf", *COMPANIONS):
+        if (site_dir / file).is_file():
+            shutil.copyfile(site_dir / file, run_dir / file)
+    key = run_dir / "key"
+    key.unlink(missing_ok=True)
+    with os.fdopen(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target:
+        target.write((site_dir / "key").read_bytes())
+    if name == "agent":  # where people type commands
+        locate.register(location_of(cluster, run_dir))
+    return daemon_command(name, run_dir)

@@ -1,0 +1,1 @@
+"""Replays of traces and scenarios, and imports of histories."""

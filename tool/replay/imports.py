@@ -1,0 +1,305 @@
+"""What `understudy import` does: a site's history into a scenario's folder, or an SWF trace.
+
+Place: the edge that joins the readers of histories (experiments) with the table of sbatch's options; reads and writes files, prints for people.
+"""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import json
+import time
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+import msgspec
+
+from understudy.experiments.past import Count, HistoryError, OptionError, PastJob
+from understudy.experiments.past_accounts import SiteAccounts
+from understudy.experiments.past_options import KINDS, Mapped
+from understudy.experiments.past_scenario import PastScenario, make_scenario
+from understudy.experiments.sacct_words import instant
+from understudy.experiments.scenario import CONTROLLER_LEAD_S
+from understudy.experiments.trace import read_head
+from understudy.model.nouns import many
+from understudy.tool.replay.submit_line import read_submit_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from understudy.model.conf import SlurmConfig
+
+SET_UP_S: Final = 0.02  # of virtual time, for each command of sacctmgr
+_SIMULATOR_ZERO: Final = 1_640_995_200  # 2022-01-01 UTC: an events file has no calendar
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """What the user asked for."""
+
+    sources: tuple[Path, ...]
+    out: Path
+    conf: Path | None = None
+    accounts: tuple[Path, ...] = ()
+    create_accounts: bool = False
+    strict: bool = False
+    maps: tuple[str, ...] = ()
+    partition: str = ""
+    cluster: str = ""
+    columns: str = ""
+    since: str = ""
+    until: str = ""
+    say: Callable[[str], None] = field(default=print)
+
+
+def import_history(request: ImportRequest) -> int:
+    """Read the sources and write the scenario; 0 if any job is in it.
+
+    Raises:
+        HistoryError, ConfigError, OSError: it cannot be done; says what and where. OptionError: since an option cannot be understood.
+    """
+    mapped = read_maps(request.maps, request.partition)
+    since, until = (_instant(text, option) for text, option in ((request.since, "--from"), (request.until, "--until")))
+    config = _read_conf(request.conf)
+    site = SiteAccounts()
+    for path in request.accounts:
+        site.read(_read_text(path), str(path))
+    counts = Count(strict=request.strict)
+    gc.disable()  # nothing here refers to itself, and a million records are looked through again and again
+    try:
+        scenario = _read_sources(request, counts, mapped, since, until, site)
+    finally:
+        gc.enable()
+    if not scenario.workload:
+        _say_counts(request, counts, scenario)
+        raise HistoryError(f"{', '.join(map(str, request.sources))}: no job that can be submitted")
+    said = []
+    if request.create_accounts:
+        said = site.complete(scenario.associations, scenario.qos)
+    commands = site.commands()
+    if request.out.name.lower().endswith((".swf", ".swf.gz")):
+        _write_trace(request, scenario, counts)
+    else:
+        _write_folder(request, scenario, commands)
+    _say_counts(request, counts, scenario)
+    for line in (*said, *([scenario.advice] if scenario.advice else [])):
+        request.say(line)
+    _say_missing(request, scenario, config, site)
+    return 0
+
+
+def read_maps(maps: Sequence[str], partition: str = "") -> Mapped:
+    """`KIND:OLD=NEW` each.
+
+    Raises:
+        OptionError: one is not of that form.
+    """
+    names: dict[str, dict[str, str]] = {}
+    for text in maps:
+        kind, colon, pair = text.partition(":")
+        old, equals, new = pair.partition("=")
+        if not colon or not equals or kind not in KINDS or not old:
+            raise OptionError(f"--map {text}: must be KIND:OLD=NEW, with KIND one of {', '.join(KINDS)}")
+        names.setdefault(kind, {})[old] = new
+    return Mapped(names, partition)
+
+
+def _instant(text: str, option: str) -> int | None:
+    if not text:
+        return None
+    try:
+        found = instant(text)
+    except ValueError:
+        found = None
+    if found is None:
+        raise OptionError(f"{option} {text}: no time, which is YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS")
+    return found
+
+
+def _read_conf(conf: Path | None) -> SlurmConfig | None:
+    if conf is None:
+        return None
+    from understudy.model.conf import read
+    from understudy.model.errors import ConfigError
+
+    config = read(conf)
+    for finding in config.errors:
+        raise ConfigError(finding.message, finding.file, finding.line)
+    return config
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[TextIO]:
+    """The file as text, unpacked if it is compressed with gzip. Names may have any encoding: what is no UTF-8 is a question mark."""
+    with path.open("rb") as raw:
+        is_packed = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        binary = gzip.GzipFile(fileobj=raw) if is_packed else raw
+        with TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="\n") as file:  # type: ignore[type-var,unused-ignore]
+            try:
+                yield file
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                raise HistoryError(f"{path}: damaged gzip file: {error}") from error
+
+
+def _read_text(path: Path) -> str:
+    with opened(path) as file:
+        return file.read()
+
+
+def _read_sources(request: ImportRequest, counts: Count, mapped: Mapped, since: int | None, until: int | None, site: SiteAccounts) -> PastScenario:
+    kinds = {path: _kind(path, request) for path in request.sources}
+    if any(kind == "events" for kind in kinds.values()):
+        if len(request.sources) > 1:
+            raise HistoryError(f"{request.sources[0]}: an events file of the simulator is imported alone")
+        from understudy.experiments.simulator_events import read_events
+
+        counts.source = str(request.sources[0])
+        with opened(request.sources[0]) as file:
+            return read_events(file, counts, read_submit_line, since or _SIMULATOR_ZERO, mapped)
+    records = _records(request, kinds, counts, mapped)
+    return make_scenario(records, counts, read_submit_line, mapped=mapped, since=since, until=until, reservations=site.reservations)
+
+
+def _records(request: ImportRequest, kinds: dict[Path, str], counts: Count, mapped: Mapped) -> Iterator[PastJob]:
+    """The records of all sources. Dumps of neighbouring months have the jobs at their border twice."""
+    from understudy.experiments.sacct_json import read_json
+    from understudy.experiments.sacct_rows import read_rows
+    from understudy.experiments.swf_rows import read_swf_rows
+
+    seen: set[tuple[str, int | None, int | None]] = set()
+    for path, kind in kinds.items():
+        counts.source = str(path)
+        with opened(path) as file:
+            if kind == "json":
+                found = read_json(file, counts, cluster=request.cluster)
+            elif kind == "swf":
+                found = read_swf_rows(file, counts, mapped)
+            else:
+                found = read_rows(file, counts, columns=request.columns, cluster=request.cluster)
+            if len(kinds) == 1:
+                yield from found
+                continue
+            for record in found:
+                key = record.job, record.submit, record.start
+                if key in seen:
+                    counts.left_out["the same job in an earlier file"] += 1
+                    continue
+                seen.add(key)
+                yield record
+
+
+def _kind(path: Path, request: ImportRequest) -> str:
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith(".swf"):
+        return "swf"
+    if name.endswith(".events"):
+        return "events"
+    if request.columns:
+        return "rows"
+    head = read_head(path)
+    if not head.strip():
+        raise HistoryError(f"{path}: empty")
+    first = next(line for line in head.splitlines() if line.strip()).lstrip()
+    if first.startswith("{"):
+        return "json"
+    if first.startswith(";"):
+        return "swf"
+    if first.startswith("-dt"):
+        return "events"
+    words = first.split()
+    return "swf" if len(words) >= 18 and all(word.lstrip("-").replace(".", "", 1).isdigit() for word in words[:18]) else "rows"
+
+
+# --- writing ------------------------------------------------------------------------------------------------------------------------------
+
+
+def _write_folder(request: ImportRequest, scenario: PastScenario, commands: list[str]) -> None:
+    out = request.out
+    out.mkdir(parents=True, exist_ok=True)
+    if request.conf is not None:
+        from understudy.model.conf_copy import copy_configuration
+
+        copy_configuration(request.conf, out)
+    for name, lines in (("workload.jsonl", scenario.workload), ("events.jsonl", scenario.events)):
+        with (out / name).open("wb") as file:
+            file.writelines(_json_line(line) for line in lines)
+    accounts = out / "sacctmgr.txt"
+    if commands:
+        accounts.write_text("\n".join(commands) + "\n")
+    else:
+        accounts.unlink(missing_ok=True)
+    about: dict[str, Any] = {
+        "title": f"History of {', '.join(path.name for path in request.sources)}",
+        "zero": scenario.zero,
+        "lead": max(CONTROLLER_LEAD_S, round(CONTROLLER_LEAD_S + len(commands) * SET_UP_S, 1)),
+        "front_end": False,
+        "users": {name: about for name, about in scenario.users.items() if about},
+    }
+    (out / "about.json").write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+
+
+def _json_line(line: dict[str, Any]) -> bytes:
+    try:
+        return msgspec.json.format(msgspec.json.encode(line), indent=0) + b"\n"
+    except UnicodeEncodeError:  # half a character from a document, or bytes of a command line that are no UTF-8
+        return json.dumps(line, ensure_ascii=False).encode(errors="replace") + b"\n"
+
+
+def _write_trace(request: ImportRequest, scenario: PastScenario, counts: Count) -> None:
+    """An SWF trace: each job's processors, times, user, account, QOS and partition by numbers; all else is named as left out."""
+    from understudy.experiments.swf import write_swf
+    from understudy.experiments.swf_rows import to_trace
+
+    jobs, header = to_trace(scenario, counts)
+    request.out.parent.mkdir(parents=True, exist_ok=True)
+    write_swf(request.out, jobs, header)
+
+
+def _say_counts(request: ImportRequest, counts: Count, scenario: PastScenario) -> None:
+    say = request.say
+    for line in counts.bad:
+        say(line)
+    if counts.bad_count > len(counts.bad):
+        say(f"{counts.bad_count:,} lines in all that cannot be used")
+    for reason, count in counts.left_out.items():
+        if count:
+            say(f"{many(count, 'line')} left out: {reason}")
+    for note, count in counts.notes.items():
+        say(f"{many(count, 'job')}: {note}")
+    if scenario.workload:
+        begin = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(scenario.zero))
+        say(
+            f"{many(len(scenario.workload), 'submission')} of {many(len(scenario.users), 'user')} and {many(len(scenario.events), 'command')} of "
+            f"{many(counts.lines, 'line')}, from {begin} over {_span(scenario.until)}: {request.out}"
+        )
+
+
+def _span(seconds: int) -> str:
+    """`31.0 days`, `9.9 minutes`."""
+    for size, noun in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {noun}s"
+    return many(seconds, "second")
+
+
+def _say_missing(request: ImportRequest, scenario: PastScenario, config: SlurmConfig | None, site: SiteAccounts) -> None:
+    """What the history names and the configuration does not have: those submissions would be refused."""
+    if config is not None:
+        known = {partition.name for partition in config.partitions}
+        for name, count in scenario.partitions.items():
+            if name not in known:
+                request.say(
+                    f"{many(count, 'submission')} to the partition {name}, which {request.conf} does not have: "
+                    f"--map partition:{name}=NEW, or --partition"
+                )
+    if request.accounts and not request.create_accounts:
+        have = {(user, account) for user, account, _ in site.users}
+        missing = [pair for pair in scenario.associations if pair not in have and pair[0] != "root"]
+        if missing:
+            shown = ", ".join(f"{user} in {account}" for user, account in missing[:5])
+            request.say(f"{many(len(missing), 'association')} that jobs used and the accounts do not have ({shown}): --create-accounts makes them")

@@ -1,0 +1,425 @@
+"""What `understudy replay FOLDER` does: a scenario through a cluster under virtual time, and what became of each job as `result.jsonl`.
+
+Place: beside replay_run.py, for folders instead of traces. Submissions and the administrator's commands are the commands themselves (in_time.py),
+with sbatch's own options. The format is documented in docs/scenarios.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shlex
+import shutil
+import time as real_time
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
+
+from understudy.clock.participant import ClockLost
+from understudy.commands.sacctmgr.sacctmgr import sacctmgr
+from understudy.commands.sbatch import sbatch
+from understudy.commands.scancel import scancel
+from understudy.commands.scontrol.scontrol import scontrol
+from understudy.documents.states import job_state
+from understudy.experiments.recording import Follower, Recording
+from understudy.experiments.records import REJECTED, JobRecord, record_of
+from understudy.experiments.run_folder import JobsFile
+from understudy.experiments.scenario import (
+    ISSUED_AFTER_S,
+    Event,
+    Scenario,
+    Submission,
+    complete_conf,
+    read_scenario,
+    with_job_ids,
+)
+from understudy.model.nouns import many
+from understudy.model.states import JobState
+from understudy.protocol.messages import AwaitEmpty, AwaitRecorded, Emulation, JobRun, Query, Rows, SubmitJob, Submitted
+from understudy.tool.cluster import launch
+from understudy.tool.cluster.cluster_run import Participant, in_one_process
+from understudy.tool.replay.check import show
+from understudy.tool.replay.conf import edits_of, made_conf, site_conf
+from understudy.tool.replay.folder import replay_dir
+from understudy.tool.replay.in_time import run_command, submit, submitted_as
+from understudy.tool.replay.request import ReplayRequest, run_in, virtual_cluster
+from understudy.tool.replay.results import (
+    INTERRUPTED,
+    ReplayError,
+    RunResults,
+    UsageError,
+    early_end,
+    exit_code,
+    foreseen_code,
+    heeding_interrupts,
+    raise_if_ended_early,
+    write_results,
+)
+from understudy.tool.replay.scenario_check import look_at_scenario
+from understudy.tool.replay.traces import set_up_accounting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from understudy.commands.shared.client import Context
+    from understudy.model.conf import SlurmConfig
+
+_Value = TypeVar("_Value", int, str)
+_COMMANDS: Final[dict[str, Callable[[list[str], Context], int]]] = {"scontrol": scontrol, "scancel": scancel, "sbatch": sbatch, "sacctmgr": sacctmgr}
+_COLUMNS: Final = [
+    "job_id",
+    "array_job_id",
+    "array_task_id",
+    "name",
+    "state",
+    "flags",
+    "submit_time",
+    "eligible_time",
+    "start_time",
+    "end_time",
+    "nodes",
+    "cpus",
+    "priority",
+    "reason",
+    "restarts",
+    "time_limit_s",
+]
+_OPEN: Final = (JobState.PENDING, JobState.RUNNING, JobState.SUSPENDED)
+SCRIPT: Final = "#!/bin/sh\n"
+# What a real node takes beside the script: from the decision to the script's start and from its end to the news (seconds), and until it is clean.
+# Most jobs that recordings show to be launched alone are so quick that the loop's look 0.05 s after their run gives their nodes to others (after
+# 0.04 s: every second one); of several launched together the later ones take longer. A script that is told to end leaves a child behind for a
+# moment, and the node looks again after 1 s and 2 s more.
+OVERHEAD_S: Final = 0.037
+LAUNCH_S: Final = 0.006
+EPILOG_S: Final = 0.01
+KILL_S: Final = 3.67
+
+
+def replay_scenario(request: ReplayRequest) -> int:
+    """Run it; 0 if it went through to its end or its horizon."""
+    began = real_time.perf_counter()
+    _refuse_other_options(request)
+    scenario = read_scenario(request.trace, needs_conf=request.conf is None)
+    if not request.check:
+        request.out.mkdir(parents=True, exist_ok=True)
+    with replay_dir(None if request.check else request.out) as folder:
+        source = folder.path / "source"
+        edits = edits_of(request.settings, request.scheduler, request.parameters)
+        if request.conf is not None:
+            run_conf = site_conf(request.conf, source, edits, lambda text: complete_conf(text, accounting=bool(scenario.accounting)))
+        else:
+            shutil.copytree(scenario.folder, source, ignore=shutil.ignore_patterns("*.jsonl"))
+            run_conf = made_conf(scenario.conf, source, edits)
+        zero = float(_EPOCH + 30) if scenario.zero is None else scenario.zero
+        cluster = virtual_cluster(
+            request,
+            folder.path,
+            run_conf,
+            epoch=zero - scenario.lead_s,
+            zero=zero,
+            users=scenario.users,
+            groups=scenario.groups,
+            job_overhead_s=OVERHEAD_S,
+            job_launch_s=LAUNCH_S,
+            kill_s=KILL_S,
+            epilog_s=EPILOG_S,
+            sleeps_while_stopped=True,
+        )
+        print(f"{scenario.name}: {many(len(scenario.submissions), 'submission')}, {many(len(scenario.events), 'command')}", flush=True)
+
+        run = _Run(scenario, zero, run_conf.config, is_check=request.check)
+        if request.check:
+            in_one_process(cluster, folder.path, run.go)
+            return run.foreseen_code
+        with contextlib.closing(JobsFile(request.out)) as file:
+            run.recording.write = file.add
+            try:
+                run_in(request, cluster, folder.path, run.go)
+            except (launch.LaunchError, ClockLost, KeyboardInterrupt) as error:
+                run.error, run.signal = early_end(error, run.signal)
+        lines = [{"header": 1, "workload": scenario.name, "program": "understudy", "controller_start": -scenario.lead_s}, *run.results()]
+        (request.out / "result.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        cpus = sum(node.cpus for node in run_conf.config.nodes)
+        results = RunResults(run.records(), run.attempts(), cpus, real_time.perf_counter() - began, error=run.error, signal=run.signal)
+        about = {
+            "scenario": scenario.name,
+            "title": scenario.title,
+            "settings": " ".join(map(shlex.quote, request.settings)),
+            "daemons": "one process" if request.one_process else "one process each",
+        }
+        summary, report = write_results(request.out, results, about, run_conf.text, f"Scenario {scenario.name}")
+        raise_if_ended_early(results, request.out)
+    print(f"report       {report}")
+    return exit_code(summary)
+
+
+def _refuse_other_options(request: ReplayRequest) -> None:
+    """A scenario has its own machine, accounting and submissions: what would change them is not passed over.
+
+    Raises:
+        UsageError: one is given.
+    """
+    given = {
+        "--nodes": request.nodes,
+        "--cpus": request.cpus,
+        "--accounting": request.accounting,
+        "--answers": request.answers,
+        "--limit": request.limit,
+        "--partition": request.partition,
+    }
+    for option, value in given.items():
+        if value:
+            raise UsageError(
+                f"{option} is for traces; a scenario has all of it in its folder; --conf takes another slurm.conf for one run, and --set changes it"
+            )
+
+
+_EPOCH: Final = 1_600_000_012  # the zero is 22 s behind a full minute: what the recordings of real Slurm agree with
+
+
+def emulation_of(submission: Submission) -> Emulation:
+    """How its job, or the tasks of its array, behave."""
+    run, code, signal_number, ended = submission.run, submission.exit, submission.signal, submission.ended
+    differing = [each for each in (code, signal_number, ended) if isinstance(each, dict)]
+    tasks = dict.fromkeys(task for each in differing for task in each)
+    return Emulation(
+        0.0 if isinstance(run, dict) else run,
+        0 if isinstance(code, dict) else code,
+        0 if isinstance(signal_number, dict) else signal_number,
+        task_run_s={str(task): seconds for task, seconds in run.items()} if isinstance(run, dict) else {},
+        fault="" if isinstance(ended, dict) else ended,
+        tag=submission.id,
+        task_end={str(task): (_of(code, task, 0), _of(signal_number, task, 0), _of(ended, task, "")) for task in tasks},
+    )
+
+
+def _of(value: _Value | dict[int, _Value], task: int, default: _Value) -> _Value:
+    return value.get(task, default) if isinstance(value, dict) else value
+
+
+class _Run:
+    """One run of a scenario by a participant."""
+
+    _p: Participant
+
+    def __init__(self, scenario: Scenario, zero: float, config: SlurmConfig, *, is_check: bool) -> None:
+        """`is_check`: look, and do not run."""
+        self._scenario, self._zero, self._config, self._is_check = scenario, zero, config, is_check
+        self.foreseen_code = 0  # of a look
+        self._ids: dict[str, int] = {}
+        self._of_id: dict[int, str] = {}
+        self._rejected: dict[str, tuple[float, str]] = {}
+        self._known: list[list[Any]] = []  # rows of the job table in the end
+        self.recording = Recording(self._record)
+        self._told: dict[int, JobRun] = {}
+        self.error = ""  # why it ended early
+        self.signal = 0
+
+    async def go(self, participant: Participant) -> None:
+        """Issue everything at its time; wait until all is over, or the horizon; ask what became of the jobs."""
+        self._p = participant
+        ended: asyncio.Future[str] = self._p.loop.create_future()
+
+        def end(why: str) -> None:
+            if not ended.done():
+                ended.set_result(why)
+
+        def interrupted(number: int) -> None:
+            self.signal = number
+            end(INTERRUPTED)
+
+        asking = self._p.loop.create_task(self._go(ended, end))
+
+        def abandon(_number: int) -> None:
+            asking.cancel()
+
+        self._p.on_stalled(end)
+        with heeding_interrupts(self._p, interrupted, abandon):
+            try:
+                await asking
+            except asyncio.CancelledError:
+                if not self.signal:
+                    raise
+        if self.signal:
+            self.error = INTERRUPTED
+
+    async def _go(self, ended: asyncio.Future[str], end: Callable[[str], None]) -> None:
+        await set_up_accounting(self._p, self._scenario.accounting)
+        look = await look_at_scenario(self._p, self._scenario, self._config, whole=self._is_check)
+        if self._is_check:
+            print(look.text())
+            self.foreseen_code = foreseen_code(look)
+            return
+        show(look)
+        follower = Follower(self._p.messenger, self.recording)
+        follower.follow()
+        issuing = self._p.loop.create_task(self._issue_all())
+        issuing.add_done_callback(lambda task: end(str(task.exception())) if not task.cancelled() and task.exception() else None)
+        horizon = self._zero + self._scenario.horizon_s
+        if horizon != float("inf"):
+            self._p.time.call_at(horizon, end, "")
+        issuing.add_done_callback(lambda _: self._p.messenger.send("controller", AwaitEmpty(), lambda _answer: end(""), float("inf")))
+        why = await ended
+        has_failed = issuing.done() and not issuing.cancelled() and issuing.exception() is not None
+        if has_failed or (why and not issuing.done()):
+            self.error = why
+        if not issuing.done():
+            issuing.cancel()
+        if self._p.cluster.keeps_accounting:
+            await self._p.messenger.call("controller", AwaitRecorded(), 600.0)
+        answer = await self._p.messenger.call("controller", Query("jobs", _COLUMNS), 600.0)
+        told: asyncio.Future[str] = self._p.loop.create_future()
+        follower.finish(told.set_result)
+        error = await told
+        if not isinstance(answer, Rows):
+            error = f"the job table was not answered: {answer}"
+        else:
+            self._known = answer.rows
+        self.error = self.error or error
+
+    async def _issue_all(self) -> None:
+        items: list[tuple[float, int, int, Submission | Event]] = [
+            *((event.at, 0, number, event) for number, event in enumerate(self._scenario.events)),
+            *((each.at, 1, number, each) for number, each in enumerate(self._scenario.submissions)),
+        ]
+        for at, _, _, item in sorted(items, key=lambda entry: entry[:3]):
+            when = self._zero + at + ISSUED_AFTER_S
+            if when > self._p.time.now():
+                due = self._p.loop.create_future()
+                self._p.time.call_at(when, due.set_result, None)
+                await due
+            await (self._submit(item) if isinstance(item, Submission) else self._command(item))
+
+    async def _submit(self, submission: Submission) -> None:
+        user_id = self._p.cluster.users[submission.user]
+
+        def behaves(message: SubmitJob) -> SubmitJob:
+            return msgspec.structs.replace(message, emulation=emulation_of(submission))
+
+        options = [with_job_ids(word, self._ids) for word in submission.options]
+        name = submission.name or submission.id
+        outcome = await submit(
+            self._p.messenger,
+            self._p.cluster.name,
+            "sbatch",
+            sbatch,
+            [f"--job-name={name}", "--chdir=/", "--output=/dev/null", *options],
+            stdin=SCRIPT,
+            environ={"HOME": "/", "USER": submission.user},
+            change=submitted_as(user_id, self._scenario.group_of(submission.user), behaves),
+        )
+        last = outcome.answers[-1] if outcome.answers else None
+        if isinstance(last, Submitted):
+            self._ids[submission.id] = last.job_id
+            self._of_id[last.job_id] = submission.id
+        else:
+            text = outcome.err.strip() or outcome.out.strip()
+            self._rejected[submission.id] = (submission.at, text)
+
+    async def _command(self, event: Event) -> None:
+        words = [self._with_times(with_job_ids(word, self._ids)) for word in event.command]
+        command = _COMMANDS.get(words[0])
+        if command is None:
+            raise ReplayError(f"{shlex.join(words)}: not a command that a scenario may use ({', '.join(_COMMANDS)})")
+        outcome = await run_command(self._p.loop, self._p.messenger, self._p.cluster.name, words[0], command, words[1:])
+        if outcome.code:
+            print(f"{shlex.join(words)}: exit {outcome.code}: {outcome.err.strip() or outcome.out.strip()}", flush=True)
+
+    def _with_times(self, word: str) -> str:
+        """`@60` anywhere in a word is the zero plus 60 s."""
+        head, at, rest = word.partition("@")
+        digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+        if not at or not digits:
+            return word
+        instant = real_time.strftime("%Y-%m-%dT%H:%M:%S", real_time.localtime(self._zero + int(digits)))
+        return head + instant + rest[len(digits) :]
+
+    def results(self) -> list[dict[str, Any]]:
+        """The lines of result.jsonl, by job number; what the job table has forgotten is known from what was told when it ended."""
+        known = {row[0] for row in self._known}
+        rows = [dict(zip(_COLUMNS, row, strict=True)) for row in self._known]
+        rows += [_row(told) for told in self._told.values() if told.job_id not in known]
+        attempts = self._attempts()
+        results = []
+        for record in sorted(rows, key=lambda row: int(row["job_id"])):
+            task = record["array_task_id"]
+            submission = self._of_id.get(record["array_job_id"] or record["job_id"])
+            if submission is None:
+                continue
+            state = JobState(record["state"])
+            is_over = state not in _OPEN
+            started = bool(record["nodes"]) and state is not JobState.PENDING  # who is ended before has a start time, too
+            name = submission if task is None else f"{submission}_{task}"
+            results.append(
+                {
+                    "job": name,
+                    "state": job_state(int(state), record["flags"]) if state is JobState.PENDING else state.name,
+                    "submit": self._after(record["submit_time"]),
+                    "eligible": self._after(record["eligible_time"]),
+                    "start": self._after(record["start_time"]) if started else None,
+                    "end": self._after(record["end_time"]) if is_over and started else None,
+                    "nodes": record["nodes"] if started else "",
+                    "cpus": record["cpus"],
+                    "priority": record["priority"],
+                    "reason": record["reason"],
+                    "restarts": record["restarts"],
+                    "limit": record["time_limit_s"],
+                    **({"attempts": attempts[name]} if name in attempts else {}),
+                }
+            )
+        results += [
+            {"job": name, "state": REJECTED, "start": None, "end": None, "nodes": "", "message": text} for name, (_, text) in self._rejected.items()
+        ]
+        return results
+
+    def _attempts(self) -> dict[str, list[dict[str, Any]]]:
+        found: dict[str, list[dict[str, Any]]] = {}
+        for each in self.recording.attempts:
+            found.setdefault(each.id, []).append({"start": each.start, "end": each.end, "state": each.state, "nodes": each.nodes})
+        return found
+
+    def _record(self, told: JobRun, task: str) -> JobRecord | None:
+        if not told.tag:
+            return None
+        self._told[told.job_id] = told
+        return record_of(told, int(self._zero), told.job_id, task)
+
+    def records(self) -> list[JobRecord]:
+        """A record for each job: array tasks and components of heterogeneous jobs one by one, in the order of their numbers, and then the refused."""
+        taken = [record for (tag, _, _), record in self.recording.last.items() if tag not in self._rejected]
+        found = sorted(taken, key=lambda record: record.job)
+        found += [
+            JobRecord(0, int(at), None, None, REJECTED, 0, "", -1, id=name, name=name, reason=text) for name, (at, text) in self._rejected.items()
+        ]
+        return [msgspec.structs.replace(record, job=number) for number, record in enumerate(found, 1)]
+
+    def attempts(self) -> list[JobRecord]:
+        """Earlier runs of jobs, with the numbers that these have among the records."""
+        numbers = {record.id: record.job for record in self.records()}
+        return [msgspec.structs.replace(each, job=numbers[each.id]) for each in self.recording.attempts]
+
+    def _after(self, instant: float | None) -> int | None:
+        return None if not instant else int(instant - self._zero)
+
+
+def _row(told: JobRun) -> dict[str, Any]:
+    """What was told of a job's run, as the job table would have it."""
+    return {
+        "job_id": told.job_id,
+        "array_job_id": told.array_job_id,
+        "array_task_id": int(told.array_tasks) if told.array_tasks.isdecimal() else None,
+        "state": JobState.__members__.get(told.state, JobState.CANCELLED),
+        "flags": 0,
+        "submit_time": told.submit,
+        "eligible_time": told.eligible,
+        "start_time": told.start,
+        "end_time": told.end,
+        "nodes": told.nodes,
+        "cpus": told.cpus,
+        "priority": told.priority,
+        "reason": told.reason,
+        "restarts": told.restarts,
+        "time_limit_s": told.limit_s,
+    }

@@ -1,0 +1,57 @@
+"""A submission line as accounting keeps it, read as the command read it.
+
+Place: under `understudy import`; pure. The line's words are parted by blanks and nothing is quoted any more: where an option's value had blanks, its
+rest looks like the script's name. What comes behind `--wrap` is looked through for options with a `=`, since nothing else can follow it but its text.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from understudy.commands.shared.options import REQUIRED, Option, OptionError, OptionTable
+from understudy.commands.submission.options import OPTIONS as SBATCH
+
+_Said = dict[str, str | None]
+_COMMANDS: Final = ("sbatch", "srun", "salloc")
+_FREE_TEXT: Final = ("comment", "job_name", "wrap", "admin_comment", "mail_user")
+
+
+def read_submit_line(text: str) -> list[_Said] | None:
+    """The options of each component by their names in sbatch's table; None: no line of a command that submits jobs, or none that it would take."""
+    words = text.split()
+    if not words:
+        return None
+    program = words[0].rpartition("/")[2]
+    if program not in _COMMANDS:
+        return None
+    table = _table(program)
+    groups: list[_Said] = []
+    rest = [":", *words[1:]]
+    while rest[:1] == [":"]:
+        try:
+            given, rest = _parse(table, rest[1:])
+        except OptionError:
+            return None
+        groups.append({option.dest: value for option, value in given if option.long in SBATCH.by_long})
+    return groups
+
+
+def _table(program: str) -> OptionTable:
+    if program == "sbatch":
+        return SBATCH
+    if program == "srun":
+        from understudy.commands.srun.srun_options import OPTIONS as SRUN
+
+        return SRUN
+    from understudy.commands.salloc import OPTIONS as SALLOC
+
+    return SALLOC
+
+
+def _parse(table: OptionTable, words: list[str]) -> tuple[list[tuple[Option, str | None]], list[str]]:
+    given, rest = table.parse(words, permute=False)
+    if given and given[-1][0].dest in _FREE_TEXT and rest[:1] != [":"]:
+        more = [word for word in rest if word.startswith("--") and "=" in word and word[2:].partition("=")[0] in table.by_long]
+        given += [(table.by_long[word[2:].partition("=")[0]], word.partition("=")[2]) for word in more]
+        given = [each for each in given if each[0].value != REQUIRED or each[1] is not None]
+    return given, rest

@@ -1,0 +1,282 @@
+"""`understudy up`, `down` and `status`: one cluster, from a slurm.conf to idle nodes and back.
+
+Place: sub-commands of `understudy`; the words around understudy.tool.cluster.launch, which does the work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import sys
+import time as clock_time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from understudy.model.nouns import many
+
+if TYPE_CHECKING:
+    from understudy.commands.shared.locate import Location
+    from understudy.model.cluster import Cluster
+    from understudy.tool.cluster.processes import Process
+
+
+class Executor(StrEnum):
+    """What becomes of a job's script."""
+
+    EMULATED = "emulated"
+    REAL = "real"
+
+
+RunDir = Annotated[Path | None, typer.Option("--run-dir", help="The cluster's run directory; else SLURM_CONF's cluster, else the last one started.")]
+
+
+def up(
+    conf: Annotated[Path | None, typer.Option("--conf", help="The slurm.conf; else the run directory's own.")] = None,
+    run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Logs, pids, state; else ~/.local/state/understudy/CLUSTERNAME.")] = None,
+    time: Annotated[str, typer.Option("--time", metavar="real|scaled:N|virtual", help="How time goes by in the cluster.")] = "real",
+    executor: Annotated[Executor, typer.Option("--executor", help="Whether jobs are emulated, or their scripts run.")] = Executor.EMULATED,
+    noded: Annotated[int, typer.Option("--noded", min=1, help="How many node daemons share the nodes.")] = 1,
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65535, help="The controller's, in place of SlurmctldPort. 0: any that is free.")
+    ] = None,
+    clean: Annotated[bool, typer.Option("--clean", help="Forget the jobs of an earlier cluster in the run directory.")] = False,
+) -> None:
+    """Start a cluster; its nodes are idle when this returns."""
+    from understudy.commands.shared import locate
+    from understudy.model.errors import ConfigError
+    from understudy.tool.cluster import launch
+    from understudy.tool.cluster.if_killed import ended_if_killed
+    from understudy.tool.cluster.processes import heed_termination
+    from understudy.tool.cluster.run_dir import LaunchError, clear_stale, exclusive
+
+    heed_termination()
+    began = clock_time.monotonic()
+    try:
+        mode, rate = parse_time(time)
+        conf = _choose_conf(conf, run_dir)
+        site = launch.read_site(conf)
+        run_dir = (run_dir or _default_run_dir(site.name)).resolve()
+        with exclusive(run_dir) as lock, ended_if_killed(run_dir, lock):
+            if stale := clear_stale(run_dir):
+                typer.echo(f"Removed the pid files of daemons that are no more: {', '.join(stale)}", err=True)
+            if clean:
+                _forget(run_dir)
+            cluster = launch.prepare(run_dir, conf, time=mode, rate=rate, executor=str(executor), noded=noded, port=port, site=site)
+            started = launch.start_daemons(cluster, run_dir)
+            try:
+                launch.wait_listening(started)
+                launch.wait_registered(cluster, started)
+                locate.register(launch.location_of(cluster, run_dir))
+            except BaseException:
+                launch.stop(run_dir, started)
+                raise
+    except (LaunchError, ConfigError, OSError) as error:
+        fail("up", str(error))
+    except KeyboardInterrupt:
+        fail("up", "interrupted; what had been started has been ended")
+    announce(cluster, run_dir, clock_time.monotonic() - began)
+    if site.without_effect:
+        typer.echo(f"Keys of {conf} that have no effect here: {', '.join(site.without_effect)}", err=True)
+
+
+def down(run_dir: RunDir = None) -> None:
+    """End a cluster; its state stays, so that `up` on the same run directory goes on from it."""
+    from understudy.tool.cluster import launch
+    from understudy.tool.cluster.run_dir import LaunchError, clear_stale, exclusive, running
+    from understudy.tool.replay.folder import is_replays
+
+    try:
+        chosen, run_dir = run_dir, _choose_run_dir("down", run_dir)
+        if chosen is None and is_replays(run_dir):
+            fail("down", f"the last cluster that was started is a replay's ({run_dir}), which ends by itself or by Ctrl-C; --run-dir names another")
+        if not run_dir.is_dir():
+            fail("down", f"there is no run directory {run_dir}")
+        with exclusive(run_dir):
+            if not running(run_dir):
+                stale = clear_stale(run_dir)
+                left = f"; removed the pid files of {', '.join(stale)}, which had ended by themselves" if stale else ""
+                fail("down", f"no cluster runs in {run_dir}{left}")
+            _keep_time(run_dir)
+            stopped = launch.stop(run_dir)
+    except (LaunchError, OSError) as error:
+        fail("down", str(error))
+    if stopped.killed:
+        typer.echo(f"Killed, as they did not end by themselves: {', '.join(stopped.killed)}", err=True)
+    typer.echo(f"Ended {len(stopped.ended)} daemons: {', '.join(stopped.ended)} ({run_dir})")
+
+
+def status(run_dir: RunDir = None) -> None:
+    """Show a cluster's daemons, its clock, its nodes and its jobs."""
+    from understudy.model.cluster import Cluster
+    from understudy.tool.cluster import launch
+    from understudy.tool.cluster.processes import recorded
+
+    run_dir = _choose_run_dir("status", run_dir)
+    try:
+        cluster = Cluster.load(run_dir)
+    except (OSError, ValueError, TypeError) as error:
+        fail("status", f"{run_dir} is not a cluster's run directory: {error}")
+    found = {process.name: process for process in recorded(run_dir)}
+    names = launch.daemon_names(cluster)
+    typer.echo(f"Cluster {cluster.name} in {run_dir}: {_kind(cluster)}")
+    typer.echo(_table([("DAEMON", "PID", "STATE", "ADDRESS"), *(_daemon_row(cluster, name, found.get(name)) for name in names)]))
+    alive = [name for name in names if name in found and found[name].is_running]
+    if "controller" in alive:
+        typer.echo(_contents(launch.location_of(cluster, run_dir), "clock" in alive))
+    if len(alive) < len(names):
+        raise typer.Exit(1)
+
+
+# --- what was asked for --------------------------------------------------------------------------------------------------------
+
+
+def parse_time(text: str) -> tuple[str, float]:
+    """The kind of time and its rate.
+
+    Raises:
+        LaunchError: neither real, virtual nor scaled:N with N above 0.
+    """
+    from understudy.tool.cluster.run_dir import LaunchError
+
+    kind, colon, rate = text.partition(":")
+    if kind in ("real", "virtual") and not colon:
+        return kind, 1.0
+    with contextlib.suppress(ValueError):
+        if kind == "scaled" and 0 < float(rate) < float("inf"):
+            return kind, float(rate)
+    raise LaunchError(f"--time {text}: expected real, virtual, or scaled:N with N times real time, as scaled:60")
+
+
+def _choose_conf(conf: Path | None, run_dir: Path | None) -> Path:
+    from understudy.tool.cluster.run_dir import LaunchError
+
+    if conf is not None:
+        return conf
+    if run_dir is not None and (run_dir / "slurm.conf").is_file():
+        return run_dir / "slurm.conf"
+    raise LaunchError("which cluster? Name a slurm.conf: --conf FILE (this project's examples/ has some)")
+
+
+def _default_run_dir(cluster: str) -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "understudy" / cluster
+
+
+def _choose_run_dir(command: str, run_dir: Path | None) -> Path:
+    from understudy.commands.shared import locate
+
+    if run_dir is not None:
+        return run_dir.resolve()
+    try:
+        found = locate.find().run_dir
+    except (locate.NoClusterError, locate.BadConfigurationError) as error:
+        fail(command, str(error))
+    if not found:
+        fail(command, f"SLURM_CONF is {os.environ.get('SLURM_CONF')}, and no running cluster of this user goes by it")
+    return Path(found)
+
+
+def fail(command: str, text: str) -> NoReturn:
+    """Say so and end."""
+    typer.echo(f"understudy {command}: error: {text}", err=True)
+    sys.exit(1)
+
+
+# --- a cluster over several lives ----------------------------------------------------------------------------------------------
+
+
+def _forget(run_dir: Path) -> None:
+    import shutil
+
+    for folder in ("state", "spool"):
+        shutil.rmtree(run_dir / folder, ignore_errors=True)
+    (run_dir / "cluster.json").unlink(missing_ok=True)
+
+
+def _keep_time(run_dir: Path) -> None:
+    """Write the cluster's time into cluster.json, where it may be ahead of the world's, so that the next life begins after this one."""
+    from understudy.model.cluster import Cluster
+    from understudy.tool.cluster.clock_client import ClockError, ask
+    from understudy.tool.cluster.launch import location_of
+
+    with contextlib.suppress(OSError, ValueError, TypeError, ClockError):
+        cluster = Cluster.load(run_dir)
+        if cluster.clock:
+            cluster.epoch = float(int(ask(location_of(cluster, run_dir), "status").now) + 1)
+            cluster.save(run_dir)
+
+
+# --- what the user reads -------------------------------------------------------------------------------------------------------
+
+
+def _kind(cluster: Cluster) -> str:
+    time = f"{cluster.rate:g} times real time" if cluster.time == "scaled" else f"{cluster.time} time"
+    return f"{time}, {cluster.executor} jobs"
+
+
+def announce(cluster: Cluster, run_dir: Path, seconds: float) -> None:
+    from understudy.model.hostlist import count
+
+    nodes = sum(count(noded.nodes) for noded in cluster.nodeds)
+    daemons = many(len(cluster.nodeds), "node daemon")
+    typer.echo(f"Cluster {cluster.name} is up after {seconds:.1f} s: {nodes} nodes on {daemons}, {_kind(cluster)}")
+    typer.echo(f"  controller     {cluster.controller or cluster.controller_unix}")
+    typer.echo(f"  run directory  {run_dir}")
+    typer.echo("sbatch, squeue, sinfo and the others find it as the last cluster that you started; from elsewhere, or beside other clusters:")
+    quoted = shlex.quote(str(run_dir))
+    typer.echo(f"  export SLURM_CONF={quoted}/slurm.conf")
+    typer.echo(f"To end it: understudy down --run-dir {quoted}")
+
+
+def _daemon_row(cluster: Cluster, name: str, process: Process | None) -> tuple[str, str, str, str]:
+    addresses = {
+        "controller": cluster.controller or cluster.controller_unix,
+        "accounting": cluster.accounting or cluster.accounting_unix,
+        "agent": cluster.agent,
+        "clock": cluster.clock,
+        **{noded.name: noded.address for noded in cluster.nodeds},
+    }
+    if process is None:
+        return name, "-", "not running", addresses[name]
+    return name, str(process.pid), "running" if process.is_running else "died", addresses[name]
+
+
+def _contents(location: Location, has_clock: bool) -> str:
+    """The cluster's time, its nodes and jobs by state."""
+    from collections import Counter
+
+    from understudy.commands.shared.client import Client, RefusedError
+    from understudy.documents.states import job_state, node_state
+    from understudy.tool.cluster.clock_client import ClockError, ask
+
+    client = Client(lambda: location)
+    try:
+        nodes = client.query("nodes", ["state", "flags"])
+        jobs = client.query("jobs", ["state", "flags"])
+    except RefusedError as error:
+        return f"The controller does not answer: {error.text}"
+    lines = [
+        f"Time   {clock_time.strftime('%Y-%m-%dT%H:%M:%S', clock_time.localtime(nodes.now))}",
+        f"Nodes  {_counts(Counter(node_state(*row) for row in nodes.rows))}",
+        f"Jobs   {_counts(Counter(job_state(*row).lower() for row in jobs.rows))}",
+    ]
+    if has_clock:
+        try:
+            clock = ask(location, "status")
+            lines[0] += f", clock {clock.state}" + (f" ({clock.reason})" if clock.reason else "")
+        except ClockError as error:
+            lines[0] += f", {error}"
+    return "\n".join(lines)
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{counts[name]} {name}" for name in sorted(counts)) or "none"
+
+
+def _table(rows: list[tuple[str, str, str, str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
