@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from understudy.controller.tables.allocation import ShareGroup
     from understudy.model.gres import GresCount
 
 
@@ -112,11 +111,11 @@ class GresTable:
         self.free = {key: vector - (before.get(key, nothing) - self.free.get(key, nothing)) for key, vector in self.total.items()}
         self._find_room(range(len(self.layouts)))
 
-    def beside(self, groups: Iterable[ShareGroup]) -> GresTable:
-        """The same devices, of which only these are held."""
+    def beside(self, held: Iterable[tuple[int, tuple[Held, ...]]]) -> GresTable:
+        """The same devices, of which only these are held, on these nodes (bitmaps)."""
         found = GresTable(self.names, self.layouts, self.configured)
-        for group in groups:
-            found.take(nodeset.indices(group.nodes), group.gres)
+        for nodes, each in held:
+            found.take(nodeset.indices(nodes), each)
         return found
 
     def take(self, nodes: Iterable[int], held: tuple[Held, ...]) -> None:

@@ -142,7 +142,7 @@ class StateWithout:
     def devices(self) -> GresTable | None:
         """Which devices are in use."""
         table = self._tables.nodes.gres
-        return None if table is None else table.beside(self._groups_left())
+        return None if table is None else table.beside((group.nodes, group.gres) for group in self._groups_left())
 
     def _groups_left(self) -> Iterator[ShareGroup]:
         held = (job.holding for job in self._tables.running.values())
@@ -234,7 +234,7 @@ def devices_in(free: Free, table: NodeTable) -> GresTable | None:
     if free is table or table.gres is None:
         return table.gres
     jobs = free.jobs if isinstance(free, StateAfter) else ()
-    return table.gres.beside(group for job in jobs if job.holding is not None for group in job.holding.groups)
+    return table.gres.beside((group.nodes, group.gres) for job in jobs if job.holding is not None for group in job.holding.groups)
 
 
 def restricted(free: Free, table: NodeTable, blocked: dict[int, int] | None) -> Free:
