@@ -189,7 +189,7 @@ class Simulation:
                 settle()
                 self._check()
 
-            core.settled = core.agents.settled = settled
+            core.settled = core.agents.settled = self.controller.server.settled = settled
             self._check()
 
     async def start_noded(self, name: str) -> None:

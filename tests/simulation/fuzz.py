@@ -197,7 +197,7 @@ class _Run:
                     where = traceback.extract_tb(error.__traceback__)[-1]
                     self.fail(f"{error or 'assertion'} ({where.name}: {where.line})")
 
-            core.settled = core.agents.settled = settled
+            core.settled = core.agents.settled = controller.server.settled = settled
             for noded in self.cluster.nodeds:
                 await start_noded(daemon(noded.name))
             mine = self._messenger("replay", 0)

@@ -45,6 +45,14 @@ def test_jobs_that_are_launched_together_begin_one_after_another_whoever_launche
     assert len({run_schedule(replace(BURST, node_daemons=count)).hash for count in (1, 2, 3, 7)}) == 1
 
 
+def test_a_limit_is_not_held_against_jobs_that_were_submitted_before_it_was_set():
+    accounts = ("add account a1 Description=d Organization=o", "add user fu1 account=a1")
+    conf = (*BURST.conf, "AccountingStorageEnforce=limits")
+    lowered = {"at": 0.01, "cmd": ["sacctmgr", "-i", "modify", "account", "a1", "set", "GrpSubmitJobs=1"]}
+    outcome = run_schedule(replace(BURST, conf=conf, accounting=accounts, jobs=BURST.jobs[:20], events=(lowered,)))
+    assert outcome.ends == {"COMPLETED": 20}
+
+
 def test_the_same_seed_draws_and_does_the_same():
     assert draw(5) == draw(5)
     assert run_schedule(draw(5, 20)).hash == run_schedule(draw(5, 20)).hash
