@@ -91,13 +91,15 @@ def _create(core: Core, name: str, changes: dict[str, str], now: float) -> str:
     table = core.tables.reservations
     number = table.next_id
     flags, _, purge = read_flags(changes.get("flags", "")) if changes.get("flags") else (0, 0, "")
-    start, end = _times(changes, now)
+    start, end = _times(changes, now, floats=bool(flags & TIME_FLOAT))
     new = Reservation(name, number, start, end, flags=flags)
     _set_purge(new, purge)
     _set_people(core, new, changes)
     if not (new.users or new.groups or new.accounts):
         raise SlurmError(ErrorCode.RESERVATION_WITHOUT_USERS)
     _set_texts(core, new, changes, now)
+    if flags & TIME_FLOAT and flags & REPEATS:
+        raise SlurmError(ErrorCode.NOT_SUPPORTED)
     _choose(core, new, changes, now)
     if name and name in table.by_name:
         raise SlurmError(ErrorCode.DUPLICATE_RESERVATION)
@@ -120,8 +122,10 @@ def _default_name(reservation: Reservation) -> str:
     return f"{names[0].lstrip('-')}_{reservation.reservation_id}"
 
 
-def _times(changes: dict[str, str], now: float) -> tuple[int, int]:
+def _times(changes: dict[str, str], now: float, *, floats: bool) -> tuple[int, int]:
     start = int(changes["starttime"])
+    if floats:
+        start = max(start, int(now))
     if start < now - GRACE_S:
         raise SlurmError(ErrorCode.INVALID_TIME)
     if "endtime" in changes:
@@ -360,6 +364,8 @@ def _update_flags(new: Reservation, changes: dict[str, str]) -> None:
     for key in ("flags", "flags+", "flags-"):
         if key in changes:
             wanted, unwanted, purge = read_flags(changes[key])
+            if wanted & TIME_FLOAT:
+                raise SlurmError(ErrorCode.INVALID_TIME)
             if key == "flags-":
                 wanted, unwanted = 0, wanted | unwanted
             if key == "flags" and wanted & REPEATS and new.flags & REPEATS and not wanted & new.flags & REPEATS:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from understudy.controller.reservations.times import skip
+from understudy.controller.reservations.times import come_again
 from understudy.controller.scheduling.select.features import feature_sets
 from understudy.controller.scheduling.select.picks import Demand, Picks
 from understudy.model import nodeset
@@ -38,11 +38,13 @@ def meet(one: Reservation, other: Reservation, now: float) -> bool:
 
 
 def _times_of(reservation: Reservation, now: float) -> list[tuple[int, int]]:
+    """When it is in force, in order. One that floats and comes again does so counted from where it is now."""
     times = [(reservation.start(now), reservation.end(now)) if reservation.name else (reservation.start_time, reservation.end_time)]
     if reservation.flags & REPEATS:
         again = copy(reservation)
-        limit = times[0][0] + _DAYS_AHEAD * 86_400
-        while skip(again) and again.start_time < limit:
+        again.start_time, again.end_time = times[0]
+        limit = again.start_time + _DAYS_AHEAD * 86_400
+        while come_again(again) and again.start_time < limit:
             times.append((again.start_time, again.end_time))
     return times
 

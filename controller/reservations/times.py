@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.rhythm import look, look_before
 from understudy.controller.rhythm import look_from as first_look
-from understudy.model.reservations import DAILY, HOURLY, WEEKDAY, WEEKEND, WEEKLY
+from understudy.model.reservations import DAILY, HOURLY, TIME_FLOAT, WEEKDAY, WEEKEND, WEEKLY
 
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
@@ -64,5 +64,5 @@ def come_again(reservation: Reservation) -> bool:
 
 
 def skip(reservation: Reservation) -> bool:
-    """Leave out the time that runs or comes next. False if it does not repeat."""
-    return come_again(reservation)
+    """Leave out the time that runs or comes next. False if it does not repeat, or floats."""
+    return not reservation.flags & TIME_FLOAT and come_again(reservation)

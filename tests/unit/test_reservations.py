@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime
 from typing import Any
 
@@ -151,6 +152,8 @@ def test_reservations_without_a_name_are_called_after_their_user(h: Harness) -> 
         (2029, {"nodes": "", "nodecnt": "1", "features": "nosuch"}),
         (2036, {"nodes": "", "nodecnt": "1", "flags": "static,replace"}),
         (2018, {"flags": "replace"}),
+        (2036, {"flags": "time_float,daily", "nodes": "n99", "start": -1000}),
+        (2000, {"flags": "time_float,daily", "partitionname": "nosuch"}),
     ],
 )
 def test_what_makes_no_sense_is_refused(h: Harness, code: int, changes: dict[str, Any]) -> None:
@@ -176,6 +179,23 @@ def test_repeating_reservations_keep_their_later_times_free(h: Harness) -> None:
     create(h, "a", flags="daily")
     assert refused(h, name="b", start=86_400 + 1800) == 2058
     create(h, "b", start=86_400 + 7200)
+
+
+def test_a_floating_reservation_that_is_made_to_repeat_does_so_from_where_it_is_now(h: Harness) -> None:
+    create(h, "c", start=600, minutes=5, flags="time_float")
+    create(h, "b", start=720 + 3600, minutes=1)
+    ask(h, "delete", "b")
+    assert isinstance(ask(h, "update", "c", **{"flags+": "hourly"}), ReservationChanged)
+    for hours, also in itertools.product((0, 1, 24), ("", "hourly")):
+        assert refused(h, name="b", start=720 + 3600 * hours, duration=1, flags=also) == 2058
+    create(h, "b", start=1800, minutes=1, flags="hourly")
+    assert refused(h, "update", "c", skip="x") == 2128
+    assert refused(h, "update", "b", flags="time_float") == 2054
+
+
+def test_a_floating_reservation_of_the_past_begins_now(h: Harness) -> None:
+    create(h, start=-1000, minutes=5, flags="time_float")
+    assert shown(h)["start_time"] == NOW
 
 
 def test_an_update_changes_what_it_names_and_nothing_if_it_is_refused(h: Harness) -> None:
