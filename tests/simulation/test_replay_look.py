@@ -1,5 +1,6 @@
 """Each run is looked at before it begins, by the controller's own rules, and `--check` does nothing else."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,12 @@ def test_a_check_leaves_no_folder_behind(trace, monkeypatch, tmp_path):
     before = sorted(tmp_path.glob("understudy-*"))
     run(trace, OPEN, check=True)
     assert sorted(tmp_path.glob("understudy-*")) == before
+
+
+@pytest.mark.parametrize("latency_s", [1.0, 5.0])
+def test_a_look_over_a_slow_network_is_over_before_the_first_job_comes(trace, latency_s):
+    code, out = run(trace, "PartitionName=all Nodes=ALL Default=YES\n", settings=("NodeName=n[1-4] CPUs=8",), latency_s=latency_s)
+    assert code == 0
+    with (out / "jobs.csv").open() as file:
+        submitted = [int(row["submit"]) for row in csv.DictReader(file)]
+    assert submitted == [50 * number + int(latency_s) for number in range(20)]

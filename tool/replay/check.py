@@ -35,6 +35,7 @@ _FIRST_GROUP_ID: Final = 30_000
 AT_ONCE: Final = 2_000  # kinds of jobs that are asked about at the head of a run; `--check` asks about all
 _TRIED: Final = 50  # of the most frequent kinds, to find a partition for them
 _LEAD_S: Final = 0.5  # before the zero, when all nodes have long registered
+MESSAGES: Final = 8  # one after the other, that a look may take, and so may nodes that register
 _TIMEOUT_S: Final = 600.0
 
 
@@ -70,7 +71,7 @@ async def look_at_trace(
         LookError: the controller does not answer.
     """
     assert options.zero is not None
-    if (lead := options.zero - _LEAD_S - participant.time.now()) > 0:
+    if (lead := options.zero - _LEAD_S - MESSAGES * participant.cluster.latency_s - participant.time.now()) > 0:
         await asyncio.sleep(lead)
     found = machine_look(config)
     kinds = _kinds(jobs, options)
@@ -113,30 +114,28 @@ async def _answers(
 ) -> dict[tuple[object, ...], Answer]:
     """What the controller says of each kind of job; of the `most` frequent ones.
 
-    Limits of time are bounds: where the shortest and the longest of jobs that are the same otherwise are told the same, so are those between them.
-    A site's own rules on submissions may be of any kind.
+    Limits of time are bounds: of jobs that are the same otherwise all can run where the longest can, and where the shortest and the longest are told
+    the same, so are those between them. A site's own rules on submissions may be of any kind.
     """
     examples = dict(zip(reversed(kind_of), reversed(jobs), strict=True))
     kinds = [kind for kind, _ in Counter(kind_of).most_common(most)]
     groups: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
     for kind in kinds:
         groups.setdefault(kind[:-1], []).append(kind)
-    first: list[tuple[object, ...]] = kinds
+
+    async def ask(some: Iterable[tuple[object, ...]]) -> dict[tuple[object, ...], Answer]:
+        return await _ask_all(participant, list(dict.fromkeys(some)), lambda kind: submission(examples[kind], options))
+
     plugins = config.words("JobSubmitPlugins")
-    if len(missing(plugins)) == len(plugins):
-        first = list(dict.fromkeys(end for group in groups.values() for end in (min(group, key=_limit), max(group, key=_limit))))
-    answers = await _ask_all(participant, first, lambda kind: submission(examples[kind], options))
-    left = []
-    for group in groups.values():
-        ends = answers[min(group, key=_limit)], answers[max(group, key=_limit)]
-        for kind in group:
-            if kind in answers:
-                continue
-            if ends[0] == ends[1]:
-                answers[kind] = ends[0]
-            else:
-                left.append(kind)
-    return answers | await _ask_all(participant, left, lambda kind: submission(examples[kind], options))
+    if len(missing(plugins)) < len(plugins):
+        return await ask(kinds)
+    longest = {key: max(group, key=_limit) for key, group in groups.items()}
+    told = await ask(longest.values())
+    shortest = {key: min(groups[key], key=_limit) for key, last in longest.items() if not told[last].can_run}
+    told |= await ask(kind for kind in shortest.values() if kind not in told)
+    left = [kind for key, first in shortest.items() if told[first] != told[longest[key]] for kind in groups[key] if kind not in told]
+    of_group = {kind: told[longest[key]] for key, group in groups.items() for kind in group}
+    return of_group | told | await ask(left)
 
 
 def _limit(kind: tuple[object, ...]) -> int:

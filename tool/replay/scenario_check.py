@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 AT_ONCE: Final = 200  # kinds of submissions that are asked about at the head of a run; `--check` asks about all
 _REGISTERED_S: Final = 1.0  # after which all nodes have registered
-_NEEDED_S: Final = 3.0  # before the scenario's zero, for so many questions
+_NEEDED_S: Final = 3.0  # before the scenario's zero, beside what questions and answers take
 SCRIPT: Final = "#!/bin/sh\n"
 
 
@@ -39,12 +39,13 @@ async def look_at_scenario(participant: Participant, scenario: Scenario, config:
         LookError: the controller does not answer.
     """
     found = machine_look(config)
-    if not whole and participant.cluster.zero - participant.time.now() < _NEEDED_S:
+    kinds = Counter(_kind(each) for each in scenario.submissions)
+    wanted = dict(kinds.most_common(None if whole else AT_ONCE))
+    cluster = participant.cluster
+    if not whole and cluster.zero - participant.time.now() < _NEEDED_S + 2 * len(wanted) * cluster.latency_s:
         found.notes.append("there is no time to look at the jobs before they begin (--check does)")
         return found
     await asyncio.sleep(_REGISTERED_S)
-    kinds = Counter(_kind(each) for each in scenario.submissions)
-    wanted = dict(kinds.most_common(None if whole else AT_ONCE))
     made = _reservations(scenario)
     answers: dict[tuple[str, ...], Answer] = {}
     unknown = 0

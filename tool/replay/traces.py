@@ -31,7 +31,7 @@ from understudy.model.nouns import many
 from understudy.tool.cluster import launch
 from understudy.tool.cluster.clock_client import instant
 from understudy.tool.cluster.cluster_run import Participant, in_one_process
-from understudy.tool.replay.check import USER, USER_ID, allowed_groups, look_at_trace, show
+from understudy.tool.replay.check import MESSAGES, USER, USER_ID, allowed_groups, look_at_trace, show
 from understudy.tool.replay.conf import RunConf, edits_of, made_conf, site_conf
 from understudy.tool.replay.folder import replay_dir
 from understudy.tool.replay.in_time import run_command
@@ -80,7 +80,7 @@ def replay(request: ReplayRequest) -> int:
     epoch = float(trace.unix_start_time or DEFAULT_EPOCH)
     set_up = _set_up(request.accounting)
     # Before the zero nodes register and the jobs are looked at, which takes a few messages.
-    zero = epoch + (SET_UP_S if set_up else 1.0) + int(8 * request.latency_s)
+    zero = epoch + (SET_UP_S if set_up else 1.0) + int(2 * MESSAGES * request.latency_s)
     answers = None if request.check else _look_ahead(request, zero=zero)
     with replay_dir(None if request.check else request.out) as folder:  # a check leaves nothing behind
         run_conf = _run_conf(request, machine, folder.path / "source", jobs=len(jobs), accounting=bool(set_up))
