@@ -130,7 +130,8 @@ def percentiles(values: NDArray[np.int64] | NDArray[np.float64]) -> list[float |
     """Those of PERCENTILES; None where there are no values."""
     if not len(values):
         return [None] * len(PERCENTILES)
-    return [float(value) for value in np.percentile(values, PERCENTILES, method="inverted_cdf")]
+    ordered = np.sort(values)
+    return [float(ordered[-(-len(values) * percent // 100) - 1]) for percent in PERCENTILES]
 
 
 def size_class(cpus: int) -> str:

@@ -30,7 +30,8 @@ def shares_of_nodes(cpus: NDArray[np.int64], wanted: int, min_nodes: int, core: 
         beyond = (cpus - base).cumsum()
         most = np.maximum(wanted - others - base.cumsum(), 0)
         given = beyond + np.minimum(np.minimum.accumulate(most - beyond), 0)
-        return base + np.maximum(np.diff(given, prepend=0), 0)
+        given[1:] -= given[:-1]
+        return base + np.maximum(given, 0)
     first = int(bound.argmax())
     shares = cpus.copy()
     left = wanted - int(before[first])

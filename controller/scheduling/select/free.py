@@ -261,6 +261,7 @@ class _Held:
     cpus: NDArray[np.int64]
     memory: NDArray[np.int64]
     untyped: frozenset[str]  # names of generic resources that it asked for without a type
+    is_shared: bool
 
     @classmethod
     def of(cls, job: Job, allocation: Allocation) -> _Held:
@@ -272,6 +273,7 @@ class _Held:
             np.repeat(np.array([g.cpus for g in allocation.groups], dtype=np.int64), sizes),
             np.repeat(np.array([g.memory_mb for g in allocation.groups], dtype=np.int64), sizes),
             untyped_names(job) if any(g.gres for g in allocation.groups) else _NOTHING,
+            allocation.is_shared,
         )
 
 
@@ -344,7 +346,7 @@ class Timeline:
         order.sort()
         pieces = self._pieces = [held[job_id] for _, job_id in order]
         self._jobs = [running[job_id] for _, job_id in order]
-        self._shares = any(piece.allocation.is_shared for piece in pieces)
+        self._shares = any(piece.is_shared for piece in pieces)
         self._ends = np.array([end for end, _ in order if end < forever], dtype=np.float64)  # of those that will end, first in `order`
         self._next_ends = np.append(self._ends[1:], forever) if len(self._ends) else self._ends
         self._bounds = np.zeros(len(pieces) + 1, dtype=np.intp)

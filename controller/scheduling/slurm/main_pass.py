@@ -102,6 +102,8 @@ def mind_switches(job: Job, now: int, longest_s: int) -> int | None:
 
 def choose(selector: Selector, record: Record, usable: int, tables: Tables) -> Allocation | None:
     """What the selector gives to the job."""
+    if not record.prefers:
+        return selector.select(record.job, record.partition, usable, tables)
     with _asking(record):
         return selector.select(record.job, record.partition, usable, tables)
 
