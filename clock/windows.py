@@ -15,7 +15,7 @@ All times are integers, microseconds since the cluster's epoch.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from understudy.clock.timers import NEVER
 
@@ -45,8 +45,7 @@ class Participant:
         return min(self.next_us, self.in_flight_us)
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(NamedTuple):
     """Run all that lies before `end_us`, after having received so many messages in all from each sender in `must_have`; but what is periodic up to
     `needed_us` alone, unless there is something else to do. Until then others need time to go on, whatever happens.
     """
@@ -196,9 +195,12 @@ class Windows:
         """
         needed_us = 0
         for each in self.participants.values():
-            if each is not besides:
-                has_need = each.needs_us >= 0 or each.in_flight_us != NEVER
-                needed_us = max(needed_us, each.now_us, each.earliest_us if has_need else 0)
+            if each is besides:
+                continue
+            needed_us = max(needed_us, each.now_us)
+            if each.needs_us >= 0 or each.in_flight_us != NEVER:
+                earliest_us = min(each.in_flight_us, each.next_us)
+                needed_us = max(needed_us, earliest_us)
         return needed_us
 
     def pause(self, reason: str) -> None:
@@ -294,9 +296,10 @@ class Windows:
             self.steps_left -= 1
             second_us = min(second_us, first_us)  # a step is one narrow window
         end_us = min(first_us + self.latency_us, ceiling_us)
-        granted = [(first, min(second_us + self.latency_us, ceiling_us))]
-        if second_us < end_us:
-            granted += [(other, end_us) for other in everybody if other is not first and other.earliest_us < end_us]
+        until_us = min(second_us + self.latency_us, ceiling_us)
+        if second_us >= end_us:
+            return [self._grant(first, until_us, NEVER if is_driven else self._needed_us(first))]
+        granted = [(first, until_us), *((other, end_us) for other in everybody if other is not first and other.earliest_us < end_us)]
         needed_us = [NEVER if is_driven else self._needed_us(each) for each, _ in granted]
         return [self._grant(each, until_us, needed) for (each, until_us), needed in zip(granted, needed_us, strict=True)]
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     Key = tuple[str, int, str]  # tag, place in a heterogeneous job, task
 
-BATCH: Final = 64  # runs in a message: what one costs is little among so many jobs, and more would be lost with a controller that is killed
+LEAST_TOGETHER: Final = 64  # runs in a message: what one costs is little among so many jobs, and more would be lost with a controller that is killed
+MOST_TOGETHER: Final = 512
+PARTS: Final = 200  # of a long run: with as many messages little of it is lost
 _ANSWER_S: Final = 600.0
 
 
@@ -71,13 +73,15 @@ class Recording:
 class Follower:
     """Asks the controller."""
 
-    def __init__(self, messenger: Sender, recording: Recording, controller: str = "controller") -> None:
+    def __init__(self, messenger: Sender, recording: Recording, jobs: int, controller: str = "controller") -> None:
+        """`jobs`: how many there will be, about."""
         self._messenger, self._recording, self._controller = messenger, recording, controller
+        self._together = min(max(jobs // PARTS, LEAST_TOGETHER), MOST_TOGETHER)
         self._done: Callable[[str], None] | None = None
 
     def follow(self) -> None:
         """Have each run recorded that ends from now on."""
-        self._messenger.send(self._controller, FollowJobs(BATCH), self._told, math.inf)
+        self._messenger.send(self._controller, FollowJobs(self._together), self._told, math.inf)
 
     def _told(self, answer: Message) -> None:
         if isinstance(answer, JobRuns):

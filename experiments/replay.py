@@ -134,7 +134,7 @@ class Replayer:
         self._of_tag = {str(job.id): job for job in jobs}
         self._on_records = on_records
         self._recording = Recording(self._record, on_records)
-        self._follower = Follower(messenger, self._recording, self._options.controller)
+        self._follower = Follower(messenger, self._recording, len(jobs), self._options.controller)
         self._stalled = ""
         self._simulated_seconds = 0.0
         self._given_up = ""

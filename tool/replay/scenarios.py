@@ -253,7 +253,7 @@ class _Run:
             self.foreseen_code = foreseen_code(look)
             return
         show(look)
-        follower = Follower(self._p.messenger, self.recording)
+        follower = Follower(self._p.messenger, self.recording, len(self._scenario.submissions))
         follower.follow()
         issuing = self._p.loop.create_task(self._issue_all())
         issuing.add_done_callback(lambda task: end(str(task.exception())) if not task.cancelled() and task.exception() else None)

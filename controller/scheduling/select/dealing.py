@@ -31,7 +31,8 @@ def shares_of_nodes(cpus: NDArray[np.int64], wanted: int, min_nodes: int, core: 
         most = np.maximum(wanted - others - base.cumsum(), 0)
         given = beyond + np.minimum(np.minimum.accumulate(most - beyond), 0)
         given[1:] -= given[:-1]
-        return base + np.maximum(given, 0)
+        found: NDArray[np.int64] = base + np.maximum(given, 0)
+        return found
     first = int(bound.argmax())
     shares = cpus.copy()
     left = wanted - int(before[first])
