@@ -126,6 +126,11 @@ class JobLimits:
         known = self._known_line(job, partition, keeps_qos="qos" in job.lifted)
         return self._known_line(job, partition, keeps_qos=True) if known is INVALID_QOS and job.is_active else known
 
+    def _charged_line(self, job: Job, partition: Partition) -> Line | str:
+        """What the job counts in: who waits counts in his QOS, too, when his association has lost it."""
+        line = self.line(job, partition)
+        return self._known_line(job, partition, keeps_qos=True) if line is INVALID_QOS else line
+
     def _known_line(self, job: Job, partition: Partition, *, keeps_qos: bool) -> Line | str:
         key = (job.spec.account, job.user_id, job.spec.qos, partition.name, keeps_qos)
         known = self._lines.get(key)
@@ -411,7 +416,7 @@ class JobLimits:
                 self._leave(charge, now)
             return
         partition = self.tables.partitions.get(job.partition)
-        line = self.line(job, partition) if partition is not None else INVALID_ACCOUNT
+        line = self._charged_line(job, partition) if partition is not None else INVALID_ACCOUNT
         if charge is not None and charge.line is not line:
             self._leave(charge, now)
             charge = None

@@ -12,7 +12,7 @@ from understudy.controller.priority.options import PriorityOptions
 from understudy.controller.tables.allocation import Allocation, ShareGroup
 from understudy.controller.tables.gres import Held
 from understudy.model.associations import Association, AssociationState
-from understudy.model.errors import ERROR_TEXT
+from understudy.model.errors import ERROR_TEXT, ErrorCode
 from understudy.model.qos import Qos
 from understudy.protocol.messages import CancelJobs, ControlJobs, Emulation, Failure, JobSpec, SubmitJob, Submitted, UpdateJobs
 
@@ -566,6 +566,17 @@ def test_who_may_not_have_the_qos_any_more_waits() -> None:
     house.set_association(3, delta_qos=("+q",))
     house.run(WAIT_S)
     assert job.is_running
+
+
+def test_who_waits_counts_as_submitted_when_his_association_has_lost_his_qos() -> None:
+    house = House()
+    house.set_association(4, grp_submit_jobs=2)
+    submit(house, qos="q", hold=True)
+    submit(house, qos="q", hold=True)
+    house.set_association(3, delta_qos=())
+    answer = house.ask(SubmitJob(JobSpec(name="j", work_dir="/"), "#!/bin/sh\n"))
+    assert isinstance(answer, Failure)
+    assert answer.code == ErrorCode.VIOLATES_POLICY
 
 
 def test_who_runs_counts_in_his_qos_as_long_as_he_does() -> None:
