@@ -193,6 +193,8 @@ async def _run(
         os.close(PLACE.ready)
     await daemon.stopping.wait()
     await daemon.close()
+    # The loop gives its handlers up: who ends because the others do must not be killed by a signal that was on its way.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
     if link is not None and daemon.failure is None:  # else the clock service finds that it died, and says so to who runs the cluster
         link.leave()
     pid_file.unlink(missing_ok=True)
