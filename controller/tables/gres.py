@@ -108,6 +108,7 @@ class GresTable:
         self.layouts[index] = layout
         self._count()
         nothing = np.zeros(len(self.layouts), dtype=np.int64)
+        self.total = dict.fromkeys(before, nothing) | self.total  # jobs may hold what no node is said to have any more
         self.free = {key: vector - (before.get(key, nothing) - self.free.get(key, nothing)) for key, vector in self.total.items()}
         self._find_room(range(len(self.layouts)))
 

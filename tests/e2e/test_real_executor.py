@@ -38,7 +38,7 @@ class Site:
             logging.getLogger("test"),
             cluster="c",
             conf="/c/slurm.conf",
-            settings=NodeSettings(**({"kill_wait_s": 0.3} | options)),
+            settings=NodeSettings(**({"kill_wait_s": 10.0} | options)),  # a busy machine takes its time,
         )
         self.usage: dict[str, int] = {}
         self.fault = ""
@@ -57,14 +57,14 @@ class Site:
         return LaunchBatch(job_id, restart, "n1", when, b"", *user, None, text, JobSpec(**fields), list(environment), **own)
 
     async def end(self):
-        return await asyncio.wait_for(self.ends.get(), 20)
+        return await asyncio.wait_for(self.ends.get(), 60)
 
     async def run(self, script, job_id=1, **fields):
         self.executor.start(self.launch(script, job_id, **fields))
         return await self.end()
 
     async def until(self, condition):
-        for _ in range(1000):
+        for _ in range(6000):
             if condition():
                 return
             await asyncio.sleep(0.01)
@@ -155,17 +155,19 @@ async def test_a_script_is_told_why_it_is_ended(site):
     assert [line for line in site.output().splitlines() if "CANCELLED AT" in line and line.endswith(" DUE TO JOB REQUEUE ***")]
 
 
-async def test_a_script_that_does_not_end_is_killed_by_force_after_kill_wait(site):
+async def test_a_script_that_does_not_end_is_killed_by_force_after_kill_wait(tmp_path):
+    site = Site(tmp_path, kill_wait_s=0.3)
     site.executor.start(site.launch('trap "" TERM; echo ready; while true; do sleep 0.05; done'))
     await site.until(lambda: (site.work / "slurm-1.out").exists() and "ready" in site.output())
     begin = time.monotonic()
     site.executor.kill((1, 0))
     assert await site.end() == (1, 0, 0, 9)
     assert time.monotonic() - begin >= 0.29
+    site.executor.close()
 
 
 async def test_a_kill_at_the_very_start_ends_the_script_too(tmp_path):
-    site = Site(tmp_path, kill_wait_s=10.0)  # a busy machine takes its time to start the script
+    site = Site(tmp_path)
     site.executor.start(site.launch("sleep 300"))
     site.executor.kill((1, 0))
     assert await site.end() == (1, 0, 0, 15)

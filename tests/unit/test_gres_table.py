@@ -66,6 +66,18 @@ def test_a_node_may_get_other_resources_while_jobs_hold_some() -> None:
     assert table.free["gpu"].tolist() == [-1, 0]
 
 
+def test_devices_that_jobs_hold_are_not_free_when_they_have_been_away() -> None:
+    table = GresTable(("gpu",), [(DeviceGroup("gpu", "", 3),)])
+    held = (Held("gpu", "", 1, 0b1),)
+    table.take([0], held)
+    table.set_layout(0, ())
+    assert table.free["gpu"].tolist() == [-1]
+    table.set_layout(0, (DeviceGroup("gpu", "", 3),))
+    assert table.free["gpu"].tolist() == [2]
+    table.give_back([0], held)
+    assert table.free["gpu"].tolist() == [3]
+
+
 def test_an_allocation_keeps_its_devices_when_it_is_packed() -> None:
     held = (Held("gpu", "a", 2, 0b101), Held("tape", "", 1, 0))
     allocation = Allocation.of_shares([NodeShare(0, 1, 1, 0, 1, held), NodeShare(1, 1, 1, 0, 1)])
