@@ -22,7 +22,6 @@ _NUMBERS: Final = frozenset(
     ["grp_jobs", "grp_jobs_accrue", "grp_submit_jobs", "grp_wall", "max_jobs", "max_jobs_accrue", "max_submit_jobs", "max_wall", "min_prio_threshold"]
 )
 _TRES: Final = frozenset(["grp_tres", "grp_tres_mins", "grp_tres_run_mins", "max_tres_per_job", "max_tres_per_node", "max_tres_mins_per_job"])
-ASSOCIATION_FIELDS: Final = _NUMBERS | _TRES | {"shares", "priority", "qos", "default_qos"}
 
 _QOS_NUMBERS: Final = (_NUMBERS - {"max_jobs", "max_jobs_accrue", "max_submit_jobs"}) | frozenset(
     (
@@ -32,7 +31,6 @@ _QOS_NUMBERS: Final = (_NUMBERS - {"max_jobs", "max_jobs_accrue", "max_submit_jo
 )
 _QOS_TRES: Final = _TRES | {"max_tres_per_account", "max_tres_per_user", "min_tres_per_job"}
 _QOS_FLOATS: Final = frozenset(("usage_factor", "usage_threshold", "limit_factor"))
-QOS_FIELDS: Final = _QOS_NUMBERS | _QOS_TRES | _QOS_FLOATS | {"description", "priority", "flags", "grace_time_s", "preempt", "preempt_mode"}
 PREEMPT_MODES: Final = ("cluster", "cancel", "requeue", "suspend", "off", "gang", "suspend,gang", "gang,suspend")
 
 

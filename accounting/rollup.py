@@ -38,15 +38,6 @@ def month_of(when: float) -> int:
     return int(time.mktime((moment.tm_year, moment.tm_mon, 1, 0, 0, 0, 0, 0, -1)))
 
 
-def next_day(day: int) -> int:
-    """The midnight after: 23 to 25 hours later."""
-    return day_of(day + 30 * HOUR_S)
-
-
-def next_month(month: int) -> int:
-    return month_of(month + 32 * 24 * HOUR_S)
-
-
 def hours(start: int, end: int) -> Iterator[int]:
     """The beginnings of the hours from `start` on that are over at `end`."""
     return iter(range(start, hour_of(end), HOUR_S))

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 VERSION = "22.05.8"  # the Slurm whose behaviour the commands follow, as `--version` says
 
-MIME_TYPES = ("json", "yaml")
-
 
 def head(*errors: "dict[str, Any]") -> "dict[str, Any]":
     """What says who wrote the document, and the errors."""

@@ -37,7 +37,6 @@ UNUSED: Final = frozenset({
 _KEPT: Final = 10_000  # kinds of jobs that are remembered
 KINDS: Final = ("partition", "account", "qos", "user", "node", "feature", "reservation", "gres", "license")
 _GRES: Final = ("gres", "gpus", "gpus_per_node", "gpus_per_socket", "gpus_per_task", "ntasks_per_gpu")
-_SHAPE: Final = ("ntasks", "cpus_per_task", "ntasks_per_node", "mincpus", "tasks_per_node", "cpus_per_gpu", "ntasks_per_gpu", "gpus_per_task")
 _SHAPE_ALSO: Final = ("exclusive", "extra_node_info", "overcommit", "ntasks_per_core", "ntasks_per_socket", "threads_per_core", "hint", "core_spec")
 
 

@@ -60,7 +60,6 @@ AGAIN: Final = "the header again"
 FURTHER: Final = "further lines of a submission line or comment"
 OTHER_CLUSTER: Final = "of other clusters"
 REVOKED: Final = "siblings in a federation that were revoked"
-NEEDED: Final = ("jobid",)
 _NOTHING: Final = (0,) * 6  # of what `_worth` tells
 _SURE: Final = 2  # of these, the first so many say how it was
 _LIKELY: Final = 3  # and so many how it was most likely

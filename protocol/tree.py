@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from understudy.model.cluster import NodeDaemon
 
-DEFAULT_WIDTH: Final = 32
 CANNOT_CONNECT: Final = 1005
 NO_ANSWER: Final = 1006
 TIMED_OUT: Final = 5004

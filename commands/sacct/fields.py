@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     Make = Callable[[Row], str]
     Fit = Callable[[str, int], str]
 
-ENERGY = "energy"
-
 
 class UnknownFieldError(Exception):
     """No field begins like this."""

@@ -80,10 +80,6 @@ _NA = "N/A"
 _ID = "job_id array_job_id array_task_id array_task_expression array_max_tasks het_job_id het_job_offset"
 
 
-def _na() -> str:
-    return _NA
-
-
 FIELDS = FieldTable(
     [
         Field("a", "account", "ACCOUNT", "account", or_null),

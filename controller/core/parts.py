@@ -1,6 +1,6 @@
 """Parts of the controller that not every cluster has, as what the others may ask of them.
 
-Place: the controller's core names them; `gang.py`, `mail.py`, `power.py` and `following.py` are them.
+Place: the controller's core names them; `jobs/gang`, `notices/mail`, `nodes/power` and `jobs/following` are them.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Place: the controller's core; implements understudy.controller.scheduling.api.Pl
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from understudy.controller.core.alarms import watch_limits
 from understudy.controller.core.core import log, nodeset_indices
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
     from understudy.controller.tables.partition import Partition
     from understudy.controller.tables.step import Step
-
-PRIORITY_REASON: Final = "Priority"
 
 
 class Planning:

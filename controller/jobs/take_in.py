@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from understudy.controller.tables.partition import Partition
     from understudy.protocol.messages import JobSpec
 
-UNLIMITED_S: Final = -1
 LEAST_TO_DEADLINE_S: Final = 60  # what 22.05.8 shows as TimeMin
 
 

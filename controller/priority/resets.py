@@ -6,9 +6,6 @@ Place: the controller's core, pure. Follows: slurm.conf(5). Resets are at midnig
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Final
-
-PERIODS: Final = ("NONE", "NOW", "DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY")
 
 
 def next_reset(period: str, now: float) -> int | None:
